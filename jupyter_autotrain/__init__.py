@@ -1,0 +1,48 @@
+"""Train from a notebook cell, anywhere.
+
+In a notebook: `%load_ext jupyter_autotrain`, then `%%autotrain` on a cell. In a script: `submit`,
+`experiments`, `attach`, `trial`. Importing this package loads nothing heavy; names are imported when used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from jupyter_autotrain.client import Experiment, attach, experiments, submit, trial
+    from jupyter_autotrain.errors import AutotrainError
+
+__version__ = "0.1.0"
+__all__ = ["AutotrainError", "Experiment", "attach", "experiments", "submit", "trial"]
+
+_HOMES = {
+    "AutotrainError": "jupyter_autotrain.errors",
+    "Experiment": "jupyter_autotrain.client",
+    "attach": "jupyter_autotrain.client",
+    "experiments": "jupyter_autotrain.client",
+    "submit": "jupyter_autotrain.client",
+    "trial": "jupyter_autotrain.client",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - the names differ in type
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Register `%%autotrain`, `%autotrain` and the header's completion."""
+    import_module("jupyter_autotrain.cell").load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Undo `load_ipython_extension`."""
+    import_module("jupyter_autotrain.cell").unload(shell)

@@ -1,0 +1,1 @@
+"""Floor 7: `jupyter autotrain VERB`, the same verbs as the line magic."""

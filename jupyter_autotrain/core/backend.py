@@ -1,0 +1,155 @@
+"""The contract of a training service: nine methods and `close`, plain, synchronous, thread-safe, stateless.
+
+All state travels in the arguments, so that a manager that was killed goes on with a fresh instance.
+A new place is one file, one entry-point line in the group `jupyter_autotrain.backends`, and one subclass of
+`jupyter_autotrain.testing.BackendContract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.states import TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a place can do; the header check uses it before submitting.
+
+    `shares_home` means that trials run in the home's own trial directories, so logs need not be copied.
+    """
+
+    multi_node: bool = False
+    reuse: bool = False
+    artifacts: bool = True
+    survives_manager: bool = True
+    gpu_slots: bool = False
+    limits_memory: bool = False
+    limits_cpu: bool = False
+    secrets: bool = False
+    shares_home: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Whether the place can be used from here; `reason` is one sentence either way."""
+
+    usable: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobRef:
+    """A place's own name for a trial: enough for a fresh backend instance to find it again."""
+
+    backend: str
+    job_id: str
+    data: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """What a place says of a job.
+
+    `state` is PREPARING, RUNNING or a final state. `reason` is in plain words. `detail` is the status file's
+    content (exit code, pids, peak memory ...), when there is one.
+    """
+
+    ref: JobRef
+    state: TrialState
+    reason: str = ""
+    detail: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A request for bytes of a job's stream (`stdout`, `stderr` or `metrics`) from `offset` on."""
+
+    ref: JobRef
+    stream: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of a stream, from `offset`; empty when there is nothing new."""
+
+    cursor: Cursor
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Exactly what a place would receive: argv, environment (of secrets the names only), files."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CancelReceipt:
+    """Proof of a cancel: which processes were ended, which needed force, how long it took, what is left."""
+
+    pids_ended: tuple[int, ...] = ()
+    pids_killed: tuple[int, ...] = ()
+    pids_left: tuple[int, ...] = ()
+    elapsed_s: float = 0.0
+    note: str = ""
+
+
+class Backend(Protocol):
+    """A training service: somewhere a trial can run."""
+
+    name: str
+    capabilities: Capabilities
+
+    def probe(self) -> Probe:
+        """Say whether the place can be used here; never raises."""
+        ...
+
+    def discover(self) -> Inventory:
+        """Say what the place has: CPUs, memory, GPUs."""
+        ...
+
+    def render(self, trial: TrialSpec) -> Submission:
+        """Say exactly what `submit` would send. Pure: same trial, same answer; nothing is touched."""
+        ...
+
+    def submit(self, trial: TrialSpec, secrets: Mapping[str, str]) -> JobRef:
+        """Start the trial. The same `trial.job_id` twice gives the same job, started once.
+
+        Raises:
+            BackendError: When the place refuses.
+        """
+        ...
+
+    def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        """One question for all jobs; the answers are in the order of `refs`."""
+        ...
+
+    def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        """One round trip for all streams; at most 4 MiB per stream and call."""
+        ...
+
+    def put(self, ref: JobRef, path: str, data: bytes) -> None:
+        """Write a file into the trial directory, atomically."""
+        ...
+
+    def fetch(self, ref: JobRef, path: str, target: str) -> None:
+        """Copy a file or folder of the trial directory to `target` on this machine."""
+        ...
+
+    def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
+        """End the job's whole process tree; idempotent; returns when it is gone."""
+        ...
+
+    def close(self) -> None:
+        """Give up connections; jobs go on."""
+        ...

@@ -1,0 +1,52 @@
+"""The home folder: where the store, the doorbell and all experiments lie. Paths only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Paths below one home folder."""
+
+    root: Path
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str], data_dir: Path) -> Home:
+        """Find the home: `JUPYTER_AUTOTRAIN_HOME`, else `autotrain` in the Jupyter data directory."""
+        chosen = environ.get("JUPYTER_AUTOTRAIN_HOME")
+        return cls(Path(chosen).expanduser().absolute() if chosen else data_dir / "autotrain")
+
+    @property
+    def store(self) -> Path:
+        """The SQLite file."""
+        return self.root / "store.sqlite"
+
+    @property
+    def doorbell(self) -> Path:
+        """The manager's Unix socket."""
+        return self.root / "doorbell"
+
+    @property
+    def manager_lock(self) -> Path:
+        """Locked (flock) by the living manager; holds its identity."""
+        return self.root / "manager.lock"
+
+    @property
+    def manager_log(self) -> Path:
+        """What the manager writes."""
+        return self.root / "manager.log"
+
+    def experiment(self, experiment_id: str) -> Path:
+        """The folder of one experiment."""
+        return self.root / "experiments" / experiment_id
+
+    def bundle(self, experiment_id: str) -> Path:
+        """The code and data of one experiment."""
+        return self.experiment(experiment_id) / "bundle"
+
+    def trial(self, experiment_id: str, number: int, attempt: int) -> Path:
+        """The directory of one attempt of one trial."""
+        return self.experiment(experiment_id) / "trials" / str(number) / str(attempt)

@@ -1,0 +1,88 @@
+"""What happened: frozen rows as the store gives them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.states import ExperimentState, TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """One trial. Times are seconds since the epoch; `value` is the objective's last value."""
+
+    experiment_id: str
+    number: int
+    state: TrialState
+    params: Mapping[str, JsonValue]
+    reason: str = ""
+    attempt: int = 1
+    value: float | None = None
+    created_s: float = 0.0
+    started_s: float | None = None
+    ended_s: float | None = None
+    ref: JobRef | None = None
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRecord:
+    """One experiment. `version` is the N of `name@N`; `state` is derived from the trials when read."""
+
+    id: str
+    name: str
+    version: int
+    spec: ExperimentSpec
+    state: ExperimentState
+    created_s: float
+    ended_s: float | None = None
+    reason: str = ""
+    closed: bool = False
+    stop_requested: bool = False
+    counts: Mapping[TrialState, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One change of a trial's state, with its time and reason."""
+
+    id: int
+    experiment_id: str
+    number: int
+    attempt: int
+    state: TrialState
+    time_s: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPoint:
+    """One value of one metric. `id` grows with arrival; `value` is None for an explicit NaN."""
+
+    id: int
+    number: int
+    attempt: int
+    name: str
+    step: int
+    time_s: float
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One wish of a client to the manager.
+
+    `kind` is one of: stop, retry, concurrency, clean. `args` depends on it; `result` is set when `done`.
+    """
+
+    id: int
+    kind: str
+    experiment_id: str
+    args: JsonObject
+    created_s: float
+    done: bool = False
+    result: JsonObject = field(default_factory=dict)

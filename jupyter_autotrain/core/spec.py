@@ -1,0 +1,177 @@
+"""Wishes: what an experiment and a trial shall be. Frozen, JSON both ways by `core.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.space import Distribution
+
+
+class Direction(StrEnum):
+    """Whether the objective shall grow or shrink."""
+
+    MAXIMIZE = "maximize"
+    MINIMIZE = "minimize"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """The metric that ranks trials; a trial's value is the last one it reported."""
+
+    metric: str
+    direction: Direction = Direction.MAXIMIZE
+
+    def better(self, a: float, b: float) -> bool:
+        """True when value `a` beats value `b`."""
+        return a > b if self.direction is Direction.MAXIMIZE else a < b
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one worker needs. None means: no limit asked."""
+
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    gpus: int = 0
+    gpu_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOptions:
+    """Options of the local backend, after NNI's local training service."""
+
+    max_trials_per_gpu: int = 1
+    use_active_gpu: bool = False
+    gpu_indices: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When an experiment ends before its trials are used up."""
+
+    time_s: float | None = None
+    failures: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedName:
+    """One row of the capture table shown before submit.
+
+    `how` is one of: import, source, data, parameter, builtin, file, skipped.
+    """
+
+    name: str
+    how: str
+    origin: str = ""
+    size_bytes: int = 0
+    stale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The code of an experiment, as it lies in `experiments/<id>/bundle/`.
+
+    Attributes:
+        script: Name of the main script inside the bundle.
+        sha256: Digest over all files of the bundle.
+        captured: The capture table.
+        files: Shipped files, relative to the bundle's `files/` folder.
+        size_bytes: Sum of all files.
+        python: The interpreter that workers shall use.
+        source_map: For each line of the script (line 1 first) "cell label:line", or "".
+    """
+
+    script: str = "main.py"
+    sha256: str = ""
+    captured: tuple[CapturedName, ...] = ()
+    files: tuple[str, ...] = ()
+    size_bytes: int = 0
+    python: str = ""
+    source_map: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSpec:
+    """One submission, complete: what the store keeps and the manager works from.
+
+    Attributes:
+        name: The user's name for it; several experiments of one name are told apart as `name@N`.
+        objective: None means that trials are not ranked.
+        search: The search space; empty means: run the cell as it is.
+        tuner: Name of the search algorithm (see `tuners`).
+        early_stop: Name of the early-stopping rule, or "none".
+        trials: How many trials to run.
+        concurrency: How many of them at once.
+        secrets: Names only; values never enter a spec.
+        returns: Names of the cell's variables to bring back.
+        retries: How often a failed trial is tried again.
+        header: The header as the user wrote it, for the record.
+        cell_id: The notebook cell it came from, or "".
+        cwd: The folder the notebook worked in.
+    """
+
+    name: str
+    bundle: Bundle
+    backend: str = "local"
+    mode: str = "batch"
+    objective: Objective | None = None
+    search: Mapping[str, Distribution] = field(default_factory=dict)
+    tuner: str = "tpe"
+    early_stop: str = "none"
+    trials: int = 1
+    concurrency: int = 1
+    resources: Resources = field(default_factory=Resources)
+    timeout_s: float | None = None
+    budget: Budget = field(default_factory=Budget)
+    seed: int | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    returns: tuple[str, ...] = ()
+    retries: int = 0
+    local: LocalOptions = field(default_factory=LocalOptions)
+    header: str = ""
+    cell_id: str = ""
+    cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSpec:
+    """One attempt at one set of parameters, ready for a backend.
+
+    Attributes:
+        experiment_id: The experiment's id.
+        number: The trial's number in its experiment, from 1.
+        attempt: From 1; a retry is a new attempt of the same trial.
+        directory: The trial directory (absolute, on the manager's machine).
+        bundle: The bundle directory (absolute, on the manager's machine).
+        gpus: Device ids given to the trial by the manager.
+        resume_from: Directory with the checkpoints of the attempt before, or "".
+    """
+
+    experiment_id: str
+    number: int
+    attempt: int
+    directory: str
+    bundle: str
+    script: str = "main.py"
+    python: str = ""
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+    seed: int | None = None
+    objective: str = ""
+    resources: Resources = field(default_factory=Resources)
+    gpus: tuple[str, ...] = ()
+    timeout_s: float | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    returns: tuple[str, ...] = ()
+    resume_from: str = ""
+    cwd: str = ""
+    options: JsonObject = field(default_factory=dict)
+
+    @property
+    def job_id(self) -> str:
+        """The same trial and attempt always has this id; a backend must not start it twice."""
+        return f"{self.experiment_id}-{self.number}-{self.attempt}"

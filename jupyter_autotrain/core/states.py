@@ -1,0 +1,83 @@
+"""States of trials and experiments, and the one table of legal moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class TrialState(StrEnum):
+    """Where one trial stands."""
+
+    WAITING = "WAITING"
+    PREPARING = "PREPARING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    EARLY_STOPPED = "EARLY_STOPPED"
+    PREEMPTED = "PREEMPTED"
+    LOST = "LOST"
+
+    @property
+    def is_final(self) -> bool:
+        """True when the trial will not move by itself any more."""
+        return self not in ACTIVE_STATES
+
+
+ACTIVE_STATES: Final = frozenset({TrialState.WAITING, TrialState.PREPARING, TrialState.RUNNING})
+_ENDS: Final = frozenset(TrialState) - ACTIVE_STATES
+
+LEGAL_MOVES: Final[Mapping[TrialState, frozenset[TrialState]]] = MappingProxyType(
+    {
+        TrialState.WAITING: frozenset({TrialState.PREPARING, TrialState.CANCELLED, TrialState.FAILED}),
+        TrialState.PREPARING: _ENDS | {TrialState.RUNNING, TrialState.WAITING},
+        TrialState.RUNNING: _ENDS,
+        # A retry begins a new attempt of the same trial; success and early stop are kept.
+        TrialState.FAILED: frozenset({TrialState.WAITING}),
+        TrialState.CANCELLED: frozenset({TrialState.WAITING}),
+        TrialState.PREEMPTED: frozenset({TrialState.WAITING}),
+        TrialState.LOST: frozenset({TrialState.WAITING}),
+        TrialState.SUCCEEDED: frozenset(),
+        TrialState.EARLY_STOPPED: frozenset(),
+    }
+)
+
+
+class ExperimentState(StrEnum):
+    """Where one experiment stands; always derived from its trials, never cached beside them."""
+
+    WAITING = "WAITING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_final(self) -> bool:
+        """True when nothing more will happen without a request."""
+        return self in {ExperimentState.SUCCEEDED, ExperimentState.FAILED, ExperimentState.CANCELLED}
+
+
+def experiment_state(trials: Iterable[TrialState], *, closed: bool, stop_requested: bool) -> ExperimentState:
+    """Derive an experiment's state from its trials.
+
+    Args:
+        trials: The states of all trials created so far.
+        closed: True when no further trial will be created.
+        stop_requested: True after a stop request.
+    """
+    states = set(trials)
+    if states & ACTIVE_STATES or not closed:
+        if stop_requested:
+            return ExperimentState.STOPPING
+        begun = states - {TrialState.WAITING}
+        return ExperimentState.RUNNING if begun else ExperimentState.WAITING
+    if states & {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}:
+        return ExperimentState.SUCCEEDED
+    if stop_requested or states <= {TrialState.CANCELLED}:
+        return ExperimentState.CANCELLED
+    return ExperimentState.FAILED

@@ -1,0 +1,118 @@
+"""Every error this package raises on purpose.
+
+```
+AutotrainError                 three clauses: what was found, what was expected, what to do next
+├── HeaderError                one or more faults of a cell header, each with its line
+├── CaptureError               something the cell needs cannot travel, or is missing
+├── ShipError                  too many files, or too many bytes, to send
+├── StoreError                 the history cannot be read or written (full disk, locked, read-only)
+├── UnknownExperimentError     no experiment answers to that name
+├── ManagerError               the manager cannot be started or does not answer
+├── BackendError               a place refuses or fails a request
+│   └── BackendUnavailableError    the place cannot be used here; says why in one sentence
+├── TrialError                 a trial ended badly; carries the reason in plain words
+├── PlanError                  a model cannot be traced, priced or split
+│   ├── TraceError             the model's graph cannot be captured
+│   └── InfeasibleError        no split fits; carries the least memory that would do
+└── MissingExtraError          an optional dependency is not installed; gives the pip line
+```
+"""
+
+from __future__ import annotations
+
+
+class AutotrainError(Exception):
+    """Base of the tree.
+
+    Args:
+        found: What was found.
+        expected: What was expected, with the nearest match when there is one.
+        action: What to do next.
+    """
+
+    def __init__(self, found: str, expected: str = "", action: str = "") -> None:
+        self.found, self.expected, self.action = found, expected, action
+        super().__init__("\n".join(clause for clause in (found, expected, action) if clause))
+
+    def __reduce__(self) -> tuple[type[AutotrainError], tuple[str, str, str]]:
+        return type(self), (self.found, self.expected, self.action)
+
+
+class HeaderError(AutotrainError):
+    """Faults of a cell header, all at once; `found` holds one line per fault."""
+
+
+class CaptureError(AutotrainError):
+    """Something the cell needs cannot travel, or does not exist."""
+
+
+class ShipError(AutotrainError):
+    """The files to send exceed the limits; the text carries a size tree."""
+
+
+class StoreError(AutotrainError):
+    """The durable history cannot be read or written."""
+
+
+class UnknownExperimentError(AutotrainError):
+    """No experiment answers to that name."""
+
+
+class ManagerError(AutotrainError):
+    """The manager process cannot be started or does not answer."""
+
+
+class BackendError(AutotrainError):
+    """A place refused or failed a request."""
+
+
+class BackendUnavailableError(BackendError):
+    """The place cannot be used from here."""
+
+
+class TrialError(AutotrainError):
+    """A trial ended badly."""
+
+
+class PlanError(AutotrainError):
+    """A model cannot be traced, priced or split."""
+
+
+class TraceError(PlanError):
+    """The model's graph cannot be captured."""
+
+
+class InfeasibleError(PlanError):
+    """No split fits the limits.
+
+    Args:
+        found: What was found.
+        expected: What was expected.
+        action: What to do next.
+        least_memory_bytes: The least memory per device that would do.
+    """
+
+    def __init__(self, found: str, expected: str = "", action: str = "", least_memory_bytes: int = 0) -> None:
+        super().__init__(found, expected, action)
+        self.least_memory_bytes = least_memory_bytes
+
+
+class MissingExtraError(AutotrainError):
+    """An optional dependency is not installed.
+
+    Args:
+        package: The import that failed.
+        extra: The extra that brings it.
+        purpose: What needs it.
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed here.",
+            "",
+            f"Install it with: pip install 'jupyter-autotrain[{extra}]'",
+        )
+        self.package, self.extra, self.purpose = package, extra, purpose
+
+    def __reduce__(self) -> tuple[type[AutotrainError], tuple[str, str, str]]:
+        return type(self), (self.package, self.extra, self.purpose)

@@ -1,0 +1,193 @@
+"""The traced model as the search sees it: ops with loop nests, tensors between them, repeated blocks.
+
+Every op, of whatever family, is described by one loop nest, as an einsum is: named loops with sizes, and for each
+operand which tensor dim runs along which loop. That single description gives everything the search needs:
+
+* sharding loop `l` on a mesh axis shards each operand dim that runs along `l` and replicates operands without `l`;
+* a loop that no output dim runs along is a reduction: sharding it leaves the outputs Partial;
+* in the backward pass the gradient of an operand is Partial over every sharded loop that the operand lacks
+  (a parameter under a sharded batch loop: the gradient all-reduce of data parallelism).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+DTYPE_BYTES: Mapping[str, int] = {
+    "float64": 8,
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int64": 8,
+    "int32": 4,
+    "int16": 2,
+    "int8": 1,
+    "uint8": 1,
+    "bool": 1,
+    "complex64": 8,
+    "complex128": 16,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+}
+
+
+class Family(StrEnum):
+    """What kind of op it is; one rule file per family builds its loop nest."""
+
+    MATMUL = "matmul"
+    EMBEDDING = "embedding"
+    ATTENTION = "attention"
+    CONVOLUTION = "convolution"
+    NORM = "norm"
+    ELEMENTWISE = "elementwise"
+    REDUCTION = "reduction"
+    RESHAPE = "reshape"
+    LOSS = "loss"
+    DROPOUT = "dropout"
+    MOE = "moe"
+    UNKNOWN = "unknown"
+
+
+class LoopRole(StrEnum):
+    """What a loop means in the model; only used for names and colours, never for correctness."""
+
+    BATCH = "batch"
+    SEQUENCE = "sequence"
+    HEAD = "head"
+    FEATURE = "feature"
+    EXPERT = "expert"
+    SPATIAL = "spatial"
+    OTHER = "other"
+
+
+class TensorKind(StrEnum):
+    """Where a tensor comes from."""
+
+    INPUT = "input"
+    PARAMETER = "parameter"
+    BUFFER = "buffer"
+    ACTIVATION = "activation"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor edge. `id` is its position in `OpGraph.tensors`; `trainable` only matters for parameters."""
+
+    id: int
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    kind: TensorKind
+    trainable: bool = False
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole tensor."""
+        return self.numel * DTYPE_BYTES[self.dtype]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop of an op's nest. `shardable` is false where splitting it would change the result (softmax rows ...)."""
+
+    name: str
+    size: int
+    role: LoopRole = LoopRole.OTHER
+    shardable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor as an op uses it: for each tensor dim the index of the loop it runs along, or None."""
+
+    tensor: int
+    loops: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One forward op with its backward folded in.
+
+    Attributes:
+        id: Position in `OpGraph.ops`, which is a topological order.
+        name: Unique and readable: module path plus the op's short name.
+        flops_forward: Multiply-adds count twice; of the whole (unsharded) op.
+        flops_backward: The same for its backward pass (2x forward for matmuls whose operands both need gradients).
+        bytes_forward: Bytes read and written in the forward pass by the whole op.
+        bytes_backward: The same for the backward pass.
+        saved: Ids of the tensors kept for the backward pass (a tensor saved by several ops is stored once).
+        saved_extra_bytes: Bytes kept that are no graph tensor (dropout masks, softmax statistics); they shard
+            with the output.
+        source: "file:line" in the user's model, or "".
+    """
+
+    id: int
+    name: str
+    family: Family
+    kind: str
+    loops: tuple[Loop, ...]
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    flops_forward: float = 0.0
+    flops_backward: float = 0.0
+    bytes_forward: float = 0.0
+    bytes_backward: float = 0.0
+    saved: tuple[int, ...] = ()
+    saved_extra_bytes: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRun:
+    """`count` structurally equal blocks in a row: block k is ops [start + k*length, start + (k+1)*length)."""
+
+    start: int
+    length: int
+    count: int
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class OpGraph:
+    """A whole training step's forward graph, with backward costs folded into the ops. Torch-free, serialisable.
+
+    Attributes:
+        ops: In topological order.
+        tensors: All tensors; ids are positions.
+        runs: Repeated blocks, in order, not overlapping.
+        unknown: Names of op kinds that had no rule and are replicated.
+        tied: Pairs of parameter ids that share storage (counted once in memory).
+    """
+
+    ops: tuple[Op, ...]
+    tensors: tuple[Tensor, ...]
+    name: str = ""
+    runs: tuple[BlockRun, ...] = ()
+    unknown: tuple[str, ...] = ()
+    tied: tuple[tuple[int, int], ...] = ()
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def producers(self) -> Mapping[int, int]:
+        """Tensor id → id of the op that makes it."""
+        return {operand.tensor: op.id for op in self.ops for operand in op.outputs}
+
+    @cached_property
+    def consumers(self) -> Mapping[int, tuple[int, ...]]:
+        """Tensor id → ids of the ops that read it, in order."""
+        found: dict[int, list[int]] = {}
+        for op in self.ops:
+            for operand in op.inputs:
+                found.setdefault(operand.tensor, []).append(op.id)
+        return {tensor: tuple(dict.fromkeys(ops)) for tensor, ops in found.items()}
