@@ -1,1 +1,61 @@
-"""Floor 7: `jupyter autotrain VERB`, the same verbs as the line magic."""
+"""Floor 7: `jupyter autotrain VERB`, the same verbs as the line magic.
+
+Environment, folder and clock are read here and passed on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from jupyter_core.paths import jupyter_data_dir
+
+from jupyter_autotrain import verbs
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.errors import AutotrainError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Do one verb; the exit status is 0, or 2 after an error, or 130 after an interrupt."""
+    environ = dict(os.environ)
+    desk = verbs.Desk(
+        home=Home.from_environment(environ, Path(jupyter_data_dir())),
+        environ=environ,
+        cwd=Path.cwd(),
+        write=_write,
+        show=_show,
+        keep=_keep,
+        now=time.time,
+    )
+    try:
+        verbs.run(sys.argv[1:] if arguments is None else arguments, desk)
+    except AutotrainError as error:
+        sys.stderr.write(f"{error}\n".replace("%autotrain", "jupyter autotrain"))
+        return 2
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; Python would complain again while flushing at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text.replace("%autotrain", "jupyter autotrain"))
+    sys.stdout.flush()
+
+
+def _show(experiment: Experiment) -> None:
+    _write(f"{verbs.card(experiment)}\n")
+
+
+def _keep(name: str, value: object) -> None:
+    _write(f"{name}: {value!r}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

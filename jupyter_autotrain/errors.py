@@ -20,6 +20,10 @@ AutotrainError                 three clauses: what was found, what was expected,
 
 from __future__ import annotations
 
+from typing import Final
+
+_MOST_LINES: Final = 6
+
 
 class AutotrainError(Exception):
     """Base of the tree.
@@ -36,6 +40,11 @@ class AutotrainError(Exception):
 
     def __reduce__(self) -> tuple[type[AutotrainError], tuple[str, str, str]]:
         return type(self), (self.found, self.expected, self.action)
+
+    def _render_traceback_(self) -> list[str]:
+        """Give IPython what to show in place of a traceback: the clauses, six lines at most."""
+        lines = f"{type(self).__name__}: {self}".splitlines()
+        return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], lines[-1]]
 
 
 class HeaderError(AutotrainError):

@@ -1,1 +1,24 @@
-"""Placeholder."""
+"""Floor 7, the only room that knows IPython: magics, capture of the notebook, completion.
+
+The walk of a cell: `magics` (the door) → `submission` (header → capture → check → send) → `widgets.show`.
+"""
+
+from __future__ import annotations
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from jupyter_autotrain.cell import completion
+from jupyter_autotrain.cell.magics import AutotrainMagics
+
+
+def load(shell: InteractiveShell) -> None:
+    """Register `%%autotrain`, `%autotrain` and the header's completion."""
+    shell.register_magics(AutotrainMagics(shell))
+    completion.install(shell)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Undo `load`."""
+    completion.remove(shell)
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("autotrain", None)

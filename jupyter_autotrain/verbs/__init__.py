@@ -1,1 +1,12 @@
-"""Placeholder."""
+"""Floor 6, every verb of `%autotrain VERB` and `jupyter autotrain VERB`, as text.
+
+A verb is a function of (`Desk`, parsed arguments); `run` finds it. What differs between a notebook and a shell
+(how a live view is shown, where a loaded object goes) is in the `Desk`.
+"""
+
+from jupyter_autotrain.verbs.control import follow
+from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.listing import card
+from jupyter_autotrain.verbs.run import VERBS, run
+
+__all__ = ["VERBS", "Desk", "card", "follow", "run"]

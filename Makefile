@@ -1,0 +1,60 @@
+# Two commands matter: `make demo` and `make test`. Each sets up everything it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
+SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets -name '*.ts' -o -name '*.css')
+
+.PHONY: demo lab test test-unit check format bench golden clean
+
+demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
+	$(BIN)/python benchmarks/run_notebook.py $(NOTEBOOK)
+
+lab: $(VENV)/.demo  ## open the quickstart in JupyterLab
+	$(BIN)/jupyter lab $(NOTEBOOK)
+
+test: $(VENV)/.test  ## every test: unit, contract, fault, browser, notebooks
+	sh .ci/chromium
+	$(BIN)/python -m pytest
+
+test-unit: $(VENV)/.test
+	$(BIN)/python -m pytest tests/unit
+
+check: $(VENV)/.test  ## what people and CI run alike
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	! grep -nE 'https?://' labextension/yarn.lock constraints.txt
+	cd labextension && ../$(BIN)/jlpm lint && ../$(BIN)/jlpm format:check && ../$(BIN)/jlpm typecheck
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	cd labextension && ../$(BIN)/jlpm format
+
+bench: $(VENV)/.test  ## figures against peers and limits, appended to benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/run_all.py
+
+golden: $(VENV)/.test  ## rewrite the golden files after a wanted change
+	$(BIN)/python -m pytest tests/unit -k golden --golden-update
+
+clean:
+	rm -rf $(VENV) build dist labextension/node_modules labextension/.yarn jupyter_autotrain/static artifacts
+
+$(VENV)/.venv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+# torch comes first and pinned, so that nothing can pull in a build for accelerators.
+$(VENV)/.demo: $(VENV)/.venv $(SOURCES)
+	sh .ci/node
+	$(PIP) torch
+	$(PIP) --editable '.[demo]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.demo
+	$(PIP) --editable '.[test]'
+	touch $@

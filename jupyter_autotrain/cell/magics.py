@@ -1,0 +1,87 @@
+"""`%%autotrain` and `%autotrain VERB`: the door from a notebook.
+
+Environment, folder and clock are read here and passed on.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+from jupyter_core.paths import jupyter_data_dir
+
+from jupyter_autotrain import capture, verbs, widgets
+from jupyter_autotrain.cell import submission
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.verbs import Desk
+
+
+@magics_class
+class AutotrainMagics(Magics):  # type: ignore[misc]  # IPython's base class has no types
+    """The magics of this extension."""
+
+    @line_cell_magic  # type: ignore[untyped-decorator]  # IPython's decorators have no types
+    def autotrain(self, line: str, cell: str | None = None) -> None:
+        """Train what the cell says, in the background: `%%autotrain [NAME] [flags]`, header, `---`, Python.
+
+        As a line magic: `%autotrain VERB` (see `%autotrain help`).
+        """
+        if cell is None:
+            verbs.run(_words(line), self._desk())
+        else:
+            self._train(line, cell)
+
+    def _train(self, line: str, cell: str) -> None:
+        desk = self._desk()
+        draft = submission.read(self.shell, line, cell, cwd=desk.cwd, environ=desk.environ)
+        if draft.parsed.flags.dry_run:
+            desk.write(submission.dry_run(draft, desk.home))
+            return
+        if notice := capture.notice(draft.captured):
+            desk.write(f"{notice}\n")
+        experiment = submission.submit(draft, desk.home, desk.environ)
+        widgets.show(experiment)
+        # The experiment is the cell's value (`_`, `Out[n]`), but it has been shown already.
+        self.shell.displayhook.update_user_ns(experiment)
+        if draft.parsed.flags.wait:
+            verbs.follow(desk, experiment)
+
+    def _desk(self) -> Desk:
+        environ = dict(os.environ)
+        return Desk(
+            home=Home.from_environment(environ, Path(jupyter_data_dir())),
+            environ=environ,
+            cwd=Path.cwd(),
+            write=_write,
+            show=self._show,
+            keep=self._keep,
+            now=time.time,
+            interactive=True,
+        )
+
+    def _show(self, experiment: Experiment) -> None:
+        widgets.show(experiment)
+        self.shell.displayhook.update_user_ns(experiment)
+
+    def _keep(self, name: str, value: object) -> None:
+        self.shell.user_ns[name] = value
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise AutotrainError(
+            f"%autotrain {line}: {error}.", "Expected a verb and its arguments.", "See: %autotrain help"
+        ) from None

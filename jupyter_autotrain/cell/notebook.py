@@ -1,0 +1,29 @@
+"""What a notebook knows of itself: the executed cells, the namespace, the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from jupyter_autotrain.capture import Cell
+
+
+def executed_cells(shell: InteractiveShell) -> list[Cell]:
+    """All cells run so far in this kernel, in order of execution, the running one excepted."""
+    sources = shell.history_manager.input_hist_raw
+    return [Cell(number, source) for number, source in enumerate(sources) if 0 < number < shell.execution_count]
+
+
+def namespace(shell: InteractiveShell) -> Mapping[str, object]:
+    """The user's names, without what IPython put there."""
+    hidden = shell.user_ns_hidden
+    return {name: value for name, value in shell.user_ns.items() if name not in hidden or hidden[name] is not value}
+
+
+def name(shell: InteractiveShell, environ: Mapping[str, str]) -> str:
+    """A default experiment name: the notebook's file name where the front end tells it, else `cell`."""
+    path = str(shell.user_ns.get("__session__") or environ.get("JPY_SESSION_NAME") or "")
+    stem = Path(path).stem
+    return stem if stem and not stem.count("-") == 4 else "cell"

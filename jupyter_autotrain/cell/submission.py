@@ -1,0 +1,76 @@
+"""From the text of a cell to a running experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from jupyter_autotrain import capture, header
+from jupyter_autotrain.cell import notebook
+from jupyter_autotrain.client import Experiment, check, preview, send
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A cell that was read and captured, not yet sent."""
+
+    parsed: header.ParsedCell
+    captured: capture.Capture
+    name: str
+    cwd: Path
+
+    def spec(self, bundle: Bundle) -> ExperimentSpec:
+        """The experiment this cell asks for, with its code lying in `bundle`."""
+        return self.parsed.header.to_spec(bundle=bundle, name=self.name, cell_id="", cwd=str(self.cwd))
+
+
+def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: Mapping[str, str]) -> Draft:
+    """Read the header and capture what the cell needs; nothing is stored.
+
+    Raises:
+        HeaderError: With all faults of the header at once.
+        CaptureError: When something the cell needs cannot travel.
+        ShipError: When the files are too many or too big.
+    """
+    parsed = header.parse_cell(line, cell, header.Context(cwd=cwd, environ=environ))
+    captured = capture.capture(
+        parsed.code,
+        notebook.namespace(shell),
+        notebook.executed_cells(shell),
+        parameters=frozenset(parsed.header.search),
+        ship=parsed.header.ship,
+        cwd=cwd,
+        first_line=parsed.code_line,
+    )
+    return Draft(parsed, captured, parsed.header.name or notebook.name(shell, environ), cwd)
+
+
+def submit(draft: Draft, home: Home, environ: Mapping[str, str]) -> Experiment:
+    """Send a draft; when this returns, the experiment is on disk.
+
+    Raises:
+        StoreError: When it cannot be made durable; then nothing was started.
+        BackendUnavailableError: When the chosen place cannot do it.
+    """
+    check(draft.spec(Bundle()), home)
+    return send(home, draft.spec, lambda folder: capture.write_bundle(draft.captured, folder), environ)
+
+
+def dry_run(draft: Draft, home: Home) -> str:
+    """What would be sent: the capture table, the script, and what the backend would receive."""
+    rendered = preview(draft.spec(Bundle()), home)
+    script = draft.captured.script
+    shown = "\n".join(script.splitlines()[:80])
+    more = f"\n... {len(script.splitlines()) - 80} more lines" if len(script.splitlines()) > 80 else ""
+    return (
+        f"{capture.table(draft.captured)}\n\n--- main.py\n{shown}{more}\n\n"
+        f"--- {draft.parsed.header.backend} would start\n{' '.join(rendered.argv)}\n"
+        + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
+        + "".join(f"note: {note}\n" for note in rendered.notes)
+        + "\nDry run: nothing was sent.\n"
+    )

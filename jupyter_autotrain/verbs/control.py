@@ -1,0 +1,100 @@
+"""Verbs that change something: `wait`, `stop`, `retry`, `clean`."""
+
+from __future__ import annotations
+
+import argparse
+
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.listing import trials_table
+from jupyter_autotrain.verbs.text import duration, number, size
+
+
+def wait(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Wait until an experiment ends; an interrupt detaches, the experiment goes on."""
+    follow(desk, desk.find(arguments.experiment), timeout_s=arguments.timeout_s)
+
+
+def follow(desk: Desk, experiment: Experiment, *, timeout_s: float | None = None) -> None:
+    """Stream a bounded summary (a line per ended trial, 40 at most) until the experiment ends."""
+    summary = _Summary(desk)
+    began_s = desk.now()
+    try:
+        while not experiment.wait(timeout_s=0.5):
+            summary.update(experiment)
+            if timeout_s is not None and desk.now() - began_s > timeout_s:
+                desk.write(f"{experiment.name} is still {experiment.state} after {duration(timeout_s)}.\n")
+                return
+    except KeyboardInterrupt:
+        desk.write(
+            f"Detached: {experiment.name} goes on in the background.\n"
+            f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}\n"
+        )
+        return
+    summary.update(experiment)
+    desk.write(f"{experiment.name}: {experiment.state}\n{trials_table(experiment)}\n")
+
+
+class _Summary:
+    """Prints each ended trial once, and stops printing before it floods the notebook."""
+
+    MOST_LINES = 40
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk, self.seen = desk, set[int]()
+
+    def update(self, experiment: Experiment) -> None:
+        for trial in experiment.trials:
+            if not trial.state.is_final or trial.number in self.seen:
+                continue
+            self.seen.add(trial.number)
+            if len(self.seen) <= self.MOST_LINES:
+                value = f"  {number(trial.value)}" if trial.value is not None else ""
+                reason = f"  {trial.reason.splitlines()[0][:100]}" if trial.reason else ""
+                self.desk.write(f"trial {trial.number}: {trial.state}{value}{reason}\n")
+            elif len(self.seen) == self.MOST_LINES + 1:
+                self.desk.write("... (the table below has all trials)\n")
+
+
+def stop(desk: Desk, arguments: argparse.Namespace) -> None:
+    """End an experiment and say what was ended."""
+    experiment = desk.find(arguments.experiment)
+    desk.write(f"{experiment.stop()}\n")
+
+
+def retry(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Run the failed trials of an experiment again."""
+    experiment = desk.find(arguments.experiment)
+    experiment.retry()
+    desk.write(f"{experiment.name}: the failed trials run again. Watch: %autotrain show {experiment.name}\n")
+
+
+def clean(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Delete finished experiments: those named, or those older than some days; nothing without `--yes`."""
+    chosen = _chosen(desk, arguments)
+    running = [experiment.name for experiment in chosen if not experiment.state.is_final]
+    if running:
+        raise AutotrainError(
+            f"{', '.join(running)} still runs.", "Expected: finished experiments.", f"Stop first: stop {running[0]}"
+        )
+    if not chosen:
+        desk.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
+        return
+    total = sum(experiment.size_bytes() for experiment in chosen)
+    names = ", ".join(experiment.name for experiment in chosen[:8]) + (" ..." if len(chosen) > 8 else "")
+    if not arguments.yes:
+        desk.write(f"Would delete {len(chosen)} experiments ({size(total)}): {names}. Add --yes to do it.\n")
+        return
+    for experiment in chosen:
+        experiment.delete()
+    desk.write(f"Deleted {len(chosen)} experiments, {size(total)} freed: {names}\n")
+
+
+def _chosen(desk: Desk, arguments: argparse.Namespace) -> list[Experiment]:
+    if arguments.experiment:
+        return [desk.find(reference) for reference in arguments.experiment]
+    if arguments.older is None:
+        return []
+    limit_s = desk.now() - arguments.older * 86_400
+    return [e for e in desk.all() if e.state.is_final and e.record.created_s < limit_s]

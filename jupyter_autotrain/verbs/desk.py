@@ -1,0 +1,46 @@
+"""Where a verb is used: the home it speaks of and how it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jupyter_autotrain.client import Experiment, attach, experiments
+from jupyter_autotrain.core.home import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One place of use: a notebook kernel or a shell.
+
+    Attributes:
+        home: The home whose experiments are meant.
+        environ: The environment variables seen at the door.
+        cwd: The folder of use.
+        write: Prints one piece of text, newline included by the caller's choice.
+        show: Shows an experiment: a live view in a notebook, a text card in a shell.
+        keep: Puts a loaded object where the user can reach it.
+        now: The clock.
+    """
+
+    home: Home
+    environ: Mapping[str, str]
+    cwd: Path
+    write: Callable[[str], None]
+    show: Callable[[Experiment], None]
+    keep: Callable[[str, object], None]
+    now: Callable[[], float]
+    interactive: bool = field(default=False)
+
+    def find(self, reference: str) -> Experiment:
+        """Find an experiment by name, `name@N`, id prefix, `-1` or `_`.
+
+        Raises:
+            UnknownExperimentError: When none answers to it.
+        """
+        return attach(reference, home=self.home)
+
+    def all(self) -> list[Experiment]:
+        """All experiments, newest first."""
+        return experiments(home=self.home)

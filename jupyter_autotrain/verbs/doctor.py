@@ -1,0 +1,92 @@
+"""What `doctor` looks at: the home, the store, the manager, the limits, the optional packages."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jupyter_autotrain import backends, manager
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.verbs.text import size
+
+_OPTIONAL = {
+    "torch": "parallel",
+    "paramiko": "ssh",
+    "mpi4py": "mpi",
+    "kubernetes": "kubernetes",
+    "nvidia-ml-py": "gpu",
+    "jupyterlab": "lab",
+}
+_FREE_BYTES_WANTED = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding: what was looked at, how it is, what to do when it is not good."""
+
+    name: str
+    good: bool
+    text: str
+    action: str = ""
+
+
+def examine(home: Home) -> list[Check]:
+    """Look at everything; a fault is a finding, never an exception."""
+    return [
+        Check("python", sys.version_info >= (3, 11), sys.version.split()[0], "Use Python 3.11 or newer."),
+        *_examine_store(home),
+        _examine_manager(home),
+        *_examine_backends(home),
+        _examine_packages(),
+    ]
+
+
+def _examine_store(home: Home) -> Iterator[Check]:
+    try:
+        store = Store.open(home)
+    except AutotrainError as error:
+        yield Check("store", False, error.found, error.action)
+        return
+    count = len(store.experiments(limit=1_000_000))
+    yield Check("store", True, f"{count} experiments, journal {store.journal}")
+    store.close()
+    mode = home.root.stat().st_mode & 0o777
+    private = mode == 0o700 and home.root.stat().st_uid == os.getuid()
+    yield Check("home", private, f"mode {mode:o}", f"Run: chmod 700 {home.root}")
+    free = shutil.disk_usage(home.root).free
+    yield Check("disk", free > _FREE_BYTES_WANTED, f"{size(free)} free", "Free some space, or: %autotrain clean")
+
+
+def _examine_manager(home: Home) -> Check:
+    status = manager.status(home)
+    if status is None:
+        return Check("manager", True, "not running; the first submit starts it")
+    return Check("manager", True, f"running, pid {status.pid}, {size(status.resident_bytes)}")
+
+
+def _examine_backends(home: Home) -> Iterator[Check]:
+    for name in backends.names():
+        try:
+            place = backends.create(name, home)
+            probe = place.probe()
+            limits = f"; limits by {place.discover().limits}" if probe.usable and place.discover().limits else ""
+            yield Check(f"backend {name}", probe.usable, probe.reason + limits)
+        except AutotrainError as error:
+            yield Check(f"backend {name}", False, error.found, error.action)
+
+
+def _examine_packages() -> Check:
+    found, missing = [], []
+    for package, extra in _OPTIONAL.items():
+        try:
+            found.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(f"{package} (pip install 'jupyter-autotrain[{extra}]')")
+    absent = f"; not installed: {', '.join(missing)}" if missing else ""
+    return Check("optional packages", True, ", ".join(found) + absent)

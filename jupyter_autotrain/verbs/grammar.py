@@ -1,0 +1,69 @@
+"""The grammar of all verbs: one argument parser per verb."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from jupyter_autotrain.errors import AutotrainError
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that explains itself instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise AutotrainError(
+            f"%autotrain: {message}.",
+            f"Expected: {' '.join(self.format_usage().split()[1:])}",
+            f"See: %{self.prog.replace(' ', ' help ')}",
+        )
+
+
+def grammar() -> dict[str, argparse.ArgumentParser]:
+    """A parser for each verb, in the order that help lists them."""
+    verbs: dict[str, argparse.ArgumentParser] = {}
+
+    def add(name: str, text: str, *, about: str | None = None) -> argparse.ArgumentParser:
+        verb = verbs[name] = _Parser(prog=f"autotrain {name}", description=text, add_help=False)
+        if about is not None:
+            verb.add_argument("experiment", nargs=about, default="_", help="name, name@N, id prefix, -1 or _")
+        return verb
+
+    for name in ("ls", "status"):
+        add(name, "list experiments, newest first").add_argument("-n", "--number", type=int, default=20)
+    for name in ("show", "attach"):
+        add(name, "show an experiment's live view again", about="?")
+    _add_logs(add("logs", "print what a trial printed", about="?"))
+    add("wait", "wait until an experiment ends", about="?").add_argument("--timeout", type=float, dest="timeout_s")
+    add("stop", "end an experiment's processes, with a receipt", about="?")
+    add("retry", "run the failed trials again", about="?")
+    add("best", "the best trial", about="?")
+    add("compare", "compare experiments side by side", about="+")
+    add("why", "why an experiment waits or failed", about="?")
+    export = add("export", "write a standalone script that gives the same metrics", about="?")
+    export.add_argument("-o", "--output")
+    export.add_argument("--trial", type=int)
+    load = add("load", "load an object that `returns:` brought back", about="?")
+    load.add_argument("variable", nargs="?")
+    load.add_argument("--trial", type=int)
+    pull = add("pull", "copy a trial's output files here", about="?")
+    pull.add_argument("-o", "--output", default="")
+    pull.add_argument("--trial", type=int)
+    add("check", "check a header file, or every backend").add_argument("file", nargs="?")
+    add("backends", "list the places a trial can run")
+    add("config", "settings and where they come from").add_argument("--explain", metavar="KEY")
+    add("help", "help on a header key or a verb").add_argument("key", nargs="?")
+    add("schema", "print the JSON Schema of the header")
+    add("doctor", "check this installation")
+    clean = add("clean", "delete finished experiments from disk")
+    clean.add_argument("experiment", nargs="*")
+    clean.add_argument("--older", metavar="DAYS", type=float)
+    clean.add_argument("--yes", action="store_true")
+    return verbs
+
+
+def _add_logs(logs: argparse.ArgumentParser) -> None:
+    logs.add_argument("-f", "--follow", action="store_true")
+    logs.add_argument("--trial", type=int)
+    logs.add_argument("--stderr", action="store_true")
+    logs.add_argument("-n", "--lines", type=int, default=200)

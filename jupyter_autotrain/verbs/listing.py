@@ -1,0 +1,79 @@
+"""Verbs that show experiments: `ls`, `status`, `show`, `attach`."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.text import duration, number, table
+
+
+def ls(desk: Desk, arguments: argparse.Namespace) -> None:
+    """List experiments, newest first."""
+    found = desk.all()[: arguments.number]
+    if not found:
+        desk.write("No experiments yet. Put %%autotrain on the first line of a cell and run it.\n")
+        return
+    heads = ("name", "state", "trials", "best", "started", "took", "backend")
+    desk.write(table(heads, [_row(desk, experiment) for experiment in found]) + "\n")
+
+
+def _row(desk: Desk, experiment: Experiment) -> tuple[str, ...]:
+    record = experiment.record
+    states = Counter(str(trial.state) for trial in experiment.trials)
+    ended_s = record.ended_s if record.ended_s is not None else desk.now()
+    best = experiment.best
+    objective = record.spec.objective
+    return (
+        experiment.name,
+        str(record.state),
+        f"{sum(states.values())}/{record.spec.trials}" + (f" ({states['FAILED']} failed)" if states["FAILED"] else ""),
+        f"{objective.metric}={number(best.value)}" if objective and best else "-",
+        f"{duration(max(0.0, desk.now() - record.created_s))} ago",
+        duration(max(0.0, ended_s - record.created_s)),
+        record.spec.backend,
+    )
+
+
+def show(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Show one experiment again, from the store."""
+    desk.show(desk.find(arguments.experiment))
+
+
+def card(experiment: Experiment) -> str:
+    """One experiment as text: name, state, best trial, all trials."""
+    record = experiment.record
+    best = experiment.best
+    objective = record.spec.objective
+    ranked = f"; best {objective.metric} {number(best.value)} in trial {best.number}" if objective and best else ""
+    return f"{experiment.name}: {record.state}{ranked}\n{trials_table(experiment)}"
+
+
+def trials_table(experiment: Experiment, *, most: int = 20) -> str:
+    """The trials of an experiment as text: number, state, parameters, objective, time, reason."""
+    objective = experiment.record.spec.objective
+    trials = experiment.trials
+    names = list(dict.fromkeys(name for trial in trials for name in trial.params))
+    heads = ["trial", "state", *names, *([objective.metric] if objective else []), "took", "reason"]
+    rows = []
+    for trial in trials[:most]:
+        took = trial.ended_s - trial.started_s if trial.ended_s and trial.started_s else None
+        values = [
+            f"{value:.4g}" if isinstance(value := trial.params.get(name, ""), float) else str(value) for name in names
+        ]
+        reason = trial.reason.splitlines()[0][:60] if trial.reason else ""
+        ranked = [number(trial.value)] if objective else []
+        rows.append(
+            [
+                str(trial.number),
+                str(trial.state),
+                *values,
+                *ranked,
+                duration(max(0.0, took)) if took is not None else "-",
+                reason,
+            ]
+        )
+    more = f"\n... and {len(trials) - most} more trials" if len(trials) > most else ""
+    return table(heads, rows) + more

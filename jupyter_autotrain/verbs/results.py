@@ -1,0 +1,137 @@
+"""Verbs that give results: `logs`, `best`, `compare`, `export`, `load`, `pull`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from jupyter_autotrain import capture
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.text import number, params, table
+
+
+def logs(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Print the end of what a trial printed; with `-f` go on until it ends."""
+    experiment = desk.find(arguments.experiment)
+    trial = _trial(experiment, arguments.trial, prefer_best=False)
+    stream = "stderr" if arguments.stderr else "stdout"
+    text = experiment.logs(trial.number, stream=stream)
+    lines = text.splitlines(keepends=True)
+    skipped = len(lines) - arguments.lines
+    if skipped > 0:
+        desk.write(f"... {skipped} lines before (all of them: -n {len(lines)})\n")
+    desk.write("".join(lines[-arguments.lines :]))
+    if arguments.follow:
+        _follow(desk, experiment, trial.number, stream, len(text))
+
+
+def _follow(desk: Desk, experiment: Experiment, trial_number: int, stream: str, begun: int) -> None:
+    try:
+        ended = False
+        while not ended:
+            ended = experiment.wait(timeout_s=0.3) or experiment.trials[trial_number - 1].state.is_final
+            text = experiment.logs(trial_number, stream=stream)
+            desk.write(text[begun:])
+            begun = len(text)
+    except KeyboardInterrupt:
+        desk.write("\n(no longer following; the trial goes on)\n")
+
+
+def best(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Say which trial is best and with which parameters."""
+    experiment = desk.find(arguments.experiment)
+    objective, trial = experiment.record.spec.objective, experiment.best
+    if objective is None:
+        raise AutotrainError(
+            f"{experiment.name} has no objective, so no trial is best.",
+            "Expected a header line such as: objective: maximize val_acc",
+            f"See all trials: %autotrain show {experiment.name}",
+        )
+    if trial is None:
+        desk.write(f"{experiment.name}: no trial has reported {objective.metric} yet.\n")
+        return
+    desk.write(f"{experiment.name}: trial {trial.number}, {objective.metric} = {number(trial.value)}")
+    desk.write(f" with {params(dict(trial.params))}\n" if trial.params else "\n")
+
+
+def compare(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Put experiments side by side: objective, best value, its parameters."""
+    rows, names = [], []
+    found = [desk.find(reference) for reference in arguments.experiment]
+    bests = [experiment.best for experiment in found]
+    names = list(dict.fromkeys(name for trial in bests if trial for name in trial.params))
+    for experiment, trial in zip(found, bests, strict=True):
+        objective = experiment.record.spec.objective
+        values = [_cell(trial, name) for name in names]
+        rows.append(
+            [
+                experiment.name,
+                str(experiment.state),
+                str(len(experiment.trials)),
+                f"{objective.direction} {objective.metric}" if objective else "-",
+                number(trial.value if trial else None),
+                *values,
+            ]
+        )
+    desk.write(table(["name", "state", "trials", "objective", "best", *names], rows) + "\n")
+
+
+def _cell(trial: TrialRecord | None, name: str) -> str:
+    value = trial.params.get(name, "-") if trial else "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def export(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Write a script that gives the same metrics with no notebook and no package."""
+    experiment = desk.find(arguments.experiment)
+    trial = _trial(experiment, arguments.trial)
+    script = capture.export_script(desk.home.bundle(experiment.id), dict(trial.params))
+    target = desk.cwd / (arguments.output or f"{experiment.name.replace('@', '-')}.py")
+    target.write_text(script, encoding="utf-8")
+    desk.write(f"Wrote {target.name} (trial {trial.number}). Run it: python {target.name}\n")
+
+
+def load(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Load an object that the trial returned, and keep it under its name."""
+    reference, variable = arguments.experiment, arguments.variable
+    if variable is None:
+        reference, variable = "_", reference
+    experiment = desk.find(reference)
+    if variable == "_":
+        names = ", ".join(experiment.record.spec.returns) or "nothing"
+        raise AutotrainError(
+            "load: no name was given.", f"{experiment.name} returns: {names}.", "Say: %autotrain load [NAME] VARIABLE"
+        )
+    trial = _trial(experiment, arguments.trial)
+    desk.keep(variable, experiment.load(variable, trial=trial.number))
+    desk.write(f"{variable} = {experiment.name}, trial {trial.number}\n")
+
+
+def pull(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Copy the output files of a trial into a folder here."""
+    experiment = desk.find(arguments.experiment)
+    trial = _trial(experiment, arguments.trial)
+    folder = Path(arguments.output or f"{experiment.name.replace('@', '-')}-trial-{trial.number}")
+    files = experiment.pull(desk.cwd / folder, trial=trial.number)
+    listed = "".join(f"  {path}\n" for path in files[:20])
+    desk.write(f"{len(files)} files of trial {trial.number} are in {folder}\n{listed}")
+
+
+def _trial(experiment: Experiment, chosen: int | None, *, prefer_best: bool = True) -> TrialRecord:
+    trials = experiment.trials
+    if chosen is not None:
+        for trial in trials:
+            if trial.number == chosen:
+                return trial
+        raise AutotrainError(
+            f"{experiment.name} has no trial {chosen}.",
+            f"Expected a number from 1 to {len(trials)}.",
+            f"See: %autotrain show {experiment.name}",
+        )
+    if not trials:
+        raise AutotrainError(f"{experiment.name} has no trial yet.", "", f"Ask: %autotrain why {experiment.name}")
+    best_trial = experiment.best if prefer_best else None
+    return best_trial or trials[-1 if not prefer_best else 0]

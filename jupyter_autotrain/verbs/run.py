@@ -1,0 +1,69 @@
+"""Find a verb, read its arguments, do it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.verbs import control, explain, listing, results
+from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.grammar import grammar
+
+Verb: TypeAlias = Callable[[Desk, argparse.Namespace], None]
+
+VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
+    {
+        "ls": listing.ls,
+        "status": listing.ls,
+        "show": listing.show,
+        "attach": listing.show,
+        "logs": results.logs,
+        "wait": control.wait,
+        "stop": control.stop,
+        "retry": control.retry,
+        "clean": control.clean,
+        "best": results.best,
+        "compare": results.compare,
+        "export": results.export,
+        "load": results.load,
+        "pull": results.pull,
+        "why": explain.why,
+        "check": explain.check,
+        "backends": explain.backends,
+        "config": explain.config,
+        "help": explain.help_text,
+        "schema": explain.schema,
+        "doctor": explain.doctor,
+    }
+)
+
+
+def run(arguments: Sequence[str], desk: Desk) -> None:
+    """Do one verb; no arguments mean `ls`.
+
+    Raises:
+        AutotrainError: For an unknown verb or bad arguments, with the nearest match; and whatever the verb raises.
+    """
+    words = list(arguments) or ["ls"]
+    if words[0] in {"-h", "--help"}:
+        words[0] = "help"
+    if words[0] not in VERBS:
+        near = difflib.get_close_matches(words[0], VERBS, n=1)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        raise AutotrainError(
+            f"%autotrain: there is no verb {words[0]!r}.",
+            f"Expected one of: {', '.join(VERBS)}.{guess}",
+            "See: %autotrain help",
+        )
+    # `-1` names the newest experiment; argparse would take it for a flag.
+    words = [f"\0{word}" if word.startswith("-") and word[1:].isdigit() else word for word in words]
+    known = grammar()[words[0]].parse_args(words[1:])
+    if isinstance(getattr(known, "experiment", None), str):
+        known.experiment = known.experiment.lstrip("\0")
+    elif getattr(known, "experiment", None):
+        known.experiment = [word.lstrip("\0") for word in known.experiment]
+    VERBS[words[0]](desk, known)
