@@ -4,15 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
+EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
 SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets -name '*.ts' -o -name '*.css')
 
 .PHONY: demo lab test test-unit check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
-	$(BIN)/python benchmarks/run_notebook.py $(NOTEBOOK)
+	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
 
-lab: $(VENV)/.demo  ## open the quickstart in JupyterLab
-	$(BIN)/jupyter lab $(NOTEBOOK)
+lab: $(VENV)/.demo  ## open the quickstart in JupyterLab, as `make demo` left it
+	$(BIN)/jupyter lab $(or $(EXECUTED),$(NOTEBOOK))
 
 test: $(VENV)/.test  ## every test: unit, contract, fault, browser, notebooks
 	sh .ci/chromium

@@ -26,4 +26,4 @@ def name(shell: InteractiveShell, environ: Mapping[str, str]) -> str:
     """A default experiment name: the notebook's file name where the front end tells it, else `cell`."""
     path = str(shell.user_ns.get("__session__") or environ.get("JPY_SESSION_NAME") or "")
     stem = Path(path).stem
-    return stem if stem and not stem.count("-") == 4 else "cell"
+    return stem if stem and stem.count("-") != 4 else "cell"

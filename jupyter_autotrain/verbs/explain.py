@@ -70,7 +70,7 @@ def config(desk: Desk, arguments: argparse.Namespace) -> None:
         desk.write(header.explain(arguments.explain, context) + "\n")
         return
     desk.write(f"home  {_shorten(str(desk.home.root), desk)}\n")
-    for key in header.keys():
+    for key in header.known_keys():
         told = header.explain(key, context)
         if "default" not in told:
             desk.write(told + "\n")
@@ -85,7 +85,7 @@ def help_text(desk: Desk, arguments: argparse.Namespace) -> None:
     """Explain a header key or a verb; without one, the whole on one screen."""
     verbs = grammar()
     if arguments.key is None:
-        desk.write(_HELP.format(keys=", ".join(header.keys()), verbs=", ".join(verbs)))
+        desk.write(_HELP.format(keys=", ".join(header.known_keys()), verbs=", ".join(verbs)))
     elif arguments.key in verbs:
         desk.write(verbs[arguments.key].format_help())
     else:
