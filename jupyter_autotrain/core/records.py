@@ -86,3 +86,15 @@ class Request:
     created_s: float
     done: bool = False
     result: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One message of a trial to the user. `level` is info, warning or error."""
+
+    id: int
+    number: int
+    attempt: int
+    time_s: float
+    level: str
+    text: str

@@ -1,1 +1,8 @@
-"""Placeholder."""
+"""The durable history of all experiments: one SQLite file, and the only room that writes SQL."""
+
+from __future__ import annotations
+
+from jupyter_autotrain.store.metrics import Columns, Ingest
+from jupyter_autotrain.store.store import Store
+
+__all__ = ["Columns", "Ingest", "Store"]

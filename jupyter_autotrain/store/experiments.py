@@ -1,0 +1,177 @@
+"""Experiments: adding, finding and closing them. Their state is always derived from their trials."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jupyter_autotrain.core.json import from_json, to_json
+from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState, experiment_state
+from jupyter_autotrain.errors import UnknownExperimentError
+from jupyter_autotrain.store.section import Section, key_of, unknown
+
+_COLUMNS = "key, id, name, version, spec, created_s, closed, closed_s, reason, stop_requested"
+_NEXT_VERSION = (
+    "INSERT INTO names (name, version) VALUES (?, 1) "
+    "ON CONFLICT (name) DO UPDATE SET version = version + 1 RETURNING version"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    counts: dict[TrialState, int]
+    ended_s: float | None
+
+
+class Experiments(Section):
+    """Submissions."""
+
+    def add_experiment(self, experiment_id: str, spec: ExperimentSpec, now_s: float) -> ExperimentRecord:
+        """Keep a submission for good: when this returns, it is on disk.
+
+        Raises:
+            StoreError: It is not kept, and nothing was changed.
+        """
+        text = json.dumps(to_json(spec))
+        with self._database.write(durable=True) as connection:
+            version = connection.execute(_NEXT_VERSION, (spec.name,)).fetchall()[0][0]
+            connection.execute(
+                "INSERT INTO experiments (id, name, version, spec, created_s) VALUES (?, ?, ?, ?, ?)",
+                (experiment_id, spec.name, version, text, now_s),
+            )
+        return self.experiment(experiment_id)
+
+    def experiment(self, experiment_id: str) -> ExperimentRecord:
+        """The experiment with exactly this id.
+
+        Raises:
+            UnknownExperimentError: There is none.
+        """
+        with self._database.read() as connection:
+            return _records(connection, "WHERE key = ?", (key_of(connection, experiment_id),))[0]
+
+    def experiments(self, limit: int = 100) -> list[ExperimentRecord]:
+        """The newest experiments, newest first."""
+        with self._database.read() as connection:
+            return _records(connection, "ORDER BY key DESC LIMIT ?", (limit,))
+
+    def unfinished(self) -> list[ExperimentRecord]:
+        """Experiments that are not closed or have a trial that is not final; oldest first."""
+        active = ", ".join(f"'{state.value}'" for state in sorted(ACTIVE_STATES))
+        where = (
+            "WHERE closed = 0 OR EXISTS (SELECT 1 FROM trials "  # noqa: S608 - the states are this package's own
+            f"WHERE experiment = key AND state IN ({active})) ORDER BY key"
+        )
+        with self._database.read() as connection:
+            return _records(connection, where, ())
+
+    def find(self, reference: str) -> ExperimentRecord:
+        """The experiment that a person means.
+
+        Args:
+            reference: A name (its newest version), `name@N`, a unique prefix of an id, `-1` (the newest), `-2` ...,
+                or `_` (the newest).
+
+        Raises:
+            UnknownExperimentError: None or several answer to it; carries the nearest names.
+        """
+        reference = reference.strip()
+        with self._database.read() as connection:
+            found = _look_up(connection, reference)
+            if not found:
+                raise unknown(connection, reference)
+        if len(found) > 1:
+            names = ", ".join(f"{record.name}@{record.version} ({record.id})" for record in found[:3])
+            raise UnknownExperimentError(
+                f"{len(found)} experiments have an id that begins with {reference!r}.",
+                f"One was expected; these answer: {names}.",
+                "Give more of the id, or the name.",
+            )
+        return found[0]
+
+    def close_experiment(self, experiment_id: str, now_s: float, reason: str = "") -> None:
+        """Say that no further trial will be created; the first time counts, the last reason given stays."""
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE experiments SET closed = 1, closed_s = coalesce(closed_s, ?), "
+                "reason = CASE WHEN ? = '' THEN reason ELSE ? END WHERE key = ?",
+                (now_s, reason, reason, key_of(connection, experiment_id)),
+            )
+
+    def request_stop(self, experiment_id: str) -> None:
+        """Raise the stop flag."""
+        self._set_stop(experiment_id, wanted=True)
+
+    def withdraw_stop(self, experiment_id: str) -> None:
+        """Lower the stop flag: a stopped experiment is tried again."""
+        self._set_stop(experiment_id, wanted=False)
+
+    def _set_stop(self, experiment_id: str, *, wanted: bool) -> None:
+        with self._database.write(durable=True) as connection:
+            key = key_of(connection, experiment_id)
+            connection.execute("UPDATE experiments SET stop_requested = ? WHERE key = ?", (wanted, key))
+
+    def delete_experiment(self, experiment_id: str) -> None:
+        """Forget an experiment with all its trials and metrics. Its version number is not given again."""
+        with self._database.write() as connection:
+            connection.execute("DELETE FROM experiments WHERE key = ?", (key_of(connection, experiment_id),))
+
+
+def _look_up(connection: sqlite3.Connection, reference: str) -> list[ExperimentRecord]:
+    if reference == "_":
+        reference = "-1"
+    if reference.startswith("-") and reference[1:].isdecimal():
+        back = max(int(reference[1:]), 1) - 1
+        return _records(connection, "ORDER BY key DESC LIMIT 1 OFFSET ?", (back,))
+    if by_name := _records(connection, "WHERE name = ? ORDER BY key DESC LIMIT 1", (reference,)):
+        return by_name
+    name, at, version = reference.rpartition("@")
+    if at and version.isdecimal():
+        return _records(connection, "WHERE name = ? AND version = ?", (name, int(version)))
+    return _records(connection, "WHERE ? != '' AND substr(id, 1, ?) = ?", (reference, len(reference), reference))
+
+
+def _records(connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]) -> list[ExperimentRecord]:
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM experiments {where}", values).fetchall()  # noqa: S608 - own text
+    tallies = _tallies(connection, [row[0] for row in rows])
+    return [_record(row, tallies[row[0]]) for row in rows]
+
+
+def _tallies(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, _Tally]:
+    query = "SELECT state, count(*), max(ended_s) FROM trials WHERE experiment = ? GROUP BY state"
+    tallies = {}
+    for key in keys:
+        rows = connection.execute(query, (key,)).fetchall()
+        ends = [end for _, _, end in rows if end is not None]
+        tallies[key] = _Tally({TrialState(state): count for state, count, _ in rows}, max(ends, default=None))
+    return tallies
+
+
+def _record(row: tuple[object, ...], tally: _Tally) -> ExperimentRecord:
+    _, experiment_id, name, version, spec, created_s, closed, closed_s, reason, stop_requested = row
+    state = experiment_state(tally.counts, closed=bool(closed), stop_requested=bool(stop_requested))
+    ends = [end for end in (closed_s, tally.ended_s) if isinstance(end, float)]
+    return ExperimentRecord(
+        id=str(experiment_id),
+        name=str(name),
+        version=int(str(version)),
+        spec=_spec(str(spec)),
+        state=state,
+        created_s=float(str(created_s)),
+        ended_s=max(ends, default=None) if state.is_final else None,
+        reason=str(reason),
+        closed=bool(closed),
+        stop_requested=bool(stop_requested),
+        counts=tally.counts,
+    )
+
+
+@lru_cache(maxsize=256)
+def _spec(text: str) -> ExperimentSpec:
+    # A spec never changes, and decoding one is the dearest part of a listing.
+    return from_json(ExperimentSpec, json.loads(text))

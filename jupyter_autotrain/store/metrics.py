@@ -1,0 +1,184 @@
+"""Metrics and notes of trials, and the cursors that tell how far each stream has been read.
+
+Points and cursor move in one transaction, so a manager killed at any instant neither loses nor doubles one.
+Points are kept as columns (see `schema`), because one row per point would cost an order of magnitude both ways.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from jupyter_autotrain.core.records import MetricPoint, Note
+from jupyter_autotrain.store.section import Section, key_of
+
+Columns: TypeAlias = "tuple[array[int], array[float]]"
+"""Steps (int64) and values (float64, NaN where NaN was reported) of one trial, in order of arrival."""
+
+_ADVANCE = (
+    "INSERT INTO cursors (experiment, number, attempt, stream, offset) SELECT ?, ?, ?, ?, ? WHERE ?5 > 0 "
+    "ON CONFLICT (experiment, number, attempt, stream) DO UPDATE SET offset = excluded.offset "
+    "WHERE excluded.offset > offset"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """What was read from one stream of one attempt, up to byte `cursor_after`.
+
+    Attributes:
+        experiment_id: The experiment.
+        number: The trial.
+        attempt: The attempt.
+        stream: `stdout`, `stderr` or `metrics`.
+        cursor_after: The offset up to which the stream has been read with this.
+        points: Rows of (name, step, time in seconds since the epoch, value or None for NaN).
+        notes: Rows of (time in seconds since the epoch, level, text).
+        value: The objective's newest value; None keeps the one before.
+    """
+
+    experiment_id: str
+    number: int
+    attempt: int
+    stream: str
+    cursor_after: int
+    points: Sequence[tuple[str, int, float, float | None]] = ()
+    notes: Sequence[tuple[float, str, str]] = ()
+    value: float | None = None
+
+
+class Metrics(Section):
+    """What trials report."""
+
+    def cursor(self, experiment_id: str, number: int, attempt: int, stream: str) -> int:
+        """How many bytes of a stream have been taken in."""
+        query = "SELECT offset FROM cursors WHERE experiment = ? AND number = ? AND attempt = ? AND stream = ?"
+        with self._database.read() as connection:
+            key = key_of(connection, experiment_id)
+            row = connection.execute(query, (key, number, attempt, stream)).fetchone()
+        return int(row[0]) if row else 0
+
+    def ingest(self, rows: Sequence[Ingest]) -> None:
+        """Take in what was read, all of it or nothing.
+
+        A row whose cursor does not lie beyond the stored one was taken in before and is ignored, and so is a row of a
+        deleted experiment.
+        """
+        with self._database.write() as connection:
+            for row in rows:
+                found = connection.execute("SELECT key FROM experiments WHERE id = ?", (row.experiment_id,)).fetchone()
+                if found is not None:
+                    _take_in(connection, found[0], row)
+
+    def points(
+        self, experiment_id: str, after_id: int = 0, limit: int = 100_000, names: Collection[str] | None = None
+    ) -> list[MetricPoint]:
+        """The points whose id is above `after_id`, in order of id, at most `limit`; of some metrics or of all."""
+        query = (
+            "SELECT first_id, last_id, number, attempt, name, columns FROM chunks JOIN series ON series.id = series "
+            "WHERE chunks.experiment = ? AND last_id > ? ORDER BY last_id"
+        )
+        found: list[MetricPoint] = []
+        with self._database.read() as connection:
+            for row in connection.execute(query, (key_of(connection, experiment_id), after_id)):
+                if len(found) >= limit:
+                    break
+                if names is None or row[4] in names:
+                    found.extend(_points_of_chunk(row, after_id))
+        return found[:limit]
+
+    def series(self, experiment_id: str, name: str) -> dict[int, Columns]:
+        """One metric of all trials as columns, by trial number; of each trial the latest attempt that reported it."""
+        query = (
+            "SELECT number, columns FROM series JOIN chunks ON chunks.series = series.id "
+            "WHERE series.experiment = ?1 AND name = ?2 AND attempt = (SELECT max(attempt) FROM series AS other "
+            "WHERE other.experiment = ?1 AND other.name = ?2 AND other.number = series.number) "
+            "ORDER BY number, first_id"
+        )
+        columns: dict[int, Columns] = {}
+        with self._database.read() as connection:
+            for number, blob in connection.execute(query, (key_of(connection, experiment_id), name)):
+                steps, values = columns.setdefault(number, (array("q"), array("d")))
+                third = len(blob) // 3
+                steps.frombytes(blob[:third])
+                values.frombytes(blob[2 * third :])
+        return columns
+
+    def metric_names(self, experiment_id: str) -> list[str]:
+        """The metrics reported so far, in order of their first report."""
+        query = "SELECT name FROM series WHERE experiment = ? GROUP BY name ORDER BY min(id)"
+        with self._database.read() as connection:
+            return [name for (name,) in connection.execute(query, (key_of(connection, experiment_id),))]
+
+    def notes(self, experiment_id: str, after_id: int = 0) -> list[Note]:
+        """Messages of the trials whose id is above `after_id`, in order of arrival."""
+        query = "SELECT id, number, attempt, time_s, level, text FROM notes WHERE experiment = ? AND id > ? ORDER BY id"
+        with self._database.read() as connection:
+            return [Note(*row) for row in connection.execute(query, (key_of(connection, experiment_id), after_id))]
+
+
+def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> None:
+    where = (key, row.number, row.attempt)
+    if connection.execute(_ADVANCE, (*where, row.stream, row.cursor_after)).rowcount != 1:
+        return
+    for name, columns in _by_name(row.points).items():
+        _add_chunk(connection, where, name, columns)
+    connection.executemany(
+        "INSERT INTO notes (experiment, number, attempt, time_s, level, text) VALUES (?, ?, ?, ?, ?, ?)",
+        [(*where, *note) for note in row.notes],
+    )
+    if row.value is not None:
+        query = "UPDATE trials SET value = ? WHERE experiment = ? AND number = ? AND attempt = ?"
+        connection.execute(query, (row.value, *where))
+
+
+def _by_name(
+    points: Sequence[tuple[str, int, float, float | None]],
+) -> Mapping[str, tuple[list[int], list[float], list[float]]]:
+    groups: dict[str, tuple[list[int], list[float], list[float]]] = {}
+    for name, step, time_s, value in points:
+        steps, times, values = groups.get(name) or groups.setdefault(name, ([], [], []))
+        steps.append(step)
+        times.append(time_s)
+        values.append(math.nan if value is None else value)
+    return groups
+
+
+def _add_chunk(
+    connection: sqlite3.Connection,
+    where: tuple[int, int, int],
+    name: str,
+    columns: tuple[list[int], list[float], list[float]],
+) -> None:
+    steps, times, values = columns
+    last = connection.execute("SELECT last_id FROM chunks ORDER BY first_id DESC LIMIT 1").fetchone()
+    first_id = last[0] + 1 if last else 1
+    blob = b"".join((array("q", steps).tobytes(), array("d", times).tobytes(), array("d", values).tobytes()))
+    connection.execute(
+        "INSERT INTO chunks (first_id, last_id, experiment, series, columns) VALUES (?, ?, ?, ?, ?)",
+        (first_id, first_id + len(steps) - 1, where[0], _series_id(connection, where, name), blob),
+    )
+
+
+def _series_id(connection: sqlite3.Connection, where: tuple[int, int, int], name: str) -> int:
+    query = "SELECT id FROM series WHERE experiment = ? AND number = ? AND attempt = ? AND name = ?"
+    row = connection.execute(query, (*where, name)).fetchone()
+    if row is None:
+        add = "INSERT INTO series (experiment, number, attempt, name) VALUES (?, ?, ?, ?)"
+        return int(connection.execute(add, (*where, name)).lastrowid or 0)
+    return int(row[0])
+
+
+def _points_of_chunk(row: tuple[int, int, int, int, str, bytes], after_id: int) -> Iterator[MetricPoint]:
+    first_id, last_id, number, attempt, name, blob = row
+    third = len(blob) // 3
+    steps, times, values = array("q", blob[:third]), array("d", blob[third : 2 * third]), array("d", blob[2 * third :])
+    for index in range(max(after_id + 1 - first_id, 0), last_id + 1 - first_id):
+        value = values[index]
+        yield MetricPoint(
+            first_id + index, number, attempt, name, steps[index], times[index], value if math.isfinite(value) else None
+        )

@@ -1,0 +1,147 @@
+"""The tables, as a list of forward migrations; `PRAGMA user_version` counts those that ran.
+
+Ids grow with arrival and give the order of everything; times are for people only, so a clock that jumps
+backwards changes no order.
+
+Metric points lie in chunks: one row per series and ingest, holding the columns step, time and value as
+arrays of 8-byte numbers one after another. A chunk's points own the ids `first_id` ... `last_id`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.errors import StoreError
+
+_FIRST: Final = """
+CREATE TABLE names (
+  name TEXT PRIMARY KEY,
+  version INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE experiments (
+  key INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  spec TEXT NOT NULL,
+  created_s REAL NOT NULL,
+  closed INTEGER NOT NULL DEFAULT 0,
+  closed_s REAL,
+  reason TEXT NOT NULL DEFAULT '',
+  stop_requested INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (name, version)
+);
+CREATE TABLE trials (
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  params TEXT NOT NULL,
+  reason TEXT NOT NULL DEFAULT '',
+  attempt INTEGER NOT NULL DEFAULT 1,
+  value REAL,
+  created_s REAL NOT NULL,
+  started_s REAL,
+  ended_s REAL,
+  ref TEXT,
+  gpus TEXT NOT NULL DEFAULT '[]',
+  PRIMARY KEY (experiment, number)
+) WITHOUT ROWID;
+CREATE INDEX trials_by_state ON trials (experiment, state);
+CREATE TABLE moves (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  time_s REAL NOT NULL,
+  reason TEXT NOT NULL
+);
+CREATE INDEX moves_by_experiment ON moves (experiment, id);
+CREATE TABLE cursors (
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  stream TEXT NOT NULL,
+  offset INTEGER NOT NULL,
+  PRIMARY KEY (experiment, number, attempt, stream)
+) WITHOUT ROWID;
+CREATE TABLE series (
+  id INTEGER PRIMARY KEY,
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  UNIQUE (experiment, name, number, attempt)
+);
+CREATE TABLE chunks (
+  first_id INTEGER PRIMARY KEY,
+  last_id INTEGER NOT NULL,
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  series INTEGER NOT NULL REFERENCES series (id) ON DELETE CASCADE,
+  columns BLOB NOT NULL
+);
+CREATE INDEX chunks_by_experiment ON chunks (experiment, last_id);
+CREATE INDEX chunks_by_series ON chunks (series);
+CREATE TABLE notes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  time_s REAL NOT NULL,
+  level TEXT NOT NULL,
+  text TEXT NOT NULL
+);
+CREATE INDEX notes_by_experiment ON notes (experiment, id);
+CREATE TABLE requests (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind TEXT NOT NULL,
+  experiment_id TEXT NOT NULL,
+  args TEXT NOT NULL,
+  created_s REAL NOT NULL,
+  done INTEGER NOT NULL DEFAULT 0,
+  result TEXT NOT NULL DEFAULT '{}'
+);
+CREATE INDEX requests_pending ON requests (id) WHERE done = 0;
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_FIRST,)
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """How many migrations the file has seen."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
+    """Bring the file to the newest schema; all or nothing, also when two processes try at once.
+
+    Raises:
+        StoreError: The file was written by a newer version of this package.
+        sqlite3.Error: SQLite refused; the file is as it was.
+    """
+    if version(connection) == len(migrations):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        _apply(connection, path, migrations)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _apply(connection: sqlite3.Connection, path: Path, migrations: tuple[str, ...]) -> None:
+    seen = version(connection)
+    if seen > len(migrations):
+        raise StoreError(
+            f"{path} has schema version {seen}.",
+            f"This version of jupyter-autotrain knows schemas up to {len(migrations)}.",
+            "Upgrade it (pip install -U jupyter-autotrain), or set JUPYTER_AUTOTRAIN_HOME to another folder.",
+        )
+    for script in migrations[seen:]:
+        for statement in filter(str.strip, script.split(";")):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {len(migrations)}")

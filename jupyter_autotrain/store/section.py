@@ -1,0 +1,41 @@
+"""What the sections of the store share."""
+
+from __future__ import annotations
+
+import difflib
+import sqlite3
+
+from jupyter_autotrain.errors import UnknownExperimentError
+from jupyter_autotrain.store.database import Database
+
+
+class Section:
+    """A part of the store: some tables and the questions about them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def key_of(connection: sqlite3.Connection, experiment_id: str) -> int:
+    """The row key of an experiment.
+
+    Raises:
+        UnknownExperimentError: There is none with that id.
+    """
+    row = connection.execute("SELECT key FROM experiments WHERE id = ?", (experiment_id,)).fetchone()
+    if row is None:
+        raise unknown(connection, experiment_id)
+    return int(row[0])
+
+
+def unknown(connection: sqlite3.Connection, reference: str) -> UnknownExperimentError:
+    """The error for a reference that names nothing, with the nearest names."""
+    names = [
+        name for (name,) in connection.execute("SELECT name FROM experiments GROUP BY name ORDER BY max(key) DESC")
+    ]
+    near = difflib.get_close_matches(reference.partition("@")[0], names, n=3, cutoff=0.5) or names[:3]
+    return UnknownExperimentError(
+        f"No experiment answers to {reference!r}.",
+        f"Near or recent names: {', '.join(near)}." if near else "There is no experiment yet.",
+        "List them all with '%autotrain ls'.",
+    )

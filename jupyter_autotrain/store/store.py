@@ -1,0 +1,55 @@
+"""The store: all sections over one file."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.store.database import open_database
+from jupyter_autotrain.store.experiments import Experiments
+from jupyter_autotrain.store.metrics import Metrics
+from jupyter_autotrain.store.requests import Requests
+from jupyter_autotrain.store.trials import Trials
+
+
+class Store(Experiments, Trials, Metrics, Requests):
+    """The durable history; safe to use from several threads and several processes.
+
+    Every method is one transaction. Every failure of SQLite or of the disk comes as a `StoreError`, and then nothing
+    was changed. Ids, not times, give the order.
+    """
+
+    @classmethod
+    def open(cls, home: Home, *, busy_timeout_s: float = 5.0) -> Self:
+        """Open the store of a home; make both when they do not exist.
+
+        Args:
+            home: Where it lies.
+            busy_timeout_s: How long to wait for another process that writes.
+
+        Raises:
+            StoreError: The store cannot be made, read or written, or is of a newer version.
+        """
+        return cls(open_database(home, busy_timeout_s))
+
+    @property
+    def journal(self) -> str:
+        """`wal`, or `delete` where a write-ahead log cannot work, as on network file systems."""
+        return self._database.journal
+
+    def data_version(self) -> int:
+        """A number that differs after any change by anyone; asking costs microseconds."""
+        return self._database.data_version()
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,186 @@
+"""Trials and their moves from state to state; only legal moves, each one kept with its time and reason."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.json import JsonValue, from_json, to_json
+from jupyter_autotrain.core.records import Move, TrialRecord
+from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState
+from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.store.section import Section, key_of
+
+_COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus"
+
+
+class Trials(Section):
+    """Trials of experiments."""
+
+    def add_trial(self, experiment_id: str, number: int, params: Mapping[str, JsonValue], now_s: float) -> TrialRecord:
+        """Add a WAITING trial.
+
+        Raises:
+            StoreError: The trial exists, or the store cannot be written.
+        """
+        text = json.dumps(to_json(params))
+        with self._database.write() as connection:
+            key = key_of(connection, experiment_id)
+            connection.execute(
+                "INSERT INTO trials (experiment, number, state, params, created_s) VALUES (?, ?, ?, ?, ?)",
+                (key, number, TrialState.WAITING, text, now_s),
+            )
+            _keep_move(connection, key, (number, 1, TrialState.WAITING, now_s, ""))
+            return _trial(connection, experiment_id, key, number)
+
+    def move(  # noqa: PLR0913 - one keyword per thing that may change together with the state
+        self,
+        experiment_id: str,
+        number: int,
+        state: TrialState,
+        now_s: float,
+        *,
+        reason: str = "",
+        attempt: int | None = None,
+        ref: JobRef | None = None,
+        gpus: Sequence[str] | None = None,
+        value: float | None = None,
+    ) -> TrialRecord:
+        """Move a trial to a state; from a final state to WAITING begins a new attempt, clean of the last one's marks.
+
+        Args:
+            experiment_id: The experiment.
+            number: The trial.
+            state: Where it goes.
+            now_s: The time, seconds since the epoch.
+            reason: Why, in plain words.
+            attempt: The attempt; None keeps it, or counts it up where a new one begins.
+            ref: The place's name for the job; None keeps it.
+            gpus: The devices it holds; None keeps them.
+            value: The objective's value; None keeps it.
+
+        Raises:
+            StoreError: The move is not legal (it names both states), or there is no such trial.
+        """
+        with self._database.write() as connection:
+            key = key_of(connection, experiment_id)
+            trial = _trial(connection, experiment_id, key, number)
+            _check_legal(trial, state)
+            begins = trial.state.is_final
+            attempt = attempt if attempt is not None else trial.attempt + begins
+            _update(connection, key, number, _marks_of_move(state, now_s, begins=begins))
+            _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
+            _update(connection, key, number, _marks(ref, gpus, value))
+            _keep_move(connection, key, (number, attempt, state, now_s, reason))
+            return _trial(connection, experiment_id, key, number)
+
+    def annotate(
+        self,
+        experiment_id: str,
+        number: int,
+        *,
+        ref: JobRef | None = None,
+        gpus: Sequence[str] | None = None,
+        value: float | None = None,
+    ) -> None:
+        """Note something about a trial that stays in its state; None keeps what is there."""
+        with self._database.write() as connection:
+            _update(connection, key_of(connection, experiment_id), number, _marks(ref, gpus, value))
+
+    def trials(self, experiment_id: str) -> list[TrialRecord]:
+        """All trials of an experiment, by number."""
+        with self._database.read() as connection:
+            key = key_of(connection, experiment_id)
+            query = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? ORDER BY number"  # noqa: S608 - own text
+            return [_record(experiment_id, row) for row in connection.execute(query, (key,))]
+
+    def trial(self, experiment_id: str, number: int) -> TrialRecord:
+        """One trial.
+
+        Raises:
+            StoreError: There is no such trial.
+        """
+        with self._database.read() as connection:
+            return _trial(connection, experiment_id, key_of(connection, experiment_id), number)
+
+    def moves(self, experiment_id: str, after_id: int = 0) -> list[Move]:
+        """The moves of an experiment's trials whose id is above `after_id`, in order of arrival."""
+        query = (
+            "SELECT id, number, attempt, state, time_s, reason FROM moves WHERE experiment = ? AND id > ? ORDER BY id"
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
+        return [Move(row[0], experiment_id, row[1], row[2], TrialState(row[3]), row[4], row[5]) for row in rows]
+
+
+def _check_legal(trial: TrialRecord, state: TrialState) -> None:
+    allowed = LEGAL_MOVES[trial.state]
+    if state not in allowed:
+        raise StoreError(
+            f"Trial {trial.number} cannot move from {trial.state} to {state}.",
+            f"From {trial.state} it may go to: {', '.join(sorted(allowed)) or 'nowhere'}.",
+            "Read the trial again: it may have moved in between.",
+        )
+
+
+def _marks_of_move(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
+    if begins:
+        return {"started_s": None, "ended_s": None, "value": None, "ref": None, "gpus": "[]"}
+    if state is TrialState.RUNNING:
+        return {"started_s": now_s}
+    return {"ended_s": now_s} if state.is_final else {}
+
+
+def _marks(ref: JobRef | None, gpus: Sequence[str] | None, value: float | None) -> dict[str, Any]:
+    marks = {
+        "ref": None if ref is None else json.dumps(to_json(ref)),
+        "gpus": None if gpus is None else json.dumps(list(gpus)),
+        "value": value,
+    }
+    return {column: mark for column, mark in marks.items() if mark is not None}
+
+
+def _update(connection: sqlite3.Connection, key: int, number: int, values: Mapping[str, Any]) -> None:
+    if values:
+        columns = ", ".join(f"{column} = ?" for column in values)
+        query = f"UPDATE trials SET {columns} WHERE experiment = ? AND number = ?"  # noqa: S608 - own column names
+        connection.execute(query, (*values.values(), key, number))
+
+
+def _keep_move(connection: sqlite3.Connection, key: int, move: tuple[int, int, TrialState, float, str]) -> None:
+    query = "INSERT INTO moves (experiment, number, attempt, state, time_s, reason) VALUES (?, ?, ?, ?, ?, ?)"
+    connection.execute(query, (key, *move))
+
+
+def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number: int) -> TrialRecord:
+    query = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? AND number = ?"  # noqa: S608 - own text
+    row = connection.execute(query, (key, number)).fetchone()
+    if row is None:
+        last = connection.execute("SELECT max(number) FROM trials WHERE experiment = ?", (key,)).fetchone()[0]
+        raise StoreError(
+            f"There is no trial {number}.",
+            f"The experiment has trials 1 to {last}." if last else "The experiment has no trial yet.",
+            "Choose one of the numbers in the trials table.",
+        )
+    return _record(experiment_id, row)
+
+
+def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
+    number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus = row
+    return TrialRecord(
+        experiment_id=experiment_id,
+        number=number,
+        state=TrialState(state),
+        params=json.loads(params),
+        reason=reason,
+        attempt=attempt,
+        value=value,
+        created_s=created_s,
+        started_s=started_s,
+        ended_s=ended_s,
+        ref=None if ref is None else from_json(JobRef, json.loads(ref)),
+        gpus=tuple(json.loads(gpus)),
+    )
