@@ -48,7 +48,21 @@ class AutotrainError(Exception):
 
 
 class HeaderError(AutotrainError):
-    """Faults of a cell header, all at once; `found` holds one line per fault."""
+    """Faults of a cell header, all at once; `found` holds one line per fault.
+
+    Args:
+        found: The faults to show, six lines at most.
+        expected: What was expected.
+        action: What to do next.
+        faults: All faults, one line each.
+    """
+
+    def __init__(self, found: str, expected: str = "", action: str = "", faults: tuple[str, ...] = ()) -> None:
+        super().__init__(found, expected, action)
+        self.faults = faults or (found,)
+
+    def __reduce__(self) -> tuple[type[HeaderError], tuple[str, str, str, tuple[str, ...]]]:  # type: ignore[override]  # one argument more
+        return type(self), (self.found, self.expected, self.action, self.faults)
 
 
 class CaptureError(AutotrainError):
