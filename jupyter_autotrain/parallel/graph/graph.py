@@ -99,7 +99,12 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One loop of an op's nest. `shardable` is false where splitting it would change the result (softmax rows ...)."""
+    """One loop of an op's nest. `shardable` is false where splitting it would change the result (softmax rows ...).
+
+    A dim that runs along a loop has a size that is a multiple of the loop's: the loop is the outer part of the dim
+    (heads of a merged head-and-width dim, key-value heads under grouped queries), and splits that divide it evenly
+    split every such dim evenly.
+    """
 
     name: str
     size: int
@@ -116,6 +121,14 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """An original op inside a fused one: for each of its loops the loop of the fused op it follows, or None."""
+
+    name: str
+    loops: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Op:
     """One forward op with its backward folded in.
 
@@ -126,10 +139,13 @@ class Op:
         flops_backward: The same for its backward pass (2x forward for matmuls whose operands both need gradients).
         bytes_forward: Bytes read and written in the forward pass by the whole op.
         bytes_backward: The same for the backward pass.
-        saved: Ids of the tensors kept for the backward pass (a tensor saved by several ops is stored once).
+        saved: Ids of the tensors kept for the backward pass (a tensor saved by several ops is stored once). They are
+            named by the tensor that owns the storage, so an op that saves a view names the view's base, which need
+            not be one of its own operands; it is always an operand of the op that made it.
         saved_extra_bytes: Bytes kept that are no graph tensor (dropout masks, softmax statistics); they shard
             with the output.
         source: "file:line" in the user's model, or "".
+        members: The original ops of a fused op, in order; empty for an op that is its own only member.
     """
 
     id: int
@@ -146,6 +162,7 @@ class Op:
     saved: tuple[int, ...] = ()
     saved_extra_bytes: int = 0
     source: str = ""
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

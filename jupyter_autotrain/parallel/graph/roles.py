@@ -1,0 +1,69 @@
+"""What each loop means (batch, sequence, head, ...), told from the inputs on. For names and colours only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jupyter_autotrain.parallel.graph.graph import Loop, LoopRole, Op, Operand, OpGraph, Tensor, TensorKind
+
+FLOATING = ("float", "bfloat", "complex")
+
+
+def with_roles(graph: OpGraph) -> OpGraph:
+    """Give every loop its role: the rule's, else that of the first operand dim along it whose role is known.
+
+    Linear in the size of the graph.
+    """
+    known: dict[int, tuple[LoopRole, ...]] = {
+        t.id: input_roles(t) for t in graph.tensors if t.kind in (TensorKind.INPUT, TensorKind.PARAMETER)
+    }
+    ops = []
+    for op in graph.ops:
+        loops = tuple(_named(loop, _role(i, loop, op.inputs, known)) for i, loop in enumerate(op.loops))
+        for out in op.outputs:
+            known[out.tensor] = tuple(_out_role(i, loops) for i in out.loops)
+        ops.append(_with_loops(op, loops))
+    return replace(graph, ops=tuple(ops))
+
+
+def input_roles(tensor: Tensor) -> tuple[LoopRole, ...]:
+    """Roles by form: ids (batch, sequence); features (batch, feature) or (batch, sequence, feature); pictures."""
+    rank = len(tensor.shape)
+    if tensor.kind is TensorKind.PARAMETER:
+        return (LoopRole.FEATURE,) * rank
+    if not tensor.dtype.startswith(FLOATING):
+        return ((LoopRole.BATCH, LoopRole.SEQUENCE) + (LoopRole.OTHER,) * rank)[:rank]
+    if rank > 3:
+        return (LoopRole.BATCH, LoopRole.FEATURE) + (LoopRole.SPATIAL,) * (rank - 2)
+    return {
+        0: (),
+        1: (LoopRole.BATCH,),
+        2: (LoopRole.BATCH, LoopRole.FEATURE),
+        3: (LoopRole.BATCH, LoopRole.SEQUENCE, LoopRole.FEATURE),
+    }[rank]
+
+
+def _role(index: int, loop: Loop, operands: tuple[Operand, ...], known: dict[int, tuple[LoopRole, ...]]) -> LoopRole:
+    if loop.role is not LoopRole.OTHER:
+        return loop.role
+    found = LoopRole.OTHER
+    for operand in operands:
+        roles = known.get(operand.tensor, ())
+        for dim, place in enumerate(operand.loops):
+            if place == index and dim < len(roles) and roles[dim] is not LoopRole.OTHER:
+                if roles[dim] is not LoopRole.FEATURE:
+                    return roles[dim]
+                found = LoopRole.FEATURE
+    return found
+
+
+def _out_role(index: int | None, loops: tuple[Loop, ...]) -> LoopRole:
+    return LoopRole.OTHER if index is None else loops[index].role
+
+
+def _named(loop: Loop, role: LoopRole) -> Loop:
+    return loop if loop.role is role else replace(loop, role=role)
+
+
+def _with_loops(op: Op, loops: tuple[Loop, ...]) -> Op:
+    return op if loops == op.loops else replace(op, loops=loops)

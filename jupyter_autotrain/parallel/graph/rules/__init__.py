@@ -1,0 +1,57 @@
+"""One file per family of ops; each tells which loops of an op may be split. Torch-free.
+
+Adding a rule: write a function from `Call` to `Nest` in the family's file and name the op kinds it serves in `RULES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from jupyter_autotrain.parallel.graph.rules import (
+    attention,
+    convolution,
+    elementwise,
+    embedding,
+    indexing,
+    loss,
+    matmul,
+    moe,
+    norm,
+    reduction,
+    reshape,
+)
+from jupyter_autotrain.parallel.graph.rules.nest import Call, Nest, Rule, Shape, replicated
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        **elementwise.RULES,
+        **reshape.RULES,
+        **indexing.RULES,
+        **reduction.RULES,
+        **loss.RULES,
+        **norm.RULES,
+        **convolution.RULES,
+        **embedding.RULES,
+        **moe.RULES,
+        **attention.RULES,
+        **matmul.RULES,
+    }
+)
+
+
+def describe(call: Call) -> tuple[Nest, bool]:
+    """The loop nest of a call, and whether a rule knew it; an unknown op is replicated.
+
+    A call of an unforeseen form (a rank the rule cannot read) counts as unknown: nothing of it is split.
+    """
+    rule = RULES.get(call.kind) or (elementwise.elementwise if call.pointwise else None)
+    if rule is None:
+        return replicated(call), False
+    try:
+        return rule(call), True
+    except (ValueError, IndexError):
+        return replicated(call), False
+
+
+__all__ = ["RULES", "Call", "Nest", "Rule", "Shape", "describe"]

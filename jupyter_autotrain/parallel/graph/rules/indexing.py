@@ -1,0 +1,58 @@
+"""Gathers and scatters: the dim that is indexed stays whole, dims that only pass through may be split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.parallel.graph.graph import Family
+from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, nest, replicated
+
+
+def index_select(call: Call) -> Nest:
+    """`out[..., j, ...] = x[..., index[j], ...]`."""
+    rank = len(call.inputs[0])
+    (dim,) = call.dims("dim", rank, (0,))
+    word = POOL[:rank]
+    source = word[:dim] + "." + word[dim + 1 :]
+    return nest(call, Family.RESHAPE, [source, word[dim]], [word])
+
+
+def gather(call: Call) -> Nest:
+    """`out[i, j] = x[i, index[i, j]]`: the indexed dim of x stays whole."""
+    source, index = call.inputs[:2]
+    (dim,) = call.dims("dim", len(source), (0,))
+    out = "".join(POOL[d] if d == dim or source[d] == index[d] else "." for d in range(len(source)))
+    return nest(call, Family.RESHAPE, [out[:dim] + "." + out[dim + 1 :], out], [out])
+
+
+def scatter(call: Call) -> Nest:
+    """`out[index[i, j], j] += x[i, j]`: only dims that are not scattered may be split."""
+    rank = len(call.outputs[0])
+    (dim,) = call.dims("dim", rank, (0,))
+    shapes = (*call.inputs, *call.outputs)
+    same = [d != dim and len({s[d] for s in shapes if len(s) == rank}) == 1 for d in range(rank)]
+    word = "".join(POOL[d] if same[d] else "." for d in range(rank))
+    words = [word if len(s) == rank else "." * len(s) for s in call.inputs]
+    return nest(call, Family.RESHAPE, words, [word])
+
+
+def advanced(call: Call) -> Nest:
+    """`x[index]` with index tensors on the first dims: dims behind them pass through, index dims lead the output."""
+    source, out = call.inputs[0], call.outputs[0]
+    places = call.args.get("indices")
+    given = [place is not None for place in places] if isinstance(places, Sequence) else []
+    count = sum(given)
+    if not count or not all(given[:count]) or len(call.inputs) != 1 + count:
+        return replicated(call, Family.RESHAPE)
+    passed = POOL[: len(source) - count]
+    lead = POOL[len(passed) :][: len(out) - len(passed)]
+    words = [(lead if shape == out[: len(lead)] else "." * len(shape)) for shape in call.inputs[1:]]
+    return nest(call, Family.RESHAPE, ["." * count + passed, *words], [lead + passed])
+
+
+RULES: Mapping[str, Rule] = {
+    "index_select": index_select,
+    "gather": gather,
+    **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy"), scatter),
+    "index": advanced,
+}

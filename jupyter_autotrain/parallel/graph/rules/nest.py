@@ -1,0 +1,111 @@
+"""How a rule speaks: it gets a `Call` and answers with a `Nest`, written as an einsum is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import gcd
+from typing import TypeAlias
+
+from jupyter_autotrain.parallel.graph.graph import Family, Loop, LoopRole
+
+Shape: TypeAlias = tuple[int, ...]
+Dims: TypeAlias = tuple[int | None, ...]
+
+POOL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Letters for a rule that takes tensors of any rank; lower case is for dims a rule knows by name."""
+
+ROLES: Mapping[str, LoopRole] = {
+    "h": LoopRole.HEAD,
+    "e": LoopRole.EXPERT,
+    "y": LoopRole.SPATIAL,
+}
+"""Roles that a letter has wherever it is used; all others come from the model's inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One use of an op, without its framework.
+
+    Attributes:
+        kind: The op's short name, in-place mark removed.
+        inputs: Shapes of its tensor inputs in the order they are passed.
+        outputs: Shapes of its outputs.
+        args: Its other arguments by name.
+        pointwise: Whether the framework says that it works element by element.
+    """
+
+    kind: str
+    inputs: tuple[Shape, ...]
+    outputs: tuple[Shape, ...]
+    args: Mapping[str, object] = field(default_factory=dict)
+    pointwise: bool = False
+
+    def dims(self, name: str, rank: int, default: Sequence[int] = ()) -> tuple[int, ...]:
+        """Argument `name` as non-negative dims of a tensor of that rank."""
+        given = self.args.get(name)
+        if isinstance(given, int) and not isinstance(given, bool):
+            given = [given]
+        chosen = [d for d in given if isinstance(d, int)] if isinstance(given, list | tuple) else list(default)
+        return tuple(d + rank if d < 0 else d for d in chosen)
+
+    def integer(self, name: str, default: int) -> int:
+        """Argument `name` as a number."""
+        given = self.args.get(name, default)
+        return given if isinstance(given, int) else default
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """What a rule answers: the loop nest and, for each operand, the loop of each dim."""
+
+    family: Family
+    loops: tuple[Loop, ...]
+    inputs: tuple[Dims, ...]
+    outputs: tuple[Dims, ...]
+
+
+Rule: TypeAlias = Callable[[Call], Nest]
+
+
+def nest(call: Call, family: Family, inputs: Sequence[str], outputs: Sequence[str], fixed: str = "") -> Nest:
+    """Build a nest from one word per operand, one letter per dim.
+
+    Args:
+        call: The op; its shapes give the loop sizes (the greatest common divisor of the dims along a loop).
+        family: The op's family.
+        inputs: One word per input; `.` is a dim along no loop.
+        outputs: One word per output.
+        fixed: Letters of the loops that must not be split.
+    """
+    sizes: dict[str, int] = {}
+    for word, shape in zip((*inputs, *outputs), (*call.inputs, *call.outputs), strict=True):
+        for letter, size in zip(word, shape, strict=True):
+            if letter != ".":
+                sizes[letter] = gcd(sizes.get(letter, 0), size)
+    letters = list(sizes)
+    loops = tuple(
+        Loop(
+            letter.lower(), sizes[letter], ROLES.get(letter, LoopRole.OTHER), letter not in fixed and sizes[letter] > 1
+        )
+        for letter in letters
+    )
+    index = {letter: position for position, letter in enumerate(letters)}
+    return Nest(family, loops, _places(inputs, index), _places(outputs, index))
+
+
+def _places(words: Sequence[str], index: Mapping[str, int]) -> tuple[Dims, ...]:
+    return tuple(tuple(index.get(letter) for letter in word) for word in words)
+
+
+def broadcast(shape: Shape, out: Shape, word: str) -> str:
+    """The word of an operand of that shape broadcast into `out`, whose word is given; stretched dims have no loop."""
+    skip = len(out) - len(shape)
+    return "".join(
+        letter if size == whole else "." for size, whole, letter in zip(shape, out[skip:], word[skip:], strict=True)
+    )
+
+
+def replicated(call: Call, family: Family = Family.UNKNOWN) -> Nest:
+    """The nest of an op of which nothing may be split."""
+    return nest(call, family, ["." * len(s) for s in call.inputs], ["." * len(s) for s in call.outputs])

@@ -1,0 +1,50 @@
+"""Normalisation: dims that are averaged over stay whole, except the batch of a batch norm.
+
+A batch norm split over the batch uses each device's own statistics, as data-parallel training does everywhere unless a
+synchronised batch norm is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.parallel.graph.graph import Family
+from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, nest
+
+
+def layer_norm(call: Call) -> Nest:
+    """Layer and RMS norm over the trailing dims that the weight has (the last one without a weight)."""
+    rank = len(call.inputs[0])
+    given = call.args.get("normalized_shape")
+    depth = len(given) if isinstance(given, Sequence) else len(call.inputs[1]) if len(call.inputs) > 1 else 1
+    word = POOL[:rank]
+    tail = word[rank - depth :]
+    inputs = [word, *(tail[-len(shape) :] if shape else "" for shape in call.inputs[1:])]
+    return nest(call, Family.NORM, inputs, _outputs(call, word), fixed=tail)
+
+
+def batch_norm(call: Call) -> Nest:
+    """Per-channel norm: batch and channels may be split."""
+    image = call.inputs[0]
+    word = "nc" + "." * (len(image) - 2)
+    inputs = [word, *("c" if len(shape) == 1 else "." * len(shape) for shape in call.inputs[1:])]
+    return nest(call, Family.NORM, inputs, _outputs(call, word))
+
+
+def group_norm(call: Call) -> Nest:
+    """Norm within groups of channels: the batch may be split."""
+    word = "n" + "." * (len(call.inputs[0]) - 1)
+    inputs = [word, *("." * len(shape) for shape in call.inputs[1:])]
+    return nest(call, Family.NORM, inputs, _outputs(call, word))
+
+
+def _outputs(call: Call, word: str) -> list[str]:
+    """The first output is like the input; statistics are not followed."""
+    return [word, *("." * len(shape) for shape in call.outputs[1:])]
+
+
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(("native_layer_norm", "layer_norm", "rms_norm", "_fused_rms_norm"), layer_norm),
+    **dict.fromkeys(("native_batch_norm", "_native_batch_norm_legit", "batch_norm_with_update"), batch_norm),
+    "native_group_norm": group_norm,
+}
