@@ -1,0 +1,266 @@
+"""The machine a plan is made for: devices, and the links of each level from card to chassis to POD.
+
+Devices are numbered so that the innermost level runs fastest: in `2x8xH100` devices 0-7 share a chassis. A mesh lays
+named axes over these numbers, its last axis fastest, so inner axes use the fast links.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from jupyter_autotrain.core.devices import Device, Link, LinkKind, Preset, presets
+from jupyter_autotrain.core.json import JsonObject, JsonValue, from_json
+from jupyter_autotrain.errors import PlanError
+
+_FORMS = "8xH100, 2x8xA100-80GB, pod(32x8xNNP-T1000, ring), 8xH100+8xA100, or a mapping"
+_LEVEL_NAMES = ("chassis", "pod", "cluster")
+_WRAPPED = re.compile(r"^\s*[a-zA-Z_]+\((?P<body>[^(),]+)(?:,\s*(?P<kind>[a-z]+)\s*)?\)\s*$")
+_COUNTED = re.compile(r"^\s*(?P<sizes>(?:\d+\s*[x*]\s*)*)(?P<device>[A-Za-z][\w.-]*)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """`size` equal parts joined by `link`; a part is a device (innermost level) or the whole level below."""
+
+    name: str
+    size: int
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The part of a mesh axis that runs on one level: `size` of the level's `whole` parts."""
+
+    size: int
+    whole: int
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class MeshSpec:
+    """Named axes over a cluster's devices; the last axis runs fastest."""
+
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def devices(self) -> int:
+        """Devices of the mesh."""
+        return math.prod(self.shape)
+
+    def stride(self, axis: int) -> int:
+        """Distance in device numbers between neighbours on `axis`."""
+        return math.prod(self.shape[axis + 1 :])
+
+    def __str__(self) -> str:
+        return " x ".join(f"{name}={size}" for name, size in zip(self.axes, self.shape, strict=True)) or "1 device"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """Devices and links.
+
+    Attributes:
+        kinds: Device kinds with their counts, in device order; one entry unless the cluster is uneven.
+        levels: From the innermost (cards of a chassis) to the outermost; their sizes multiply to `devices`.
+        name: The string it was made from.
+    """
+
+    kinds: tuple[tuple[Device, int], ...]
+    levels: tuple[Level, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def devices(self) -> int:
+        """Number of devices."""
+        return sum(count for _, count in self.kinds)
+
+    @property
+    def device(self) -> Device:
+        """The device that a plan over the whole cluster must suit: the slowest, with the least memory."""
+        return self.slowest(0, self.devices)
+
+    def slowest(self, start: int, stop: int) -> Device:
+        """The weakest figures among devices `start` to `stop` (exclusive)."""
+        found, first = [], 0
+        for device, count in self.kinds:
+            if first < stop and start < first + count:
+                found.append(device)
+            first += count
+        return replace(
+            min(found, key=lambda d: d.matrix_flops_per_s),
+            memory_bytes=min(d.memory_bytes for d in found),
+            memory_bytes_per_s=min(d.memory_bytes_per_s for d in found),
+            host_bytes_per_s=min(d.host_bytes_per_s for d in found),
+        )
+
+    def segments(self, stride: int, size: int) -> tuple[Segment, ...]:
+        """The levels that devices 0, stride, 2*stride ... (`size` of them) are joined by, innermost first.
+
+        An axis that does not fall on level borders is priced on the outermost level it touches, which is safe.
+        """
+        found, inner = [], 1
+        for level in self.levels:
+            low, high = max(inner, stride), min(inner * level.size, stride * size)
+            if high > low:
+                found.append((low, high, Segment(high // low, level.size, level.link)))
+            inner *= level.size
+        whole = math.prod(high // low if high % low == 0 else 0 for low, high, _ in found)
+        if whole == size or not found:
+            return tuple(segment for _, _, segment in found)
+        return (replace(found[-1][2], size=size),)
+
+    def scaled(
+        self, *, bandwidth: float = 1.0, memory_bytes: int | None = None, devices: int | None = None
+    ) -> ClusterSpec:
+        """The same machine with other links, memory or size: the what-if questions."""
+        cluster = _resized(self, devices) if devices else self
+        levels = tuple(
+            replace(level, link=replace(level.link, bytes_per_s=level.link.bytes_per_s * bandwidth))
+            for level in cluster.levels
+        )
+        kinds = tuple((replace(d, memory_bytes=memory_bytes or d.memory_bytes), n) for d, n in cluster.kinds)
+        return replace(cluster, kinds=kinds, levels=levels)
+
+    @classmethod
+    def parse(cls, value: str | JsonObject | ClusterSpec) -> ClusterSpec:
+        """Read a cluster from its string form, or from a mapping `{device, levels}`.
+
+        Raises:
+            PlanError: For an unknown device (with the nearest name), a wrong form, zero sizes or bandwidths.
+        """
+        if isinstance(value, ClusterSpec):
+            return value
+        if isinstance(value, Mapping):
+            return _from_mapping(value)
+        parts = [_parse_part(part) for part in value.split("+")]
+        return replace(parts[0] if len(parts) == 1 else _joined(parts), name=value.strip())
+
+    def __str__(self) -> str:
+        return self.name or "+".join(f"{count}x{device.name}" for device, count in self.kinds)
+
+
+def _check(cluster: ClusterSpec) -> None:
+    sizes = math.prod(level.size for level in cluster.levels)
+    if cluster.devices < 1 or sizes != cluster.devices:
+        raise PlanError(
+            f"The cluster's levels hold {sizes} devices, its device list {cluster.devices}.",
+            "Both must be the same, and at least one.",
+            "Make the sizes of the levels multiply to the number of devices.",
+        )
+    for level in cluster.levels:
+        if level.size > 1 and not (level.link.bytes_per_s > 0 and level.link.latency_s >= 0):
+            raise PlanError(
+                f"Level {level.name!r} has a bandwidth of {level.link.bytes_per_s:g} bytes/s.",
+                "A level that joins devices needs a bandwidth above zero and a latency of at least zero.",
+                "Give its bandwidth per device and direction, or leave the level out.",
+            )
+    for device, _ in cluster.kinds:
+        if min(device.matrix_flops_per_s, device.memory_bytes, device.memory_bytes_per_s) <= 0:
+            raise PlanError(
+                f"Device {device.name!r} has no compute rate, no memory or no memory bandwidth.",
+                "All three must be above zero.",
+                "Complete the device's figures.",
+            )
+
+
+def _preset(name: str) -> Preset:
+    known = presets()
+    by_lower = {key.lower(): preset for key, preset in known.items()}
+    if name.lower() in by_lower:
+        return by_lower[name.lower()]
+    near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)
+    raise PlanError(
+        f"Unknown device {name!r}.",
+        f"The nearest known name is {near[0]!r}; known: {', '.join(sorted(known))}.",
+        "Use a known name, or give the cluster as a mapping with the device's figures.",
+    )
+
+
+def _parse_part(text: str) -> ClusterSpec:
+    wrapped = _WRAPPED.match(text)
+    body, kind = (wrapped["body"], wrapped["kind"]) if wrapped else (text, None)
+    counted = _COUNTED.match(body)
+    if counted is None or (kind and kind not in set(LinkKind)):
+        raise PlanError(f"Cannot read the cluster {text!r}.", f"Forms: {_FORMS}.", "Write it in one of these forms.")
+    preset = _preset(counted["device"])
+    sizes = [int(size) for size in re.findall(r"\d+", counted["sizes"])] or [1]
+    levels = _levels(_split_chassis(sizes, preset.chassis), preset)
+    if kind:
+        levels = (*levels[:-1], replace(levels[-1], link=replace(levels[-1].link, kind=LinkKind(kind))))
+    return ClusterSpec(((preset.device, math.prod(sizes)),), levels)
+
+
+def _split_chassis(sizes: list[int], chassis: int) -> list[int]:
+    """A bare count larger than a chassis means several equal chassis: 64xH100 is 8x8xH100."""
+    if len(sizes) > 1 or sizes[0] <= chassis:
+        return sizes
+    inner = next(k for k in range(chassis, 0, -1) if sizes[0] % k == 0)
+    return [sizes[0] // inner, inner]
+
+
+def _levels(sizes: list[int], preset: Preset) -> tuple[Level, ...]:
+    """Innermost first: the chassis by its own links, everything above by the outside links."""
+    levels = []
+    for index, size in enumerate(reversed(sizes)):
+        link = preset.inside if index == 0 else preset.outside
+        name = _LEVEL_NAMES[min(index, len(_LEVEL_NAMES) - 1)] if math.prod(sizes) > 1 else "card"
+        levels.append(Level(name, size, link if size > 1 else replace(link, kind=LinkKind.SINGLE)))
+    return tuple(levels)
+
+
+def _joined(parts: list[ClusterSpec]) -> ClusterSpec:
+    """Uneven cluster: equal groups as large as all parts allow, joined by the weakest outside link."""
+    inner = math.gcd(*(part.levels[0].size for part in parts))
+    total = sum(part.devices for part in parts)
+    inside = min((part.levels[0].link for part in parts), key=lambda link: link.bytes_per_s)
+    outsides = [_preset(device.name).outside for part in parts for device, _ in part.kinds]
+    outside = min(outsides, key=lambda link: link.bytes_per_s)
+    levels = (Level("chassis", inner, inside), Level("pod", total // inner, outside))
+    return ClusterSpec(tuple(kind for part in parts for kind in part.kinds), levels)
+
+
+def _resized(cluster: ClusterSpec, devices: int) -> ClusterSpec:
+    device, inside = cluster.kinds[0][0], cluster.levels[0]
+    outside = cluster.levels[-1].link if len(cluster.levels) > 1 else _preset(device.name).outside
+    inner = next(k for k in range(min(inside.size, devices), 0, -1) if devices % k == 0)
+    levels: tuple[Level, ...] = (replace(inside, size=inner),)
+    if devices > inner:
+        levels += (Level("pod", devices // inner, outside),)
+    return ClusterSpec(((device, devices),), levels)
+
+
+def _from_mapping(value: Mapping[str, JsonValue]) -> ClusterSpec:
+    """`{"device": name or figures, "levels": [{"name", "size", "link": {...}}, ...]}`, innermost level first."""
+    try:
+        device = value["device"]
+        chosen = _preset(device).device if isinstance(device, str) else from_json(Device, device)
+        raw = cast("list[Mapping[str, JsonValue]]", value["levels"])
+        levels = tuple(Level(str(r["name"]), int(cast("int", r["size"])), _link(r)) for r in raw)
+    except (KeyError, TypeError, ValueError) as fault:
+        raise PlanError(
+            f"The cluster mapping cannot be read: {fault!r}.",
+            "It needs `device` and `levels`, each level with name, size, kind, bytes_per_s and latency_s.",
+            "Complete the mapping, innermost level first.",
+        ) from fault
+    return ClusterSpec(((chosen, math.prod(level.size for level in levels)),), levels, str(value.get("name", "")))
+
+
+def _link(level: Mapping[str, JsonValue]) -> Link:
+    kind = LinkKind(str(level.get("kind", "switch")))
+    numbers = {key: float(cast("float", level[key])) for key in ("bytes_per_s", "latency_s")}
+    return Link(
+        kind,
+        **numbers,
+        efficiency=float(cast("float", level.get("efficiency", 1.0))),
+        shared_by=int(cast("int", level.get("shared_by", 1))),
+        dims=int(cast("int", level.get("dims", 1))),
+    )
