@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.metrics import Columns, Ingest
 from jupyter_autotrain.store.store import Store
 
-__all__ = ["Columns", "Ingest", "Store"]
+__all__ = ["Columns", "Ingest", "Store", "explained"]

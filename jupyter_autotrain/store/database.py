@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -46,6 +47,8 @@ class Database:
             except BaseException:
                 self._connection.close()
                 raise
+        # A handle that is merely dropped gives the file back too.
+        self._give_back = weakref.finalize(self, self._connection.close)
 
     def _set_up(self) -> str:
         self._connection.execute("PRAGMA foreign_keys = ON")
@@ -110,7 +113,7 @@ class Database:
     def close(self) -> None:
         """Give the file back."""
         with self._lock, explained(self.path, self._timeout_s):
-            self._connection.close()
+            self._give_back()
 
 
 def open_database(home: Home, busy_timeout_s: float) -> Database:

@@ -43,6 +43,7 @@ _CLAUSES: Final[Mapping[int, tuple[str, str, str]]] = MappingProxyType(
         sqlite3.SQLITE_IOERR: (*_DISK, "Check free space and quota of that disk, then try again."),
     }
 )
+_PASSING: Final = frozenset(_CLAUSES) - {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _ERRNO_CODES: Final[Mapping[int, int]] = MappingProxyType(
     {
         errno.ENOSPC: sqlite3.SQLITE_FULL,
@@ -57,13 +58,16 @@ _ERRNO_CODES: Final[Mapping[int, int]] = MappingProxyType(
 
 @contextmanager
 def explained(path: Path, timeout_s: float = 0.0) -> Iterator[None]:
-    """Raise a `StoreError` about `path` in place of any failure of SQLite or of the disk inside the block."""
+    """Raise a `StoreError` about `path` in place of any failure of SQLite or of the disk inside the block.
+
+    Its `__cause__` is set where the same call may succeed later (full disk, foreign lock ...), else it is None.
+    """
     try:
         yield
     except sqlite3.Error as error:
         # The low byte is the kind of failure; the rest says in which system call it came up.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        raise _store_error(code, path, error, timeout_s) from error
+        raise _store_error(code, path, error, timeout_s) from (error if code in _PASSING else None)
     except OSError as error:
         code = _ERRNO_CODES.get(error.errno or 0, sqlite3.SQLITE_IOERR)
         raise _store_error(code, Path(error.filename or path), error, timeout_s) from error

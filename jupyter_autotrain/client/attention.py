@@ -1,0 +1,75 @@
+"""The client's side of the manager: making sure that one lives, that it knows the secrets, and that it answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.client.waiting import wait_until
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.errors import AutotrainError, ManagerError
+from jupyter_autotrain.store import Store
+
+
+def secret_values(spec: ExperimentSpec, variables: Mapping[str, str]) -> dict[str, str]:
+    """The values of the secrets that a spec names.
+
+    Raises:
+        AutotrainError: Some are not set; names all of them.
+    """
+    missing = [name for name in spec.secrets if name not in variables]
+    if missing:
+        raise AutotrainError(
+            f"These secrets are not set: {', '.join(missing)}.",
+            "Each name under 'secrets:' must be an environment variable where you submit.",
+            f"Set it first, for example: import getpass, os; os.environ['{missing[0]}'] = getpass.getpass()",
+        )
+    return {name: variables[name] for name in spec.secrets}
+
+
+def rouse(home: Home, experiment_id: str, values: Mapping[str, str]) -> None:
+    """Make sure that a manager lives and knows the values of an experiment's secrets; they go nowhere else.
+
+    Raises:
+        ManagerError: It cannot be started, or cannot be told.
+    """
+    manager.ensure(home)
+    if values and not manager.ring(home, {"secrets": {experiment_id: dict(values)}}):
+        raise ManagerError(
+            "The manager cannot be told the values of the secrets.",
+            "Its doorbell, a Unix socket in the home folder, was expected to answer.",
+            "Run '%autotrain doctor', then submit again.",
+        )
+
+
+def ring(home: Home) -> None:
+    """Tell the manager that there is something new in the store."""
+    if not manager.ring(home):
+        manager.ensure(home)
+
+
+def ask(store: Store, home: Home, request: tuple[str, str, JsonObject], timeout_s: float) -> JsonObject:
+    """Put a request (kind, experiment id, arguments) to the manager and wait for its answer.
+
+    Raises:
+        ManagerError: It refused, or did not answer in time; the request stays and is answered later.
+    """
+    manager.ensure(home)
+    request_id = store.add_request(*request, time.time())
+    ring(home)
+    answered = wait_until(
+        store, lambda: store.request(request_id).done, timeout_s=timeout_s, nudge=lambda: manager.ensure(home)
+    )
+    if not answered:
+        raise ManagerError(
+            f"The manager has not answered the request to {request[0]} within {timeout_s:g} s.",
+            "The request is kept and will be answered.",
+            "Look again later, or run '%autotrain doctor'.",
+        )
+    result = store.request(request_id).result
+    if error := result.get("error"):
+        raise ManagerError(f"The manager could not {request[0]}: {error}", "", "Ask '%autotrain why' for the reasons.")
+    return result

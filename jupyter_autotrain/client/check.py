@@ -1,0 +1,73 @@
+"""What can be said of a spec before it is sent: whether its place can do it, and what the place would receive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jupyter_autotrain import backends
+from jupyter_autotrain.core.backend import Backend, Submission
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.core.spec import ExperimentSpec, TrialSpec
+from jupyter_autotrain.errors import BackendUnavailableError
+
+_DRAFT = "dry-run"
+
+
+def check(spec: ExperimentSpec, home: Home) -> None:
+    """Make sure that the spec's backend can be used from here and has what the spec asks of it.
+
+    Raises:
+        BackendUnavailableError: It cannot; names everything that is wanting at once.
+    """
+    place = backends.create(spec.backend, home)
+    probe = place.probe()
+    if not probe.usable:
+        raise BackendUnavailableError(
+            f"The backend {spec.backend!r} cannot be used here: {probe.reason}",
+            "A backend that is usable from here was expected.",
+            "See which are with '%autotrain backends'.",
+        )
+    if wanting := list(_wanting(spec, place)):
+        raise BackendUnavailableError(
+            f"The backend {spec.backend!r} cannot do this: {'; '.join(wanting)}.",
+            "The header may ask only for what its backend has.",
+            "Remove these keys, or choose another backend ('%autotrain backends' lists what each can do).",
+        )
+
+
+def preview(spec: ExperimentSpec, home: Home) -> Submission:
+    """Exactly what the backend would receive for the first trial; nothing is stored or started."""
+    trial = TrialSpec(
+        experiment_id=_DRAFT,
+        number=1,
+        attempt=1,
+        directory=str(home.trial(_DRAFT, 1, 1)),
+        bundle=str(home.bundle(_DRAFT)),
+        script=spec.bundle.script,
+        python=spec.bundle.python,
+        seed=spec.seed,
+        objective=spec.objective.metric if spec.objective else "",
+        resources=spec.resources,
+        timeout_s=spec.timeout_s,
+        env=spec.env,
+        secrets=spec.secrets,
+        returns=spec.returns,
+        cwd=spec.cwd,
+        options={"local": to_json(spec.local)},
+    )
+    return backends.create(spec.backend, home).render(trial)
+
+
+def _wanting(spec: ExperimentSpec, place: Backend) -> Iterator[str]:
+    can, needs = place.capabilities, spec.resources
+    if spec.secrets and not can.secrets:
+        yield "secrets (it has no safe way to hand them over)"
+    if spec.returns and not can.artifacts:
+        yield "returns (it brings no files back)"
+    if needs.gpus and not can.gpu_slots:
+        yield "resources.gpus (it gives out no GPUs)"
+    if needs.memory_bytes and not can.limits_memory:
+        yield "resources.memory (it cannot limit memory)"
+    if needs.cpus and not can.limits_cpu:
+        yield "resources.cpus (it cannot limit CPUs)"

@@ -1,0 +1,207 @@
+"""The live handle of one experiment. It keeps nothing itself: every answer is read from the store."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.client import attention, files
+from jupyter_autotrain.client.receipt import Receipt
+from jupyter_autotrain.client.waiting import wait_until
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.states import ACTIVE_STATES, ExperimentState, TrialState
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Columns, Store
+
+_ALL = 1 << 62
+_RANKED = ACTIVE_STATES | {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}
+
+
+class Experiment:
+    """One experiment, running or ended.
+
+    Attributes:
+        id: Its id, unique for ever.
+        home: The home it lies in.
+        store: The store it is read from.
+    """
+
+    def __init__(self, home: Home, store: Store, experiment_id: str, variables: Mapping[str, str]) -> None:
+        self.id, self.home, self.store = experiment_id, home, store
+        # Where secrets are looked up again when the manager had to be started anew; their values are not kept.
+        self._variables = variables
+
+    @property
+    def record(self) -> ExperimentRecord:
+        """Everything the store knows of the experiment now, except its trials."""
+        return self.store.experiment(self.id)
+
+    @property
+    def name(self) -> str:
+        """Its name; the second and later of one name are called `name@2`, `name@3` ..."""
+        record = self.record
+        return record.name if record.version == 1 else f"{record.name}@{record.version}"
+
+    @property
+    def state(self) -> ExperimentState:
+        """Where it stands now."""
+        return self.record.state
+
+    @property
+    def trials(self) -> list[TrialRecord]:
+        """Its trials so far, by number; a record has `number`, `state`, `params`, `value`, `reason` ..."""
+        return self.store.trials(self.id)
+
+    @property
+    def best(self) -> TrialRecord | None:
+        """The trial with the best objective so far; None without an objective or before its first value."""
+        objective = self.record.spec.objective
+        if objective is None:
+            return None
+        best, best_value = None, 0.0
+        for trial in self.trials:
+            if trial.value is None or trial.state not in _RANKED:
+                continue
+            if best is None or objective.better(trial.value, best_value):
+                best, best_value = trial, trial.value
+        return best
+
+    def metrics(self, names: Collection[str] | None = None) -> list[dict[str, str | int | float | None]]:
+        """All reported values, one row each, in order of arrival: `pandas.DataFrame(experiment.metrics())`.
+
+        Args:
+            names: The metrics wanted; None means all.
+
+        Returns:
+            Rows with the keys number (of the trial), attempt, name, step, time_s (since the epoch) and value (None for
+            NaN).
+        """
+        columns = ("number", "attempt", "name", "step", "time_s", "value")
+        points = self.store.points(self.id, limit=_ALL, names=names)
+        return [{column: getattr(point, column) for column in columns} for point in points]
+
+    def series(self, name: str) -> dict[int, Columns]:
+        """One metric as columns (steps, values) by trial number: the fast way to long curves."""
+        return self.store.series(self.id, name)
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end; an interrupt ends the waiting only.
+
+        Args:
+            timeout_s: The longest wait; None waits for ever.
+
+        Returns:
+            True when it has ended, False when the time was over first.
+        """
+        return wait_until(self.store, lambda: self.state.is_final, timeout_s=timeout_s, nudge=self.rouse)
+
+    def stop(self, timeout_s: float = 60.0) -> Receipt:
+        """End all its trials with their whole process trees, and wait until they are gone.
+
+        Raises:
+            ManagerError: The manager did not answer in time; the request stays.
+        """
+        return Receipt.of(self.name, self._ask("stop", {}, timeout_s))
+
+    def retry(self, timeout_s: float = 30.0) -> None:
+        """Run its failed, cancelled, preempted and lost trials again, each as a new attempt.
+
+        Raises:
+            ManagerError: The manager did not answer in time; the request stays.
+        """
+        self._ask("retry", {}, timeout_s)
+
+    def why(self) -> list[str]:
+        """One sentence per trial that waits or has failed."""
+        return list(manager.why(self.store, self.home, self.record))
+
+    def logs(self, trial: int | TrialRecord | None = None, stream: str = "stdout") -> str:
+        """What a trial has printed so far; without `trial` the best, else the newest that has begun."""
+        return files.read_log(self.directory(trial), stream)
+
+    def load(self, name: str, trial: int | TrialRecord | None = None) -> object:
+        """An object that the cell returned (`returns:`); without `trial` that of the best, else of the newest.
+
+        Raises:
+            AutotrainError: It is not there, or cannot be rebuilt here.
+        """
+        return files.unpickle(self.directory(trial), name)
+
+    def pull(self, directory: str | Path, trial: int | TrialRecord | None = None) -> list[str]:
+        """Copy a trial's output files into a folder here; gives their names, relative to it."""
+        return files.copy_outputs(self.directory(trial), Path(directory))
+
+    def directory(self, trial: int | TrialRecord | None = None) -> Path:
+        """The directory of a trial's newest attempt; without `trial` of the best, else of the newest that has begun.
+
+        Raises:
+            AutotrainError: There is no such trial.
+        """
+        number = trial.number if isinstance(trial, TrialRecord) else trial
+        record = self._chosen() if number is None else self.store.trial(self.id, number)
+        return self.home.trial(self.id, record.number, record.attempt)
+
+    def show(self) -> object:
+        """Show it live in this cell; the handle of the view is returned."""
+        # Views lie on a higher floor and are heavy, so they are found by name when they are wanted.
+        return importlib.import_module("jupyter_autotrain.widgets").show(self)
+
+    def rouse(self) -> None:
+        """Make sure that a manager serves it and knows its secrets, as far as they are set here.
+
+        Raises:
+            ManagerError: It cannot be started, or cannot be told.
+        """
+        spec = self.record.spec
+        values = {name: self._variables[name] for name in spec.secrets if name in self._variables}
+        attention.rouse(self.home, self.id, values)
+
+    def size_bytes(self) -> int:
+        """The bytes of its files in the home."""
+        return files.size_bytes(self.home.experiment(self.id))
+
+    def delete(self) -> None:
+        """Delete it with all its files.
+
+        Raises:
+            AutotrainError: It has not ended.
+        """
+        if not self.state.is_final:
+            raise AutotrainError(
+                f"{self.name} is {self.state}.", "Only an experiment that has ended can be deleted.", "Stop it first."
+            )
+        self.store.delete_experiment(self.id)
+        shutil.rmtree(self.home.experiment(self.id), ignore_errors=True)
+
+    def _chosen(self) -> TrialRecord:
+        trials = self.trials
+        begun = [trial for trial in trials if trial.state is not TrialState.WAITING] or trials
+        if not begun:
+            raise AutotrainError(
+                f"{self.name} has no trial yet.", "A trial that has begun.", "Wait a moment, or ask '%autotrain why'."
+            )
+        return self.best or begun[-1]
+
+    def _ask(self, kind: str, args: JsonObject, timeout_s: float) -> JsonObject:
+        self.rouse()
+        return attention.ask(self.store, self.home, (kind, self.id, args), timeout_s)
+
+    def __repr__(self) -> str:
+        record, best = self.record, self.best
+        objective = record.spec.objective
+        ended = sum(count for state, count in record.counts.items() if state.is_final)
+        text = f"<Experiment {self.name} {record.state}: {ended} of {record.spec.trials} trials ended"
+        if objective is not None and best is not None:
+            text += f", best {objective.metric} {best.value:.4g} (trial {best.number})"
+        return f"{text}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Experiment) and (self.home, self.id) == (other.home, other.id)
+
+    def __hash__(self) -> int:
+        return hash((self.home, self.id))

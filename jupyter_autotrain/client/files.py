@@ -1,0 +1,76 @@
+"""The files of an experiment in the home: logs, outputs, sizes."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.errors import AutotrainError
+
+
+def read_log(directory: Path, stream: str) -> str:
+    """What a trial has printed so far on `stdout` or `stderr`; "" before its first byte.
+
+    Raises:
+        AutotrainError: There is no such stream.
+    """
+    if stream not in wire.STREAMS:
+        raise AutotrainError(
+            f"There is no stream {stream!r}.", f"Expected one of: {', '.join(wire.STREAMS)}.", "Take stdout or stderr."
+        )
+    try:
+        return (directory / stream).read_bytes().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def unpickle(directory: Path, name: str) -> object:
+    """An object that the trial returned (`returns:`).
+
+    Raises:
+        AutotrainError: It is not there, or cannot be rebuilt here.
+    """
+    path = directory / wire.OUTPUTS / f"{name}.pkl"
+    if not path.is_file():
+        there = sorted(file.stem for file in path.parent.glob("*.pkl"))
+        raise AutotrainError(
+            f"The trial has not returned {name!r}.",
+            f"It returned: {', '.join(there)}." if there else "It has returned nothing so far.",
+            f"Name it in the header: 'returns: [{name}]', and look with '%autotrain why' how the trial ended.",
+        )
+    try:
+        with path.open("rb") as file:
+            return pickle.load(file)  # noqa: S301 - written by the user's own trial, in the user's private folder
+    except Exception as error:
+        raise AutotrainError(
+            f"{name!r} cannot be rebuilt here: {type(error).__name__}: {error}.",
+            "The classes it is made of must be importable or defined here.",
+            "Import or define them in this notebook, then load again.",
+        ) from error
+
+
+def copy_outputs(directory: Path, target: Path) -> list[str]:
+    """Copy a trial's outputs into a folder; gives the names of the files, relative to it.
+
+    Raises:
+        AutotrainError: The folder cannot be written.
+    """
+    source = directory / wire.OUTPUTS
+    names = sorted(str(path.relative_to(source)) for path in source.rglob("*") if path.is_file())
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, target / name)
+    except OSError as error:
+        raise AutotrainError(
+            f"{target} cannot be written: {error.strerror}.", "A folder that can be written.", "Choose another folder."
+        ) from error
+    return names
+
+
+def size_bytes(directory: Path) -> int:
+    """The bytes of all files below a folder."""
+    return sum(path.lstat().st_size for path in directory.rglob("*") if not path.is_dir())

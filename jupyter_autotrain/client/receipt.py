@@ -1,0 +1,44 @@
+"""What a stop ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jupyter_autotrain.core.backend import CancelReceipt
+from jupyter_autotrain.core.json import JsonObject, from_json
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Receipt(CancelReceipt):
+    """Proof of a stop: which processes were ended, which needed force, which are left, and how long it took.
+
+    Its text is one line, so that a notebook cell ending in `experiment.stop()` shows it.
+    """
+
+    name: str = ""
+
+    @classmethod
+    def of(cls, name: str, result: JsonObject) -> Receipt:
+        """Read the manager's answer to a stop request of the experiment `name`."""
+        return from_json(cls, {**result, "name": name})
+
+    def __str__(self) -> str:
+        ended = sorted({*self.pids_ended, *self.pids_killed})
+        text = f"{self.name}: stopped in {self.elapsed_s:.1f} s; "
+        text += f"{_count(ended)} ended ({_listed(ended)})" if ended else "no process was running"
+        if self.pids_killed:
+            text += f", {len(self.pids_killed)} of them by force"
+        text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else "; nothing is left"
+        return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _count(pids: list[int]) -> str:
+    return "1 process" if len(pids) == 1 else f"{len(pids)} processes"
+
+
+def _listed(pids: list[int], most: int = 12) -> str:
+    more = f" and {len(pids) - most} more" if len(pids) > most else ""
+    return f"pid{'s' if len(pids) > 1 else ''} {', '.join(map(str, pids[:most]))}{more}"

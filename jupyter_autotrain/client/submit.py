@@ -1,0 +1,125 @@
+"""The Python way in: functions and sources become experiments, names become handles.
+
+This is a door: environment, folder and clock are read here and passed on.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Generic, ParamSpec, TypeVar
+
+from jupyter_core.paths import jupyter_data_dir
+
+from jupyter_autotrain import capture
+from jupyter_autotrain import header as headers
+from jupyter_autotrain.client.check import check
+from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.client.send import send
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle
+from jupyter_autotrain.errors import ManagerError
+from jupyter_autotrain.store import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_EVERY = 1 << 62
+
+
+def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = None, **header: object) -> Experiment:
+    """Train in the background; the same as a `%%autotrain` cell.
+
+    Args:
+        fn_or_source: A function, sent with all it uses, or Python source.
+        home: Where to keep the experiment; None means the user's home folder of experiments.
+        header: The keys of a cell header, such as `search={"lr": "loguniform(1e-4, 1e-1)"}`, `trials=12`.
+
+    Raises:
+        HeaderError: With all faults of the header at once.
+        CaptureError: Something the code needs cannot travel.
+        BackendUnavailableError: The chosen place cannot do it.
+        StoreError: It cannot be kept; then nothing was started.
+    """
+    home, cwd = home or default_home(), Path.cwd()
+    parsed = headers.from_mapping(header)
+    parameters = frozenset(parsed.search)
+    if isinstance(fn_or_source, str):
+        name = "script"
+        captured = capture.capture(fn_or_source, {}, [], parameters=parameters, ship=parsed.ship, cwd=cwd)
+    else:
+        name = fn_or_source.__name__.strip("<>")
+        captured = capture.from_function(fn_or_source, parameters=parameters, ship=parsed.ship, cwd=cwd)
+    spec = parsed.to_spec(bundle=Bundle(), name=name, cwd=str(cwd))
+    check(spec, home)
+    return send(home, spec, lambda folder: capture.write_bundle(captured, folder), os.environ)
+
+
+class Trial(Generic[P, T]):
+    """A function with a header: calling it runs it here, `submit` trains it in the background."""
+
+    def __init__(self, fn: Callable[P, T], header: dict[str, object]) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn, self.header = fn, header
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call the function here and now."""
+        return self.fn(*args, **kwargs)
+
+    def submit(self, *, home: Home | None = None, **overrides: object) -> Experiment:
+        """Submit it; keys given here go before those of the decorator. Raises what `submit` raises."""
+        return submit(self.fn, home=home, **{**self.header, **overrides})
+
+
+def trial(**header: object) -> Callable[[Callable[P, T]], Trial[P, T]]:
+    """Give a function a header: `@trial(objective="maximize val_acc", trials=12)`, then `fn.submit()`."""
+    return lambda fn: Trial(fn, header)
+
+
+def experiments(*, home: Home | None = None, limit: int | None = None) -> list[Experiment]:
+    """All experiments, newest first.
+
+    Args:
+        home: Whose experiments; None means the user's home folder of experiments.
+        limit: At most so many.
+    """
+    home = home or default_home()
+    store = Store.open(home)
+    records = store.experiments(_EVERY if limit is None else limit)
+    found = [Experiment(home, store, record.id, os.environ) for record in records]
+    unfinished = [handle for handle, record in zip(found, records, strict=True) if not record.state.is_final]
+    _keep_served(unfinished[:1])
+    return found
+
+
+def attach(reference: str, *, home: Home | None = None) -> Experiment:
+    """A handle of an experiment submitted before, from here or elsewhere.
+
+    Args:
+        reference: Its name (the newest of that name), `name@N`, a unique prefix of its id, `-1` or `_` (the newest).
+        home: Whose experiment; None means the user's home folder of experiments.
+
+    Raises:
+        UnknownExperimentError: None or several answer to it; carries the nearest names.
+    """
+    home = home or default_home()
+    store = Store.open(home)
+    record = store.find(reference)
+    handle = Experiment(home, store, record.id, os.environ)
+    if not record.state.is_final:
+        _keep_served([handle])
+    return handle
+
+
+def default_home() -> Home:
+    """The user's home folder of experiments: `JUPYTER_AUTOTRAIN_HOME`, else in the Jupyter data directory."""
+    return Home.from_environment(os.environ, Path(jupyter_data_dir()))
+
+
+def _keep_served(handles: list[Experiment]) -> None:
+    # Looking must work also where no manager can be started; a manager that was killed comes back here.
+    for handle in handles:
+        with suppress(ManagerError):
+            handle.rouse()
