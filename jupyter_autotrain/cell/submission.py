@@ -58,7 +58,7 @@ def submit(draft: Draft, home: Home, environ: Mapping[str, str]) -> Experiment:
         BackendUnavailableError: When the chosen place cannot do it.
     """
     check(draft.spec(Bundle()), home)
-    return send(home, draft.spec, lambda folder: capture.write_bundle(draft.captured, folder), environ)
+    return send(home, draft.spec(Bundle()), lambda folder: capture.write_bundle(draft.captured, folder), environ)
 
 
 def dry_run(draft: Draft, home: Home) -> str:

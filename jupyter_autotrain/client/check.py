@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.core.backend import Backend, Submission
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.spec import ExperimentSpec, TrialSpec
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -54,7 +55,7 @@ def preview(spec: ExperimentSpec, home: Home) -> Submission:
         secrets=spec.secrets,
         returns=spec.returns,
         cwd=spec.cwd,
-        options={"local": to_json(spec.local)},
+        options=cast("JsonObject", to_json(spec.local)),
     )
     return backends.create(spec.backend, home).render(trial)
 
