@@ -35,6 +35,16 @@ class Requests(Section):
         with self._database.write() as connection:
             connection.execute(query, (json.dumps(to_json(result)), request_id))
 
+    def last_answered(self, kind: str, experiment_id: str) -> Request | None:
+        """The newest answered request of a kind: what was granted holds until something else is."""
+        query = (
+            f"SELECT {_COLUMNS} FROM requests WHERE kind = ? AND experiment_id = ? AND done = 1 "  # noqa: S608 - own text
+            "ORDER BY id DESC LIMIT 1"
+        )
+        with self._database.read() as connection:
+            row = connection.execute(query, (kind, experiment_id)).fetchone()
+        return None if row is None else _record(row)
+
     def request(self, request_id: int) -> Request:
         """One request, answered or not.
 
