@@ -1,0 +1,82 @@
+"""The manager's door: `python -m jupyter_autotrain.manager HOME`, started by `start.ensure` only.
+
+The lock is taken here, so that a second manager ends at once. Then this process forks and ends: its child is in a
+session without a terminal and belongs to nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.tuner import EarlyStop, Tuner
+from jupyter_autotrain.manager.start import HELD_EXIT_CODE, take_lock
+
+_IDLE_VARIABLE, _IDLE_MIN = "JUPYTER_AUTOTRAIN_IDLE_MIN", "10"
+
+
+def main() -> None:
+    """Become the manager of the home named in the arguments, or end because there is one."""
+    os.umask(0o077)
+    home = Home(Path(sys.argv[1]))
+    lock = take_lock(home)
+    if lock is None:
+        os._exit(HELD_EXIT_CODE)
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    status = 0
+    try:
+        _serve(home, lock, idle_s=60 * float(os.environ.get(_IDLE_VARIABLE, _IDLE_MIN)))
+    except BaseException:
+        logging.getLogger(__name__).exception("the manager ends by a fault; the next command starts it again")
+        status = 1
+    # Without waiting for calls under way: whatever they do is found again by the next manager.
+    os._exit(status)
+
+
+def _serve(home: Home, lock: int, idle_s: float) -> None:
+    import time  # noqa: PLC0415 - after the fork, so that the starting process stays quick
+
+    from jupyter_autotrain import backends  # noqa: PLC0415
+    from jupyter_autotrain.manager.house import Clocks, Doors, House  # noqa: PLC0415
+    from jupyter_autotrain.manager.identity import Identity  # noqa: PLC0415
+    from jupyter_autotrain.manager.loop import Loop  # noqa: PLC0415
+    from jupyter_autotrain.store import Store  # noqa: PLC0415
+
+    me = Identity.of(os.getpid())
+    assert me is not None
+
+    def announce(present: bool) -> None:
+        if present:
+            me.write(lock)
+        else:
+            os.ftruncate(lock, 0)
+
+    doors = Doors(backends.create, _create_tuner, _create_early_stop)
+    house = House(home, Store.open(home), Clocks(time.time, time.monotonic, time.sleep), doors)
+    Loop(house, idle_s, announce).serve()
+    house.store.close()
+
+
+def _create_tuner(spec: ExperimentSpec) -> Tuner:
+    from jupyter_autotrain import tuners  # noqa: PLC0415 - heavy, and most experiments search nothing
+
+    return tuners.create(spec)
+
+
+def _create_early_stop(spec: ExperimentSpec) -> EarlyStop | None:
+    from jupyter_autotrain import tuners  # noqa: PLC0415 - heavy, and most experiments stop nothing
+
+    return tuners.create_early_stop(spec)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The doorbell: how a client wakes the manager, and the only way a secret reaches it. No port is opened.
+
+One Unix datagram socket in the home, mode 0600 in a folder of mode 0700. A datagram is one JSON object. A lost ring
+loses nothing: what is to be done stands in the store, which the manager also looks at now and then.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.errors import ManagerError
+
+_LONGEST_PATH = 100
+_LARGEST_MESSAGE_BYTES = 200_000
+_SEND_TIMEOUT_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+def ring(home: Home, message: JsonObject | None = None) -> bool:
+    """Wake the manager of a home.
+
+    Args:
+        home: The home.
+        message: What to tell it, kept in its memory only: `{"secrets": {experiment id: {NAME: value}}}`.
+
+    Returns:
+        False when nobody listens; then a manager that lives finds the news in the store within a second.
+
+    Raises:
+        ManagerError: When the message is too large for one datagram.
+    """
+    data = json.dumps(message or {}).encode()
+    if len(data) > _LARGEST_MESSAGE_BYTES:
+        raise ManagerError(
+            f"The message to the manager has {len(data)} bytes.",
+            f"At most {_LARGEST_MESSAGE_BYTES} bytes can be told at once.",
+            "Ship large secrets as a file instead.",
+        )
+    try:
+        with _address(home.doorbell) as address, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.settimeout(_SEND_TIMEOUT_S)
+            sender.sendto(data, address)
+    except (OSError, AttributeError):  # a platform without Unix sockets has no AF_UNIX
+        return False
+    return True
+
+
+class Doorbell:
+    """The manager's end. Where Unix sockets cannot be had, `fileno` is None and the store is polled instead."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._socket: socket.socket | None = None
+
+    def hang(self) -> None:
+        """Begin to listen; an old socket in the way is of a dead manager, since the caller holds the lock."""
+        with suppress(FileNotFoundError):
+            self._path.unlink()
+        try:
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            with _address(self._path) as address:
+                listener.bind(address)
+            self._path.chmod(0o600)
+        except (OSError, AttributeError) as error:
+            _log.warning("no doorbell here (%s): the store is polled instead", error)
+            return
+        listener.setblocking(False)
+        self._socket = listener
+
+    def take_down(self) -> None:
+        """Listen no more."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        with suppress(OSError):
+            self._path.unlink()
+
+    def fileno(self) -> int | None:
+        """What to select on."""
+        return None if self._socket is None else self._socket.fileno()
+
+    def messages(self) -> list[JsonObject]:
+        """Everything told since the last call; an empty object is a mere ring."""
+        return list(self._read())
+
+    def _read(self) -> Iterator[JsonObject]:
+        while self._socket is not None:
+            try:
+                data = self._socket.recv(_LARGEST_MESSAGE_BYTES)
+                message = json.loads(data)
+            except BlockingIOError:
+                return
+            except ValueError:
+                _log.warning("the doorbell was rung with something that is no JSON")
+                continue
+            if isinstance(message, dict):
+                yield message
+
+
+@contextmanager
+def _address(path: Path) -> Iterator[str]:
+    """A name for the socket that fits in a socket address: long paths go through the open folder."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

@@ -1,0 +1,67 @@
+"""What every part of the manager works with: the home, the store, the clocks, and the doors to plugins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+from jupyter_autotrain.core.backend import Backend
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.tuner import EarlyStop, Tuner
+from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.store import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_FIRST_PAUSE_S, _MOST_PAUSE_S = 0.05, 2.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """`now_s` gives seconds since the epoch, for people; `tick_s` never goes back, for waiting; `pause` sleeps."""
+
+    now_s: Callable[[], float]
+    tick_s: Callable[[], float]
+    pause: Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """How plugins are made. Each is called late, so that nothing is imported that no experiment needs."""
+
+    create_backend: Callable[[str, Home], Backend]
+    create_tuner: Callable[[ExperimentSpec], Tuner]
+    create_early_stop: Callable[[ExperimentSpec], EarlyStop | None]
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """One home, seen by its manager."""
+
+    home: Home
+    store: Store
+    clocks: Clocks
+    doors: Doors
+
+    def insist(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call the store until it obeys: a full disk or a foreign lock delays everything and loses nothing.
+
+        Meanwhile trials run on and their metrics wait in their files.
+
+        Raises:
+            StoreError: When the store says that the call itself is wrong; trying again would not help.
+        """
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                return call(*args, **kwargs)
+            except StoreError as error:
+                if error.__cause__ is None:
+                    raise
+                _log.warning("the store failed, trying again in %g s: %s", pause, error.found)
+            self.clocks.pause(pause)
+            pause = min(2 * pause, _MOST_PAUSE_S)

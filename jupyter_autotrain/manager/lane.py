@@ -1,0 +1,205 @@
+"""One lane per backend: the thread that watches its jobs, and the pool that makes its slow calls.
+
+A job is looked at often while it is young, then ever less: after a tenth of its age, between 5 and 100 ms. So a trial
+of milliseconds is seen at once and a trial of hours costs next to nothing. Submits and cancels run beside the watching,
+because they may take seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import Backend, CancelReceipt, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.events import Cancelled, Discovered, Event, Refused, Seen, Silence, Submitted
+from jupyter_autotrain.manager.frames import Frames, parse
+from jupyter_autotrain.manager.house import Clocks
+from jupyter_autotrain.manager.mirror import fetch_results, keep_logs
+
+_AGE_SHARE, _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 0.005, 0.1
+_LOOK_SHARE = 4.0  # a slow place is left alone four times as long as a look at it takes
+_SILENCE_PAUSE_S = 2.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Watched:
+    trial: TrialSpec
+    ref: JobRef
+    offset: int
+    since_s: float
+    due_s: float
+    state: TrialState | None = None
+    cancelling: bool = False
+    receipt: CancelReceipt | None = None
+    caught: list[Frames] = field(default_factory=list)
+
+
+class Lane:
+    """All calls to one backend instance."""
+
+    def __init__(self, backend: Backend, emit: Callable[[Event], None], executor: Executor, clocks: Clocks) -> None:
+        self.backend = backend
+        self._emit, self._executor, self._clocks = emit, executor, clocks
+        self._watched: dict[str, _Watched] = {}
+        self._news = threading.Condition()
+        self._silent = False
+
+    def start(self) -> None:
+        """Begin to watch, in a thread of its own that does not keep the process alive."""
+        threading.Thread(target=self._watch_for_ever, name=f"lane-{self.backend.name}", daemon=True).start()
+
+    def discover(self) -> None:
+        """Ask what the place has; `Discovered` follows."""
+        name = self.backend.name
+        self._executor.submit(self._guarded, self._discover, lambda why: Discovered(name, None, why))
+
+    def submit(self, trial: TrialSpec, secrets: Mapping[str, str], offset: int) -> None:
+        """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `Refused` follows."""
+
+        def call() -> None:
+            ref = self.backend.submit(trial, secrets)
+            self._emit(Submitted(trial.job_id, ref))
+            self.watch(trial, ref, offset)
+
+        self._executor.submit(self._guarded, call, lambda why: Refused(trial.job_id, why))
+
+    def watch(self, trial: TrialSpec, ref: JobRef, offset: int) -> None:
+        """Look at a job from now on; `Seen` follows, until its state is final."""
+        now = self._clocks.tick_s()
+        with self._news:
+            self._watched[trial.job_id] = _Watched(trial, ref, offset, now, now)
+            self._news.notify()
+
+    def cancel(self, job_id: str, grace_s: float) -> None:
+        """End a job; `Cancelled` follows. Its metrics rest in the file meanwhile."""
+        with self._news:
+            watched = self._watched.get(job_id)
+            if watched is not None:
+                watched.cancelling = True
+        self._executor.submit(self._cancel, job_id, watched, grace_s)
+
+    def put(self, job_id: str, path: str, data: bytes) -> None:
+        """Write a file into a job's directory."""
+        with self._news:
+            watched = self._watched.get(job_id)
+        if watched is not None:
+            self._executor.submit(self._put, watched.ref, path, data)
+
+    def look(self) -> float | None:
+        """Look at the jobs whose turn it is; gives the seconds until the next is due, None when there is none."""
+        begun = self._clocks.tick_s()
+        with self._news:
+            due = [w for w in self._watched.values() if w.due_s <= begun and not w.cancelling]
+        if due:
+            pause = self._look_at(due, begun)
+            now = self._clocks.tick_s()
+            for watched in due:
+                share = (now - watched.since_s) * _AGE_SHARE
+                watched.due_s = now + max(min(max(share, _LEAST_PAUSE_S), _MOST_PAUSE_S), pause)
+        with self._news:
+            rest = [w.due_s for w in self._watched.values() if not w.cancelling]
+        return max(min(rest) - self._clocks.tick_s(), 0.0) if rest else None
+
+    def _watch_for_ever(self) -> None:
+        while True:
+            pause = self.look()
+            with self._news:
+                if pause is None:
+                    self._news.wait_for(lambda: any(not w.cancelling for w in self._watched.values()))
+                else:
+                    self._news.wait(pause)
+
+    def _look_at(self, due: list[_Watched], begun: float) -> float:
+        """Look; gives the least time to leave the place alone."""
+        try:
+            statuses = self.backend.poll([w.ref for w in due])
+            chunks = self.backend.read([Cursor(w.ref, wire.METRICS, w.offset) for w in due])
+            for watched, status, chunk in zip(due, statuses, chunks, strict=True):
+                self._take(watched, self._final_after_cancel(watched, status), chunk.data)
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the other lanes go on
+            self._say_silent(_reason(error))
+            return _SILENCE_PAUSE_S
+        self._say_silent("")
+        return (self._clocks.tick_s() - begun) * _LOOK_SHARE
+
+    def _take(self, watched: _Watched, status: JobStatus, data: bytes) -> None:
+        if not self.backend.capabilities.shares_home:
+            keep_logs(self.backend, watched.ref, Path(watched.trial.directory))
+        frames = self._parse(watched, data)
+        if not status.state.is_final:
+            if status.state is not watched.state or frames.cursor > watched.offset:
+                watched.state, watched.offset = status.state, frames.cursor
+                self._emit(Seen(watched.trial.job_id, status, frames))
+            return
+        while frames.cursor > watched.offset:
+            # The job has ended, so what is read until nothing more comes is all there will ever be.
+            watched.offset = frames.cursor
+            self._emit(Seen(watched.trial.job_id, JobStatus(watched.ref, TrialState.RUNNING), frames))
+            (chunk,) = self.backend.read([Cursor(watched.ref, wire.METRICS, watched.offset)])
+            frames = self._parse(watched, chunk.data)
+        with self._news:
+            del self._watched[watched.trial.job_id]
+        self._executor.submit(self._end, watched, Seen(watched.trial.job_id, status, frames))
+
+    def _parse(self, watched: _Watched, data: bytes) -> Frames:
+        return parse(data, watched.offset, watched.trial.objective, self._clocks.now_s())
+
+    def _final_after_cancel(self, watched: _Watched, status: JobStatus) -> JobStatus:
+        if watched.receipt is None or status.state.is_final:
+            return status
+        return JobStatus(status.ref, TrialState.CANCELLED, "cancelled", status.detail)
+
+    def _end(self, watched: _Watched, seen: Seen) -> None:
+        """Bring the results of an ended job home, then tell of its end."""
+        if not self.backend.capabilities.shares_home:
+            fetch_results(self.backend, watched.ref, Path(watched.trial.directory), seen.status)
+        self._emit(seen)
+
+    def _discover(self) -> None:
+        probe = self.backend.probe()
+        inventory = self.backend.discover() if probe.usable else None
+        self._emit(Discovered(self.backend.name, inventory, probe.reason))
+
+    def _cancel(self, job_id: str, watched: _Watched | None, grace_s: float) -> None:
+        if watched is None:
+            self._emit(Cancelled(job_id, CancelReceipt(note="it had ended by itself")))
+            return
+        try:
+            watched.receipt = self.backend.cancel(watched.ref, grace_s)
+            self._emit(Cancelled(job_id, watched.receipt))
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the cancel is tried again
+            self._emit(Cancelled(job_id, None, _reason(error)))
+        with self._news:
+            watched.cancelling, watched.due_s = False, self._clocks.tick_s()
+            self._news.notify()
+
+    def _put(self, ref: JobRef, path: str, data: bytes) -> None:
+        try:
+            self.backend.put(ref, path, data)
+        except Exception:  # noqa: BLE001 - whatever a plugin raises
+            _log.exception("could not write %s of %s", path, ref.job_id)
+
+    def _guarded(self, call: Callable[[], None], excuse: Callable[[str], Event]) -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes the trial's reason
+            _log.warning("%s: %s", self.backend.name, _reason(error))
+            self._emit(excuse(_reason(error)))
+
+    def _say_silent(self, reason: str) -> None:
+        if bool(reason) != self._silent:
+            self._silent = bool(reason)
+            _log.warning("%s: %s", self.backend.name, reason or "answers again")
+            self._emit(Silence(self.backend.name, reason))
+
+
+def _reason(error: Exception) -> str:
+    return str(error).replace("\n", " ") or type(error).__name__

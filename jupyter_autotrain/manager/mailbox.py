@@ -1,0 +1,50 @@
+"""From the lanes to the main thread: a bounded queue that can be selected on.
+
+Bounded, so that lanes wait when the main thread cannot write to a full disk: what they would read stays safe in the
+trials' files.
+"""
+
+from __future__ import annotations
+
+import queue
+import socket
+from contextlib import suppress
+
+from jupyter_autotrain.manager.events import Event
+
+_CAPACITY = 256
+
+
+class Mailbox:
+    """Many threads `emit`, one `drain`s."""
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[Event] = queue.Queue(_CAPACITY)
+        self._ear, self._mouth = socket.socketpair()
+        self._ear.setblocking(False)
+        self._mouth.setblocking(False)
+
+    def emit(self, event: Event) -> None:
+        """Post an event; blocks while the box is full."""
+        self._queue.put(event)
+        self.wake()
+
+    def wake(self) -> None:
+        """Make `fileno` readable; safe in a signal handler."""
+        with suppress(BlockingIOError):  # full of wake-ups nobody has heard yet
+            self._mouth.send(b"!")
+
+    def drain(self) -> list[Event]:
+        """Everything posted since the last call."""
+        with suppress(BlockingIOError):
+            while self._ear.recv(4096):
+                pass
+        events = []
+        with suppress(queue.Empty):
+            while True:
+                events.append(self._queue.get_nowait())
+        return events
+
+    def fileno(self) -> int:
+        """What to select on."""
+        return self._ear.fileno()

@@ -1,0 +1,84 @@
+"""Taking up an experiment from the store alone: a new one, or one that a killed manager left at any instant.
+
+A trial in PREPARING or RUNNING whose job is known is watched on from its byte cursor. One in PREPARING whose job is
+not known may or may not have been submitted; it is submitted again, which starts the same job at most once.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.early import EarlyStopping
+from jupyter_autotrain.manager.house import House
+from jupyter_autotrain.manager.run import SOFT_STOP_S, Run, Task
+from jupyter_autotrain.manager.verdict import RETRIED, Ending
+
+_log = logging.getLogger(__name__)
+
+
+def take_up(house: House, record: ExperimentRecord, *, again: bool = False) -> Run:
+    """Rebuild an experiment.
+
+    Args:
+        house: The home.
+        record: The experiment as the store has it.
+        again: True for a retry the user asked for: its budget of time is not held against it.
+    """
+    trials = {trial.number: trial for trial in house.insist(house.store.trials, record.id)}
+    budget_s = record.spec.budget.time_s
+    run = Run(
+        house,
+        record,
+        trials,
+        concurrency=_concurrency(house, record),
+        closed=record.closed,
+        stopping=record.stop_requested,
+        over_at_s=None if budget_s is None or again else record.created_s + budget_s,
+    )
+    run.active = {number for number, trial in trials.items() if not trial.state.is_final}
+    run.failures = sum(trial.state is TrialState.FAILED for trial in trials.values())
+    run.early = _early_stopping(house, record)
+    for number in sorted(run.active):
+        if trials[number].state is not TrialState.WAITING:
+            run.tasks[number] = _task(run, number)
+    if not again:
+        _resume_retries(run)
+    return run
+
+
+def _task(run: Run, number: int) -> Task:
+    trial = run.trials[number]
+    task = Task(run.trial_spec(number), ref=trial.ref, objective_seen=trial.value is not None)
+    stop = run.house.home.trial(run.id, number, trial.attempt) / wire.STOP_FILE
+    if stop.exists():
+        run.end(task, Ending(TrialState.EARLY_STOPPED, stop.read_text()), after_s=SOFT_STOP_S)
+    return task
+
+
+def _resume_retries(run: Run) -> None:
+    """Begin the attempts that were due when the manager was killed between an end and the next attempt."""
+    for number, trial in run.trials.items():
+        if trial.state in RETRIED and trial.ref is not None and trial.attempt <= run.record.spec.retries:
+            run.failures -= trial.state is TrialState.FAILED
+            run.retry_or_count(number)
+
+
+def _concurrency(house: House, record: ExperimentRecord) -> int:
+    request = house.insist(house.store.last_answered, "concurrency", record.id)
+    wish = request.args.get("concurrency") if request and "error" not in request.result else None
+    return wish if isinstance(wish, int) else record.spec.concurrency
+
+
+def _early_stopping(house: House, record: ExperimentRecord) -> EarlyStopping | None:
+    spec = record.spec
+    if spec.early_stop == "none" or spec.objective is None:
+        return None
+    rule = house.doors.create_early_stop(spec)
+    if rule is None:
+        return None
+    stopping = EarlyStopping(rule, spec.objective.metric)
+    house.insist(stopping.remember, house.store, record.id)
+    return stopping

@@ -1,0 +1,167 @@
+"""What clients wish: stop, retry, concurrency, clean. Each wish is answered in the store, also when it is refused."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from jupyter_autotrain.core.backend import CancelReceipt
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.records import Request
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.manager.house import House
+from jupyter_autotrain.manager.recovery import take_up
+from jupyter_autotrain.manager.run import Run
+from jupyter_autotrain.manager.verdict import Ending
+
+_STOPPED = Ending(TrialState.CANCELLED, "stopped on request")
+_GRACE_S = 5.0
+_TRIED_AGAIN = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED, TrialState.CANCELLED})
+_log = logging.getLogger(__name__)
+
+
+class Runs(Protocol):
+    """The experiments under way, as the manager keeps them."""
+
+    runs: dict[str, Run]
+
+    def adopt(self, run: Run) -> None:
+        """Take an experiment up."""
+
+
+@dataclass(slots=True)
+class _Stop:
+    """A stop under way; `left` are the jobs that have not ended yet."""
+
+    request_id: int
+    run: Run
+    begun_s: float
+    numbers: list[int]
+    left: set[int]
+    receipts: list[CancelReceipt] = field(default_factory=list)
+
+
+class Desk:
+    """Takes requests in and answers them, at once or when they are done."""
+
+    def __init__(self, house: House, manager: Runs) -> None:
+        self._house, self._manager = house, manager
+        self._stops: dict[int, _Stop] = {}
+        self._kinds: Mapping[str, Callable[[Request], JsonObject | None]] = {
+            "stop": self._stop,
+            "retry": self._retry,
+            "concurrency": self._concurrency,
+            "clean": self._clean,
+        }
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a request waits for its answer."""
+        return bool(self._stops)
+
+    def take_in(self, requests: list[Request]) -> None:
+        """Handle the requests that are not yet in hand."""
+        for request in requests:
+            if request.id in self._stops:
+                continue
+            try:
+                handle = self._kinds[request.kind]
+                result = handle(request)
+            except KeyError:
+                result = {"error": f"there is no request of the kind {request.kind!r}"}
+            except AutotrainError as error:
+                result = {"error": str(error)}
+            except Exception as error:  # noqa: BLE001 - one bad request must not stop the manager
+                _log.exception("request %d failed", request.id)
+                result = {"error": f"{type(error).__name__}: {error}"}
+            if result is not None:
+                self._answer(request.id, result)
+
+    def note_receipt(self, experiment_id: str, number: int, receipt: CancelReceipt) -> None:
+        """Keep the proof of a cancel for whoever asked for it."""
+        for stop in self._stops.values():
+            if stop.run.id == experiment_id and number in stop.numbers:
+                stop.receipts.append(receipt)
+
+    def settle(self) -> None:
+        """Answer the stops that are through."""
+        for stop in list(self._stops.values()):
+            stop.left &= stop.run.active
+            if not stop.left:
+                del self._stops[stop.request_id]
+                self._answer(stop.request_id, _receipt(stop, self._house.clocks.tick_s()))
+
+    def _answer(self, request_id: int, result: JsonObject) -> None:
+        self._house.insist(self._house.store.finish_request, request_id, result)
+
+    def _stop(self, request: Request) -> JsonObject | None:
+        run, wanted = self._manager.runs.get(request.experiment_id), _numbers(request.args)
+        grace_s = request.args.get("grace_s", _GRACE_S)
+        grace_s = float(grace_s) if isinstance(grace_s, int | float) else _GRACE_S
+        if run is None:
+            self._house.insist(self._house.store.experiment, request.experiment_id)
+            return {"pids_ended": [], "pids_killed": [], "pids_left": [], "elapsed_s": 0.0, "trials": []}
+        chosen = sorted(run.active if wanted is None else run.active & set(wanted))
+        stop = _Stop(request.id, run, self._house.clocks.tick_s(), chosen, set(chosen))
+        self._stops[request.id] = stop
+        if wanted is None:
+            self._house.insist(self._house.store.request_stop, run.id)
+            run.end_all(_STOPPED, grace_s)
+        else:
+            run.end_some(chosen, _STOPPED, grace_s)
+        return None
+
+    def _retry(self, request: Request) -> JsonObject:
+        house, wanted = self._house, _numbers(request.args)
+        run = self._manager.runs.get(request.experiment_id)
+        if run is None:
+            record = house.insist(house.store.experiment, request.experiment_id)
+            run = take_up(house, record, again=True)
+        chosen = [
+            number
+            for number, trial in run.trials.items()
+            if trial.state in _TRIED_AGAIN and (wanted is None or number in wanted)
+        ]
+        if chosen:
+            house.insist(house.store.withdraw_stop, run.id)
+            run.stopping = False
+            self._manager.adopt(run)
+        for number in chosen:
+            run.move(number, TrialState.WAITING, "tried again on request")
+        return {"trials": list(chosen)}
+
+    def _concurrency(self, request: Request) -> JsonObject:
+        wish = request.args.get("concurrency")
+        if not isinstance(wish, int) or wish < 1:
+            return {"error": f"concurrency is {wish!r}: a whole number of at least 1 was expected"}
+        self._house.insist(self._house.store.experiment, request.experiment_id)
+        run = self._manager.runs.get(request.experiment_id)
+        if run is not None:
+            run.concurrency = wish
+        return {"concurrency": wish}
+
+    def _clean(self, request: Request) -> JsonObject:
+        if request.experiment_id in self._manager.runs:
+            return {"error": "the experiment is under way: stop it first"}
+        folder = self._house.home.experiment(request.experiment_id)
+        size_bytes = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+        self._house.insist(self._house.store.delete_experiment, request.experiment_id)
+        shutil.rmtree(folder, ignore_errors=True)
+        return {"deleted": True, "size_bytes": size_bytes}
+
+
+def _numbers(args: JsonObject) -> list[int] | None:
+    trials = args.get("trials")
+    return [n for n in trials if isinstance(n, int)] if isinstance(trials, list) else None
+
+
+def _receipt(stop: _Stop, tick_s: float) -> JsonObject:
+    pids: dict[str, JsonValue] = {
+        kind: sorted(pid for receipt in stop.receipts for pid in getattr(receipt, kind))
+        for kind in ("pids_ended", "pids_killed", "pids_left")
+    }
+    return {**pids, "elapsed_s": round(tick_s - stop.begun_s, 3), "trials": [*stop.numbers]}

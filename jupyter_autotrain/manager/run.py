@@ -1,0 +1,280 @@
+"""One experiment under way: its trials as they stand, and the decisions that concern it alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import JobRef, JobStatus
+from jupyter_autotrain.core.json import JsonValue, to_json
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState
+from jupyter_autotrain.core.tuner import Observation, Tuner
+from jupyter_autotrain.manager.early import EarlyStopping
+from jupyter_autotrain.manager.frames import Frames
+from jupyter_autotrain.manager.house import House
+from jupyter_autotrain.manager.resources import Need
+from jupyter_autotrain.manager.verdict import Ending, judge, try_again
+
+GRACE_S, SOFT_STOP_S = 5.0, 30.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Task:
+    """An attempt that a place has, or is being given.
+
+    `cancel_at_s` is the tick from which on it shall be cancelled; `last` its end, held back until a cancel is through.
+    """
+
+    trial: TrialSpec
+    ref: JobRef | None = None
+    sent: bool = False
+    ending: Ending | None = None
+    grace_s: float = GRACE_S
+    cancel_at_s: float | None = None
+    cancelling: bool = False
+    last: JobStatus | None = None
+    objective_seen: bool = False
+
+
+@dataclass(slots=True)
+class Run:
+    """An unfinished experiment.
+
+    Attributes:
+        record: As it was when the manager took it up.
+        trials: All trials, by number, as they stand in the store.
+        active: The numbers of those that are not final.
+        tasks: Those that a place has, by number.
+        blocked: What keeps a trial from going on, by number: the rest of a sentence that begins with the trial.
+    """
+
+    house: House
+    record: ExperimentRecord
+    trials: dict[int, TrialRecord]
+    concurrency: int
+    closed: bool
+    stopping: bool
+    over_at_s: float | None
+    early: EarlyStopping | None = None
+    tuner: Tuner | None = None
+    active: set[int] = field(default_factory=set)
+    tasks: dict[int, Task] = field(default_factory=dict)
+    blocked: dict[int, str] = field(default_factory=dict)
+    published: dict[int, str] = field(default_factory=dict)
+    failures: int = 0
+
+    @property
+    def id(self) -> str:
+        """The experiment's id."""
+        return self.record.id
+
+    @property
+    def label(self) -> str:
+        """How people call it."""
+        return f"{self.record.name}@{self.record.version}"
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing is left to do."""
+        return self.closed and not self.active
+
+    def waiting(self) -> list[int]:
+        """The trials that wait for their turn, oldest first."""
+        return sorted(n for n in self.active if self.trials[n].state is TrialState.WAITING)
+
+    def create_trials(self) -> None:
+        """Fill the free slots with new trials, until there are as many as were asked for."""
+        while not self.closed and len(self.active) < self.concurrency and len(self.trials) < self.record.spec.trials:
+            number = max(self.trials, default=0) + 1
+            try:
+                params = self._suggest(number)
+            except Exception as error:  # noqa: BLE001 - a bad tuner fails its trial, not the manager
+                _log.exception("%s: the tuner failed", self.label)
+                reason = f"the tuner {self.record.spec.tuner!r} failed: {type(error).__name__}: {error}"
+                self._add(number, {})
+                self.move(number, TrialState.FAILED, reason)
+                self.close(reason)
+                return
+            if params is None:
+                self.close(f"the search space is used up after {len(self.trials)} trials")
+                return
+            self._add(number, params)
+        if not self.closed and len(self.trials) >= self.record.spec.trials:
+            self.close()
+
+    def _suggest(self, number: int) -> Mapping[str, JsonValue] | None:
+        spec = self.record.spec
+        if not spec.search:
+            return {}
+        if self.tuner is None:
+            self.tuner = self.house.doors.create_tuner(spec)
+        history = [Observation(t.number, t.params, t.state, t.value) for t in self.trials.values()]
+        return self.tuner.suggest(number, history)
+
+    def _add(self, number: int, params: Mapping[str, JsonValue]) -> None:
+        house = self.house
+        now_s = house.clocks.now_s()
+        self._keep(house.insist(house.store.add_trial, self.id, number, params, now_s))
+
+    def close(self, reason: str = "") -> None:
+        """Create no further trial."""
+        self.closed = True
+        self.house.insist(self.house.store.close_experiment, self.id, self.house.clocks.now_s(), reason)
+
+    def move(
+        self,
+        number: int,
+        state: TrialState,
+        reason: str = "",
+        *,
+        ref: JobRef | None = None,
+        gpus: Sequence[str] | None = None,
+    ) -> None:
+        """Move a trial, in the store and here."""
+        house = self.house
+        move = partial(house.store.move, reason=reason, ref=ref, gpus=gpus)
+        self._keep(house.insist(move, self.id, number, state, house.clocks.now_s()))
+
+    def _keep(self, trial: TrialRecord) -> None:
+        self.trials[trial.number] = trial
+        if trial.state in ACTIVE_STATES:
+            self.active.add(trial.number)
+        else:
+            self.active.discard(trial.number)
+        if trial.state is not TrialState.WAITING:
+            self.blocked.pop(trial.number, None)
+
+    def need(self, number: int) -> Need:
+        """What a trial asks for."""
+        trial, spec = self.trials[number], self.record.spec
+        label = f"trial {number} of {self.label}"
+        return Need(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, spec.local)
+
+    def trial_spec(self, number: int) -> TrialSpec:
+        """The present attempt of a trial, as a backend takes it. A seed is shifted by the trial's number, from 0."""
+        trial, spec, home = self.trials[number], self.record.spec, self.house.home
+        before = home.trial(self.id, number, trial.attempt - 1) / wire.CHECKPOINTS
+        return TrialSpec(
+            experiment_id=self.id,
+            number=number,
+            attempt=trial.attempt,
+            directory=str(home.trial(self.id, number, trial.attempt)),
+            bundle=str(home.bundle(self.id)),
+            script=spec.bundle.script,
+            python=spec.bundle.python,
+            params=trial.params,
+            seed=None if spec.seed is None else spec.seed + number - 1,
+            objective=spec.objective.metric if spec.objective else "",
+            resources=spec.resources,
+            gpus=trial.gpus,
+            timeout_s=spec.timeout_s,
+            env=spec.env,
+            secrets=spec.secrets,
+            returns=spec.returns,
+            resume_from=str(before) if trial.attempt > 1 else "",
+            cwd=spec.cwd,
+            options=to_json(spec.local),  # type: ignore[arg-type] # a dataclass becomes an object
+        )
+
+    def seen(self, task: Task, status: JobStatus) -> None:
+        """Follow a job that goes on."""
+        number = task.trial.number
+        if task.ref is None:
+            task.ref = status.ref
+        if status.state is TrialState.RUNNING and self.trials[number].state is TrialState.PREPARING:
+            self.move(number, TrialState.RUNNING, ref=task.ref)
+
+    def take(self, task: Task, frames: Frames) -> bool:
+        """Follow what a trial reports, already in the store; true when the early-stopping rule says: enough."""
+        task.objective_seen = task.objective_seen or frames.objective_seen
+        if self.early is None or task.ending is not None:
+            return False
+        try:
+            return self.early.should_stop(task.trial.number, frames)
+        except Exception as error:  # noqa: BLE001 - a bad rule fails its trial, not the manager
+            _log.exception("%s: the early-stopping rule failed", self.label)
+            self.early = None
+            reason = f"the early-stopping rule failed: {type(error).__name__}: {error}"
+            self.end(task, Ending(TrialState.FAILED, reason))
+            return False
+
+    def finish(self, task: Task, status: JobStatus) -> None:
+        """Give a trial its final state, and begin another attempt when one is due."""
+        number = task.trial.number
+        end = judge(status, task.ending, task.trial.objective, self._names_instead(task, status))
+        del self.tasks[number]
+        self.move(number, end.state, end.reason, ref=task.ref or status.ref)
+        self.retry_or_count(number)
+
+    def _names_instead(self, task: Task, status: JobStatus) -> list[str] | None:
+        """The metrics reported in place of the objective; None when it was reported."""
+        if not task.trial.objective or status.state is not TrialState.SUCCEEDED or task.objective_seen:
+            return None
+        trial, store = task.trial, self.house.store
+        points = self.house.insist(store.points, self.id)
+        names = {p.name for p in points if (p.number, p.attempt) == (trial.number, trial.attempt)}
+        return None if trial.objective in names else sorted(names)
+
+    def retry_or_count(self, number: int) -> None:
+        """After an end: another attempt when `retries` allows it, else one failure more."""
+        trial, retries = self.trials[number], self.record.spec.retries
+        if not self.stopping and try_again(self.record.spec, trial.state, trial.attempt):
+            if self.early is not None:
+                self.early.forget(number)
+            self.move(number, TrialState.WAITING, f"attempt {trial.attempt + 1} of {retries + 1}: {trial.reason}")
+        elif trial.state is TrialState.FAILED:
+            self.count_failure()
+
+    def count_failure(self) -> None:
+        """Count, and close the experiment when its budget of failures is used up."""
+        self.failures += 1
+        budget = self.record.spec.budget.failures
+        if budget is not None and self.failures >= budget and not self.closed:
+            self.close(f"its budget of {budget} failed trials is used up")
+
+    def fail_waiting(self, number: int, reason: str) -> None:
+        """Fail a trial that could never start."""
+        self.move(number, TrialState.FAILED, reason)
+        self.count_failure()
+
+    def end_all(self, ending: Ending, grace_s: float = GRACE_S) -> None:
+        """End every trial and create no more."""
+        self.stopping = True
+        if not self.closed:
+            self.close(ending.reason)
+        self.end_some(self.active.copy(), ending, grace_s)
+
+    def end_some(self, numbers: Collection[int], ending: Ending, grace_s: float = GRACE_S) -> None:
+        """End some trials: the waiting ones now, the others by a cancel that is due at once."""
+        for number in sorted(numbers):
+            if number in self.tasks:
+                self.end(self.tasks[number], ending, grace_s=grace_s)
+            elif self.trials[number].state is TrialState.WAITING:
+                self.move(number, ending.state, ending.reason)
+
+    def end(self, task: Task, ending: Ending, *, grace_s: float = GRACE_S, after_s: float = 0.0) -> None:
+        """Have one task cancelled, after some time to end itself; what was decided first stays decided."""
+        task.ending, task.grace_s = task.ending or ending, grace_s
+        due = self.house.clocks.tick_s() + after_s
+        task.cancel_at_s = due if task.cancel_at_s is None else min(due, task.cancel_at_s)
+
+    def give_up(self, reason: str) -> None:
+        """Fail what waits and create no more: the place cannot be used."""
+        self.stopping = True
+        if not self.closed:
+            self.close(reason)
+        for number in self.waiting():
+            self.fail_waiting(number, reason)
+
+    def lose(self, reason: str) -> None:
+        """Give up also the trials that a place has, because it cannot be asked about them any more."""
+        self.give_up(reason)
+        for task in list(self.tasks.values()):
+            ref = task.ref or JobRef(self.record.spec.backend, task.trial.job_id)
+            self.finish(task, JobStatus(ref, TrialState.LOST, reason))

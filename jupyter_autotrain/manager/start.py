@@ -1,0 +1,123 @@
+"""Starting the one manager of a home, and asking whether it lives.
+
+The manager is who holds the lock (flock) on `manager.lock` and has written its identity there. The lock goes with its
+process, so a lock file left behind is harmless. The starting process takes the lock and forks; the child, which is in
+a session of its own and nobody's child, keeps it. So no interrupt, restart or end of a notebook kernel can reach it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.errors import ManagerError
+from jupyter_autotrain.manager.identity import Identity
+
+HELD_EXIT_CODE = 3
+_DEADLINE_S = 20.0
+_LOG_LIMIT_BYTES = 5_000_000
+_LOG_TAIL_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Whether a home's manager lives; `resident_bytes` is its resident memory. All None or 0 when there is none."""
+
+    alive: bool
+    pid: int | None = None
+    host: str = ""
+    resident_bytes: int = 0
+
+
+def status(home: Home) -> Status:
+    """Look at a home's manager without disturbing it."""
+    identity = Identity.read(home.manager_lock)
+    if identity is None or not identity.alive:
+        return Status(alive=False)
+    import psutil  # noqa: PLC0415 - only when asked for
+
+    with suppress(psutil.NoSuchProcess):
+        return Status(True, identity.pid, identity.host, psutil.Process(identity.pid).memory_info().rss)
+    return Status(alive=False)
+
+
+def ensure(home: Home) -> Identity:
+    """Make sure that a manager serves the home; start one when none lives.
+
+    Returns:
+        The identity of the manager, which is ready to be rung.
+
+    Raises:
+        ManagerError: When the home cannot be written or the manager does not come up.
+    """
+    deadline, pause, started = time.monotonic() + _DEADLINE_S, 0.002, False
+    while time.monotonic() < deadline:
+        identity = Identity.read(home.manager_lock)
+        if identity is not None and identity.alive:
+            return identity
+        if not started:
+            code = _spawn(home)
+            if code not in {0, HELD_EXIT_CODE}:
+                break
+            started = code == 0
+            if not started and identity is not None and identity.host != os.uname().nodename:
+                return identity
+        time.sleep(pause)
+        pause = min(2 * pause, 0.1)
+    raise ManagerError(
+        f"The manager of {home.root} did not start.",
+        _tail(home.manager_log),
+        f"Read {home.manager_log}, then try again.",
+    )
+
+
+def take_lock(home: Home) -> int | None:
+    """Take the home's lock; None when another process holds it. The lock goes with the process.
+
+    Raises:
+        OSError: When the home cannot be written.
+    """
+    home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fd = os.open(home.manager_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _spawn(home: Home) -> int:
+    """Run the starting process, which forks the manager and ends: 0, or `HELD_EXIT_CODE` when another is there."""
+    try:
+        home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = os.open(home.manager_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ManagerError(
+            f"The home {home.root} cannot be written: {error.strerror}.",
+            "The manager keeps its log and its lock there.",
+            "Free the disk or set JUPYTER_AUTOTRAIN_HOME to a folder that can be written.",
+        ) from error
+    try:
+        if os.fstat(log).st_size > _LOG_LIMIT_BYTES:
+            os.ftruncate(log, 0)
+        argv = [sys.executable, "-P", "-m", "jupyter_autotrain.manager", str(home.root.absolute())]
+        return subprocess.run(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=home.root, start_new_session=True, check=False
+        ).returncode
+    finally:
+        os.close(log)
+
+
+def _tail(path: Path) -> str:
+    try:
+        return "\n".join(path.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
+    except OSError:
+        return ""

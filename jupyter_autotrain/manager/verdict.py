@@ -1,0 +1,45 @@
+"""How a trial ended, and whether it is tried again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jupyter_autotrain.core.backend import JobStatus
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+
+RETRIED = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The manager's wish to end a trial: the state it shall end in, and why."""
+
+    state: TrialState
+    reason: str
+
+
+def judge(status: JobStatus, ending: Ending | None, objective: str, names: Sequence[str] | None) -> Ending:
+    """Decide the final state.
+
+    Args:
+        status: What the place says; a final state.
+        ending: The manager's own wish, if it had one.
+        objective: The metric that ranks trials, or "".
+        names: None when the objective was reported, else the metrics that were.
+    """
+    if ending is not None and ending.state is TrialState.EARLY_STOPPED and status.state is not TrialState.FAILED:
+        return ending
+    if ending is not None and status.state is not TrialState.SUCCEEDED:
+        return ending
+    if status.state is TrialState.SUCCEEDED and objective and names is not None:
+        reported = f"it reported {', '.join(names)}" if names else "it reported nothing"
+        reason = f"the objective {objective!r} was never reported; {reported}: call report({objective}=...)"
+        return Ending(TrialState.FAILED, reason)
+    return Ending(status.state, status.reason)
+
+
+def try_again(spec: ExperimentSpec, state: TrialState, attempt: int) -> bool:
+    """True when `retries` allows another attempt after this end."""
+    return state in RETRIED and attempt <= spec.retries

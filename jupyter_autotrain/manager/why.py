@@ -1,0 +1,62 @@
+"""Why a trial is not running: the manager's own reasons, one sentence each.
+
+The manager, which decides, writes down what keeps each trial (`notices`); `why` only reads. So the answer is never a
+guess made somewhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager import notices
+from jupyter_autotrain.manager.start import status
+from jupyter_autotrain.store import Store
+
+_BAD = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
+
+
+def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[str]:
+    """Say what each trial waits for, and why the bad ones failed; nothing for the others.
+
+    Args:
+        store: The store.
+        home: The home.
+        experiment: The experiment, or a name for it.
+
+    Raises:
+        UnknownExperimentError: When nothing answers to the name.
+    """
+    record = store.find(experiment) if isinstance(experiment, str) else store.experiment(experiment.id)
+    trials, known = store.trials(record.id), notices.read(home.experiment(record.id))
+    if not record.state.is_final and not status(home).alive:
+        return [*_failures(trials), "No manager runs; the next command that needs one starts it, and nothing is lost."]
+    waits = [f"Trial {t.number} {_wait(t, known)}." for t in trials if not t.state.is_final and _wait(t, known)]
+    rest = _not_created(record, trials)
+    return [*_failures(trials), *waits, *([rest] if rest else []), *([f"{record.reason}."] if record.reason else [])]
+
+
+def _failures(trials: list[TrialRecord]) -> list[str]:
+    return [
+        f"Trial {t.number} {t.state.lower()}: {t.reason or 'for no known reason'}." for t in trials if t.state in _BAD
+    ]
+
+
+def _wait(trial: TrialRecord, known: Mapping[int, str]) -> str:
+    said = known.get(trial.number, "")
+    return said or ("is about to start" if trial.state is TrialState.WAITING else "")
+
+
+def _not_created(record: ExperimentRecord, trials: list[TrialRecord]) -> str:
+    left = record.spec.trials - len(trials)
+    active = [str(t.number) for t in trials if not t.state.is_final]
+    if record.closed or left <= 0:
+        return ""
+    if not active:
+        return f"{left} of {record.spec.trials} trials are about to be created."
+    return (
+        f"{left} of {record.spec.trials} trials are not created yet: the slots (`concurrency:`) are taken by "
+        f"trial {', '.join(active)}; each end makes room for one."
+    )
