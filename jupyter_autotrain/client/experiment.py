@@ -106,6 +106,8 @@ class Experiment:
         Raises:
             ManagerError: The manager did not answer in time; the request stays.
         """
+        if self.state.is_final:
+            return Receipt(name=self.name, note="It had ended before")
         return Receipt.of(self.name, self._ask("stop", {}, timeout_s))
 
     def retry(self, timeout_s: float = 30.0) -> None:

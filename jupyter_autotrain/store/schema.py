@@ -104,6 +104,7 @@ CREATE TABLE requests (
   result TEXT NOT NULL DEFAULT '{}'
 );
 CREATE INDEX requests_pending ON requests (id) WHERE done = 0;
+CREATE INDEX requests_by_experiment ON requests (experiment_id, kind, id);
 """
 
 MIGRATIONS: Final[tuple[str, ...]] = (_FIRST,)
