@@ -120,6 +120,7 @@ class Experiments(Section):
         """Forget an experiment with all its trials and metrics. Its version number is not given again."""
         with self._database.write() as connection:
             connection.execute("DELETE FROM experiments WHERE key = ?", (key_of(connection, experiment_id),))
+            connection.execute("DELETE FROM requests WHERE experiment_id = ? AND done = 1", (experiment_id,))
 
 
 def _look_up(connection: sqlite3.Connection, reference: str) -> list[ExperimentRecord]:

@@ -29,16 +29,6 @@ class Requests(Section):
         with self._database.read() as connection:
             return [_record(row) for row in connection.execute(query)]
 
-    def last_answered(self, kind: str, experiment_id: str) -> Request | None:
-        """The newest answered request of a kind for an experiment; None when there is none."""
-        query = (
-            f"SELECT {_COLUMNS} FROM requests WHERE kind = ? AND experiment_id = ? AND done = 1 "  # noqa: S608 - own text
-            "ORDER BY id DESC LIMIT 1"
-        )
-        with self._database.read() as connection:
-            row = connection.execute(query, (kind, experiment_id)).fetchone()
-        return None if row is None else _record(row)
-
     def finish_request(self, request_id: int, result: JsonObject) -> None:
         """Answer a request; the first answer stays."""
         query = "UPDATE requests SET done = 1, result = ? WHERE id = ? AND done = 0"
