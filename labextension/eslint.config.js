@@ -1,0 +1,15 @@
+import js from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config({ ignores: ['node_modules/', '.yarn/'] }, js.configs.recommended, {
+  files: ['widgets/**/*.ts'],
+  extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+  languageOptions: { parserOptions: { projectService: true } },
+  rules: {
+    complexity: ['error', 10],
+    'max-lines': ['error', 400],
+    'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
+    'max-params': ['error', 6],
+    '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+  },
+});

@@ -1,0 +1,3 @@
+import './live.css';
+
+export default { render: () => undefined };
