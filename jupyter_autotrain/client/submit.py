@@ -14,7 +14,7 @@ from typing import Generic, ParamSpec, TypeVar
 
 from jupyter_core.paths import jupyter_data_dir
 
-from jupyter_autotrain import capture
+from jupyter_autotrain import backends, capture
 from jupyter_autotrain import header as headers
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
@@ -44,17 +44,20 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
         StoreError: It cannot be kept; then nothing was started.
     """
     home, cwd = home or default_home(), Path.cwd()
-    parsed = headers.from_mapping(header)
-    parameters = frozenset(parsed.search)
-    if isinstance(fn_or_source, str):
-        name = "script"
-        captured = capture.capture(fn_or_source, {}, [], parameters=parameters, ship=parsed.ship, cwd=cwd)
-    else:
-        name = fn_or_source.__name__.strip("<>")
-        captured = capture.from_function(fn_or_source, parameters=parameters, ship=parsed.ship, cwd=cwd)
+    parsed = headers.from_mapping(header, headers.Context(cwd, os.environ, backends.names()))
+    name = "script" if isinstance(fn_or_source, str) else fn_or_source.__name__.strip("<>")
+    captured = _capture(fn_or_source, parsed, cwd)
     spec = parsed.to_spec(bundle=Bundle(), name=name, cwd=str(cwd))
     check(spec, home)
     return send(home, spec, lambda folder: capture.write_bundle(captured, folder), os.environ)
+
+
+def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, cwd: Path) -> capture.Capture:
+    parameters, ship, most = frozenset(header.search), header.ship.files, header.ship.limits
+    limits = capture.Limits(files=most.files, file_bytes=most.size)
+    if isinstance(fn_or_source, str):
+        return capture.capture(fn_or_source, {}, cwd=cwd, parameters=parameters, ship=ship, limits=limits)
+    return capture.from_function(fn_or_source, cwd=cwd, parameters=parameters, ship=ship, limits=limits)
 
 
 class Trial(Generic[P, T]):

@@ -1,0 +1,253 @@
+"""The handle answers from the store, waits without spinning, and asks the manager when something shall change."""
+
+import pickle
+import sys
+import threading
+import time
+import types
+
+import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.client import Experiment, Receipt
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, Direction, ExperimentSpec, Objective
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError, ManagerError, StoreError
+from jupyter_autotrain.store import Ingest, Store
+
+SECRET = "s3cret-value"
+
+
+class FakeManager:
+    """Answers requests in its own thread when it is rung, as the real one does."""
+
+    def __init__(self, home, answer):
+        self.home, self.answer, self.told, self.starts, self.threads = home, answer, [], 0, []
+
+    def ensure(self, home):
+        self.starts += 1
+
+    def ring(self, home, message=None):
+        self.told.append(message)
+        if message is None:
+            self.threads.append(threading.Thread(target=self.serve))
+            self.threads[-1].start()
+        return True
+
+    def serve(self):
+        with Store.open(self.home) as store:
+            for request in store.pending_requests():
+                result = self.answer(store, request)
+                if result is not None:
+                    store.finish_request(request.id, result)
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def store(home):
+    with Store.open(home) as opened:
+        yield opened
+
+
+@pytest.fixture
+def fake(home, monkeypatch):
+    fake = FakeManager(home, lambda store, request: {})
+    monkeypatch.setattr(manager, "ensure", fake.ensure)
+    monkeypatch.setattr(manager, "ring", fake.ring)
+    yield fake
+    for thread in fake.threads:
+        thread.join()
+
+
+def add(home, store, *, trials=(), name="digits", experiment_id="abc", **spec):
+    store.add_experiment(experiment_id, ExperimentSpec(name, Bundle(), trials=len(trials) or 1, **spec), 1.0)
+    for number, (states, value) in enumerate(trials, 1):
+        store.add_trial(experiment_id, number, {"lr": number / 10}, 1.0)
+        for state in states:
+            store.move(experiment_id, number, TrialState(state), 2.0)
+        if value is not None:
+            store.ingest([Ingest(experiment_id, number, 1, "metrics", 9, [("acc", 0, 1.0, value)], value=value)])
+    return Experiment(home, store, experiment_id, {"TOKEN": SECRET})
+
+
+RUNNING = ("PREPARING", "RUNNING")
+DONE = (*RUNNING, "SUCCEEDED")
+FAILED = (*RUNNING, "FAILED")
+
+
+def test_a_handle_tells_what_the_store_knows(home, store):
+    handle = add(home, store, trials=[(DONE, 0.5), (RUNNING, 0.7)], objective=Objective("acc"))
+    assert (handle.name, handle.state, handle.id) == ("digits", "RUNNING", "abc")
+    assert [(trial.number, trial.state) for trial in handle.trials] == [(1, "SUCCEEDED"), (2, "RUNNING")]
+    assert handle.metrics() == [
+        {"number": 1, "attempt": 1, "name": "acc", "step": 0, "time_s": 1.0, "value": 0.5},
+        {"number": 2, "attempt": 1, "name": "acc", "step": 0, "time_s": 1.0, "value": 0.7},
+    ]
+    assert handle.metrics(["loss"]) == []
+    assert list(handle.series("acc")[2][1]) == [0.7]
+    assert repr(handle) == "<Experiment digits RUNNING: 1 of 2 trials ended, best acc 0.7 (trial 2)>"
+
+
+def test_the_second_of_a_name_carries_its_number(home, store):
+    first, second = add(home, store), add(home, store, experiment_id="abd")
+    assert (first.name, second.name) == ("digits", "digits@2")
+    assert first != second
+    assert {first, Experiment(home, store, "abc", {})} == {first}
+
+
+@pytest.mark.parametrize(("direction", "best"), [(Direction.MAXIMIZE, 3), (Direction.MINIMIZE, 1)])
+def test_the_best_trial_is_by_objective_and_never_a_failed_one(home, store, direction, best):
+    trials = [(DONE, 0.2), (FAILED, 9.0), (RUNNING, 0.6), (FAILED, -9.0), (DONE, None), (DONE, 0.6)]
+    assert add(home, store, trials=trials, objective=Objective("acc", direction)).best.number == best
+    assert add(home, store, trials=trials, experiment_id="no-objective").best is None
+
+
+def test_waiting_ends_with_the_experiment_and_hardly_uses_the_processor(home, store, fake):
+    handle = add(home, store, trials=[(RUNNING, None)])
+
+    def end():
+        with Store.open(home) as other:
+            time.sleep(0.4)  # the wait under test lasts this long
+            other.close_experiment("abc", 2.0)
+            other.move("abc", 1, TrialState.SUCCEEDED, 3.0)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    begun_s, used_s = time.monotonic(), time.process_time()
+    assert handle.wait(timeout_s=20) is True
+    assert 0.3 < time.monotonic() - begun_s < 5
+    assert time.process_time() - used_s < 0.2
+    thread.join()
+    assert handle.state == "SUCCEEDED"
+    assert fake.starts == 0
+
+
+def test_a_wait_with_a_limit_says_that_the_time_was_over(home, store, fake):
+    handle = add(home, store, trials=[(RUNNING, None)])
+    begun_s = time.monotonic()
+    assert handle.wait(timeout_s=0.1) is False
+    assert time.monotonic() - begun_s < 2
+    assert handle.wait(timeout_s=0) is False
+
+
+def test_an_interrupt_ends_the_waiting_only(home, store, fake, monkeypatch):
+    handle = add(home, store, trials=[(RUNNING, None)])
+
+    def interrupt(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        handle.wait()
+    assert handle.state == "RUNNING"
+    assert store.pending_requests() == []
+
+
+def test_a_long_wait_brings_a_killed_manager_back(home, store, fake, monkeypatch):
+    handle = add(home, store, trials=[(RUNNING, None)], secrets=("TOKEN",))
+    monkeypatch.setattr("jupyter_autotrain.client.waiting._NUDGE_EVERY_S", 0.01)
+    assert handle.wait(timeout_s=0.1) is False
+    assert fake.starts > 0
+    assert {"secrets": {"abc": {"TOKEN": SECRET}}} in fake.told
+
+
+def test_a_stop_gives_a_receipt_that_reads_well(home, store, fake):
+    handle = add(home, store, trials=[(RUNNING, None)])
+    fake.answer = lambda store, request: {
+        "pids_ended": [12, 13],
+        "pids_killed": [13],
+        "pids_left": [],
+        "elapsed_s": 0.25,
+        "trials": [1],
+    }
+    receipt = handle.stop(timeout_s=10)
+    assert receipt == Receipt((12, 13), (13,), (), 0.25, "", "digits")
+    assert str(receipt) == repr(receipt)
+    assert str(receipt) == (
+        "digits: stopped in 0.2 s; 2 processes ended (pids 12, 13), 1 of them by force; nothing is left."
+    )
+    assert "STILL THERE: pid 7" in str(Receipt(pids_left=(7,), name="x"))
+
+
+def test_stopping_what_has_ended_asks_nobody(home, store, fake):
+    handle = add(home, store, trials=[(DONE, None)])
+    store.close_experiment("abc", 3.0)
+    assert "ended before" in str(handle.stop())
+    assert fake.starts == 0
+
+
+def test_a_request_that_is_refused_or_never_answered_is_an_error(home, store, fake):
+    handle = add(home, store, trials=[(FAILED, None)])
+    fake.answer = lambda store, request: {"error": "no such place"}
+    with pytest.raises(ManagerError, match="no such place"):
+        handle.retry(timeout_s=10)
+    fake.answer = lambda store, request: None
+    with pytest.raises(ManagerError, match="is kept"):
+        handle.retry(timeout_s=0.05)
+    assert [request.kind for request in store.pending_requests()] == ["retry"]
+
+
+def test_logs_outputs_and_sizes_come_from_the_newest_attempt(home, store, tmp_path):
+    handle = add(home, store, trials=[(FAILED, None), ((), None)])
+    store.move("abc", 1, TrialState.WAITING, 3.0)
+    store.move("abc", 1, TrialState.PREPARING, 3.0)
+    for attempt in (1, 2):
+        outputs = home.trial("abc", 1, attempt) / "outputs"
+        outputs.mkdir(parents=True)
+        (outputs.parent / "stdout").write_bytes(f"try {attempt} é".encode() + b"\xff")
+        (outputs / "model.pkl").write_bytes(pickle.dumps({"attempt": attempt}))
+    assert handle.logs() == handle.logs(1) == handle.logs(handle.trials[0]) == "try 2 é\ufffd"
+    assert handle.logs(2) == handle.logs(stream="stderr") == ""
+    assert handle.load("model") == {"attempt": 2}
+    assert handle.pull(tmp_path / "here") == ["model.pkl"]
+    assert (tmp_path / "here" / "model.pkl").exists()
+    assert handle.size_bytes() > 0
+    with pytest.raises(AutotrainError, match="stream 'out'"):
+        handle.logs(stream="out")
+    with pytest.raises(StoreError, match="no trial 9"):
+        handle.logs(9)
+    with pytest.raises(AutotrainError, match="It returned: model"):
+        handle.load("net")
+
+
+def test_an_object_that_cannot_be_rebuilt_says_why(home, store):
+    handle = add(home, store, trials=[(DONE, None)])
+    outputs = home.trial("abc", 1, 1) / "outputs"
+    outputs.mkdir(parents=True)
+    (outputs / "model.pkl").write_bytes(b"cno_such_module\nThing\n.")
+    with pytest.raises(AutotrainError, match="no_such_module"):
+        handle.load("model")
+
+
+def test_without_any_trial_there_is_nothing_to_read_yet(home, store):
+    with pytest.raises(AutotrainError, match="no trial yet"):
+        add(home, store).logs()
+
+
+def test_only_an_ended_experiment_is_deleted_and_then_wholly(home, store):
+    handle = add(home, store, trials=[(DONE, None)])
+    home.bundle("abc").mkdir(parents=True)
+    with pytest.raises(AutotrainError, match="RUNNING"):
+        handle.delete()
+    store.close_experiment("abc", 3.0)
+    handle.delete()
+    assert store.experiments() == []
+    assert not home.experiment("abc").exists()
+
+
+def test_showing_is_done_by_the_views_when_they_are_wanted(home, store, monkeypatch):
+    views = types.ModuleType("jupyter_autotrain.widgets")
+    views.show = lambda handle: ("shown", handle.id)
+    monkeypatch.setitem(sys.modules, "jupyter_autotrain.widgets", views)
+    assert add(home, store).show() == ("shown", "abc")
+
+
+def test_a_handle_shows_no_secret(home, store):
+    handle = add(home, store, secrets=("TOKEN",))
+    assert SECRET not in repr(handle)
+    assert SECRET not in repr(handle.record)

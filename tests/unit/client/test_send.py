@@ -1,0 +1,137 @@
+"""A submission is whole or leaves nothing behind."""
+
+import stat
+
+import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.client import send, trial
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.errors import AutotrainError, ManagerError, StoreError
+from jupyter_autotrain.store import Store
+
+SECRET = "s3cret-value"
+SPEC = ExperimentSpec("digits", Bundle())
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def told(monkeypatch):
+    calls = []
+    monkeypatch.setattr(manager, "ensure", lambda home: calls.append("ensure"))
+    monkeypatch.setattr(manager, "ring", lambda home, message=None: calls.append(message or "ring") or True)
+    return calls
+
+
+def write(folder):
+    (folder / "main.py").write_text("print(1)")
+    (folder / "files").mkdir()
+    (folder / "files" / "run.sh").write_text("true")
+    (folder / "files" / "run.sh").chmod(0o755)
+    return Bundle(sha256="x")
+
+
+def left_in(home):
+    return [str(path.relative_to(home.root)) for path in home.root.glob("experiments/*/*")]
+
+
+def test_a_submission_is_on_disk_private_and_rung_last(home, told):
+    handle = send(home, SPEC, write, {})
+    folder = home.bundle(handle.id)
+    assert (folder / "main.py").read_text() == "print(1)"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}
+    assert modes == {"bundle": 0o700, "main.py": 0o600, "files": 0o700, "run.sh": 0o700}
+    assert stat.S_IMODE(home.experiment(handle.id).stat().st_mode) == 0o700
+    assert handle.record.spec.bundle.sha256 == "x"
+    assert handle.record.spec.bundle.python
+    assert told == ["ensure", "ring"]
+    assert handle.state == "WAITING"
+
+
+def test_secrets_go_to_the_doorbell_before_the_experiment_exists_and_nowhere_else(home, told):
+    spec = ExperimentSpec("digits", Bundle(), secrets=("TOKEN",))
+    handle = send(home, spec, write, {"TOKEN": SECRET, "OTHER": "other-value"})
+    assert told == ["ensure", {"secrets": {handle.id: {"TOKEN": SECRET}}}, "ring"]
+    kept = b"".join(path.read_bytes() for path in home.root.rglob("*") if path.is_file())
+    assert SECRET.encode() not in kept
+    assert b"other-value" not in kept
+
+
+def test_a_missing_secret_is_an_error_before_anything_is_stored(home, told):
+    spec = ExperimentSpec("digits", Bundle(), secrets=("A_TOKEN", "THERE", "B_TOKEN"))
+    with pytest.raises(AutotrainError, match="A_TOKEN, B_TOKEN") as caught:
+        send(home, spec, write, {"THERE": SECRET})
+    assert caught.value.action
+    assert not home.root.exists()
+    assert told == []
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError("bad")])
+def test_a_bundle_that_cannot_be_written_leaves_nothing_behind(home, told, error):
+    def fail(folder):
+        write(folder)
+        raise error
+
+    expected = StoreError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected):
+        send(home, SPEC, fail, {})
+    assert left_in(home) == []
+    with Store.open(home) as store:
+        assert store.experiments() == []
+
+
+def test_a_store_that_cannot_keep_it_leaves_nothing_behind(home, told, monkeypatch):
+    def refuse(*arguments):
+        raise StoreError("full", "room", "clean")
+
+    monkeypatch.setattr(Store, "add_experiment", refuse)
+    with pytest.raises(StoreError):
+        send(home, SPEC, write, {})
+    assert left_in(home) == []
+
+
+def test_a_manager_that_cannot_be_started_leaves_nothing_behind(home, told, monkeypatch):
+    def refuse(home):
+        raise ManagerError("no process", "one", "again")
+
+    monkeypatch.setattr(manager, "ensure", refuse)
+    with pytest.raises(ManagerError):
+        send(home, SPEC, write, {})
+    assert left_in(home) == []
+
+
+def test_an_interrupt_after_the_transaction_keeps_the_experiment_whole(home, told, monkeypatch):
+    keep = Store.add_experiment
+
+    def interrupt(*arguments):
+        keep(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "add_experiment", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        send(home, SPEC, write, {})
+    with Store.open(home) as store:
+        (record,) = store.experiments()
+    assert (home.bundle(record.id) / "main.py").exists()
+
+
+def test_a_doorbell_that_nobody_hears_starts_a_manager(home, told, monkeypatch):
+    monkeypatch.setattr(manager, "ring", lambda home, message=None: False)
+    send(home, SPEC, write, {})
+    assert told == ["ensure", "ensure"]
+
+
+def test_a_decorated_function_still_is_the_function():
+    @trial(trials=3)
+    def train(lr=0.1):
+        """Train."""
+        return lr * 2
+
+    assert train(0.5) == 1.0
+    assert train.__name__ == "train"
+    assert train.__doc__ == "Train."
