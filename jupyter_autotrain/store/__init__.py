@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jupyter_autotrain.store.failures import explained
-from jupyter_autotrain.store.metrics import Columns, Ingest
+from jupyter_autotrain.store.metrics import Columns, Ingest, Piece
 from jupyter_autotrain.store.store import Store
 
-__all__ = ["Columns", "Ingest", "Store", "explained"]
+__all__ = ["Columns", "Ingest", "Piece", "Store", "explained"]

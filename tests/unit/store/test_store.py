@@ -297,3 +297,16 @@ def test_a_spec_of_a_newer_version_is_read_without_its_new_keys(store, home):
         connection.execute("UPDATE experiments SET spec = ?", (json.dumps({**text, "someday": 1}),))
     connection.close()
     assert store.experiment("a1").spec == spec()
+
+
+def test_pieces_give_as_columns_what_arrived_after_the_last_one_seen(home: Home) -> None:
+    with Store.open(home) as store:
+        record = store.add_experiment("pieces", ExperimentSpec(name="pieces", bundle=Bundle()), 1.0)
+        store.add_trial(record.id, 1, {}, 1.0)
+        store.ingest([Ingest(record.id, 1, 1, "metrics", 10, points=[("loss", 0, 1.0, 0.5), ("loss", 1, 1.0, None)])])
+        [first] = store.pieces(record.id)
+        store.ingest([Ingest(record.id, 1, 1, "metrics", 20, points=[("loss", 2, 1.0, 0.25)])])
+        [second] = store.pieces(record.id, after_id=first.last_id)
+    assert (first.name, first.number, first.attempt, list(first.columns[0])) == ("loss", 1, 1, [0, 1])
+    assert math.isnan(first.columns[1][1])
+    assert (list(second.columns[0]), list(second.columns[1])) == ([2], [0.25])
