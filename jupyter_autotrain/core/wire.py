@@ -6,24 +6,33 @@ cheapest parts of the standard library.
 A trial directory:
 
 ```
-trial.json    what to run (written by the manager: `TrialSpec` as JSON, plus "wire": VERSION)
+trial.json    what to run (`TrialSpec` as JSON, plus "wire": VERSION), written by the backend's `submit`
 status.json   what became of it (written atomically by the supervisor, see below)
+outcome.json  how the cell itself ended, as the worker saw it (written atomically by the worker)
+claim         locked (flock) by the living supervisor, so that a trial is started once
 stdout        bytes as printed
 stderr        bytes as printed
 metrics       one frame per line, see below
-control/      files put by the manager: `stop` asks the trial to end itself (`should_stop()` turns true)
+control/      files put by the backend: `stop` asks the trial to end itself (`should_stop()` turns true; the text of
+              the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason)
 checkpoints/  what `checkpoint` saved
 outputs/      what `returns:` names, pickled, one file each; and whatever the trial writes there
+work/         the worker's current directory, with the shipped files linked in
 ```
 
 A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with value null for NaN,
 or `["n", time_s, level, text]` for a note to the user (level: info, warning, error).
-The first line is `["v", VERSION]`.
+The first line is `["v", VERSION]`. A reader takes whole lines and passes over a line that is not JSON
+(the rest of a write that a full disk cut short).
 
 `status.json`: `{"wire": 1, "state": TrialState, "reason": str, "exit_code": int|null, "signal": int|null,
-"supervisor": identity, "worker": identity, "started_s": float, "ended_s": float|null,
-"peak_memory_bytes": int|null, "limits": str, "traceback": str, "cell_line": str}`;
-an identity is `[pid, create_time_s, boot_id]`.
+"supervisor": identity, "worker": identity|null, "started_s": float, "ended_s": float|null,
+"peak_memory_bytes": int|null, "limits": str, "groups": [cgroup folders], "traceback": str, "cell_line": str,
+"receipt": {"ended": [pid], "killed": [pid], "left": [pid], "elapsed_s": float}}`.
+An identity is `[pid, create_time_s, boot_id]`; `create_time_s` counts from the machine's boot, so that a clock that is
+set back cannot confuse it.
+
+`outcome.json`: `{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str}`.
 """
 
 from __future__ import annotations
@@ -35,9 +44,12 @@ TRIAL_FILE = "trial.json"
 STATUS_FILE = "status.json"
 STDOUT, STDERR, METRICS = "stdout", "stderr", "metrics"
 STREAMS = (STDOUT, STDERR, METRICS)
-STOP_FILE = "control/stop"
-CHECKPOINTS, OUTPUTS, CONTROL = "checkpoints", "outputs", "control"
-SUPERVISOR_MODULE = "jupyter_autotrain.worker.supervisor"
+OUTCOME_FILE = "outcome.json"
+CLAIM_FILE = "claim"
+STOP_FILE, CANCEL_FILE = "control/stop", "control/cancel"
+CHECKPOINTS, OUTPUTS, CONTROL, WORK = "checkpoints", "outputs", "control", "work"
+FOLDERS = (CHECKPOINTS, OUTPUTS, CONTROL, WORK)
+TRIAL_VARIABLE = "JUPYTER_AUTOTRAIN_TRIAL"  # in the environment of all of a trial's processes: the trial directory
 
 
 def write_atomically(path: str, data: bytes, *, sync: bool = True) -> None:

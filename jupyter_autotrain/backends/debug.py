@@ -1,0 +1,139 @@
+"""The debug backend: a trial runs in this very process, so that `pdb`, `breakpoint()` and tests reach into it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TextIO
+
+from jupyter_autotrain.backends import folder, settle
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, JobRef, Probe, Submission
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.worker import api, environment, processes
+from jupyter_autotrain.worker.trial import Run, enter_work
+
+
+class DebugBackend(folder.TrialFolders):
+    """Runs a trial inside `submit`, which returns when the cell has ended. One at a time; no limits, no GPU slots.
+
+    Args:
+        home: The home folder.
+    """
+
+    name = "debug"
+    capabilities = Capabilities(survives_manager=False, shares_home=True)
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def probe(self) -> Probe:
+        """Usable wherever Python is."""
+        return Probe(True, "Trials run inside this process, one at a time, without limits.")
+
+    def discover(self) -> Inventory:
+        """One CPU: one trial at a time."""
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return Inventory(cpus=1.0, memory_bytes=memory, limits="limits are not kept: trials run in this process")
+
+    def render(self, trial: TrialSpec) -> Submission:
+        """No command: the script runs right here."""
+        content = folder.content(trial)
+        return Submission(
+            argv=(),
+            env=environment.additions(content, {}),
+            files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
+            notes=("runs inside this process",),
+        )
+
+    def submit(self, trial: TrialSpec, secrets: Mapping[str, str]) -> JobRef:
+        """Run the trial, here and now, unless it ran before."""
+        if secrets or trial.secrets:
+            raise BackendError(
+                "The debug backend cannot keep secrets: its trials share this process.", "", "Use `backend: local`."
+            )
+        ref = JobRef(self.name, trial.job_id, {"directory": trial.directory})
+        directory = Path(trial.directory)
+        if settle.read(directory):
+            return ref
+        plan = self.render(trial)
+        for name in wire.FOLDERS:
+            folder.make(directory / name)
+        wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode())
+        status = _first_status()
+        settle.write(directory, status)
+        with _inside(directory, {**os.environ, **plan.env}):
+            context = api.of(trial.directory)
+            enter_work(trial.directory, trial.bundle)
+            outcome, code = Run(context).run()
+        told: settle.Status = {key: str(outcome[key]) for key in ("state", "reason", "traceback", "cell_line")}
+        settle.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})
+        return ref
+
+    def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:  # noqa: ARG002 - nothing can be forced here
+        """Ask a trial that still runs, in another thread, to stop; it cannot be forced without ending this process."""
+        status = settle.settled(folder.directory(ref))
+        if not status or settle.is_final(status):
+            return CancelReceipt(note=f"it had ended before: {status['state']}" if status else "it was never started")
+        self.put(ref, wire.STOP_FILE, b"Cancelled on request.")
+        return CancelReceipt(pids_left=(os.getpid(),), note="it runs in this process; should_stop() is true now")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _first_status() -> settle.Status:
+    me = processes.identity(os.getpid())
+    return {
+        "wire": wire.VERSION, "state": "RUNNING", "reason": "", "exit_code": None, "signal": None, "supervisor": me,
+        "worker": me, "started_s": time.time(), "ended_s": None, "peak_memory_bytes": None,
+        "limits": "none: runs in this process", "groups": [], "traceback": "", "cell_line": "",
+    }  # fmt: skip
+
+
+class _Tee:
+    """Writes to the trial's file and to the stream that was there, where a debugger talks."""
+
+    def __init__(self, file: TextIO, stream: TextIO) -> None:
+        self._file, self._stream = file, stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(text)
+        return self._file.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+        self._file.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def _inside(directory: Path, env: Mapping[str, str]) -> Iterator[None]:
+    """Be a trial for a while: its streams, folder, environment, `__main__`; then be what we were."""
+    kept = (Path.cwd(), dict(os.environ), list(sys.path), list(sys.argv), sys.modules["__main__"])
+    with contextlib.ExitStack() as stack:
+        for name, redirect in ((wire.STDOUT, contextlib.redirect_stdout), (wire.STDERR, contextlib.redirect_stderr)):
+            file = stack.enter_context(os.fdopen(_private(directory / name), "a", buffering=1, encoding="utf-8"))
+            stack.enter_context(redirect(_Tee(file, getattr(sys, name))))
+        os.environ.update(env)
+        try:
+            yield
+        finally:
+            cwd, environ, sys.path[:], sys.argv[:], sys.modules["__main__"] = kept
+            os.chdir(cwd)
+            os.environ.clear()
+            os.environ.update(environ)
+
+
+def _private(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

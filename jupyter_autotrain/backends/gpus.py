@@ -1,0 +1,119 @@
+"""The GPUs of this machine, by NVIDIA's management library (NVML)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from jupyter_autotrain.core.inventory import Gpu
+from jupyter_autotrain.core.wire import TRIAL_VARIABLE
+
+
+class Memory(Protocol):
+    """A device's memory, in bytes."""
+
+    total: int
+    free: int
+
+
+class Process(Protocol):
+    """A process that computes on a device."""
+
+    pid: int
+
+
+class Nvml(Protocol):
+    """The part of `pynvml` that is used; a test brings its own."""
+
+    def nvmlInit(self) -> None:
+        """Begin."""
+        ...
+
+    def nvmlShutdown(self) -> None:
+        """End."""
+        ...
+
+    def nvmlDeviceGetCount(self) -> int:
+        """How many devices there are."""
+        ...
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> object:
+        """A device's handle."""
+        ...
+
+    def nvmlDeviceGetUUID(self, handle: object) -> str | bytes:
+        """A device's unique name."""
+        ...
+
+    def nvmlDeviceGetName(self, handle: object) -> str | bytes:
+        """A device's model."""
+        ...
+
+    def nvmlDeviceGetMemoryInfo(self, handle: object) -> Memory:
+        """Memory: `total` and `free`, in bytes."""
+        ...
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: object) -> Sequence[Process]:
+        """The processes that compute on it, each with `pid`."""
+        ...
+
+
+def _load() -> Nvml:
+    return cast("Nvml", import_module("pynvml"))
+
+
+def find(nvml: Nvml | None = None) -> tuple[Gpu, ...]:
+    """All GPUs; none when the library or the driver is absent."""
+    return _look(nvml)[0]
+
+
+def sentence(nvml: Nvml | None = None) -> str:
+    """What was found, or why there is none, as part of a sentence."""
+    found, reason = _look(nvml)
+    return ", ".join(sorted({f"{sum(g.name == o.name for o in found)} x {g.name}" for g in found})) or reason
+
+
+def _look(nvml: Nvml | None) -> tuple[tuple[Gpu, ...], str]:
+    try:
+        library = nvml or _load()
+        library.nvmlInit()
+    except ModuleNotFoundError:
+        return (), "no GPUs seen (pip install 'jupyter-autotrain[gpu]' to look for NVIDIA's)"
+    except Exception as error:  # noqa: BLE001 - NVML raises its own kinds, e.g. when there is no driver
+        return (), f"no GPUs seen ({error})"
+    try:
+        return tuple(_gpu(library, index) for index in range(library.nvmlDeviceGetCount())), "no GPUs"
+    except Exception as error:  # noqa: BLE001 - the same: a device may fall off the bus while we look
+        return (), f"no GPUs seen ({error})"
+    finally:
+        library.nvmlShutdown()
+
+
+def _gpu(library: Nvml, index: int) -> Gpu:
+    handle = library.nvmlDeviceGetHandleByIndex(index)
+    memory = library.nvmlDeviceGetMemoryInfo(handle)
+    users = [int(process.pid) for process in library.nvmlDeviceGetComputeRunningProcesses(handle)]
+    return Gpu(
+        index=index,
+        id=_text(library.nvmlDeviceGetUUID(handle)),
+        name=_text(library.nvmlDeviceGetName(handle)),
+        memory_bytes=int(memory.total),
+        memory_free_bytes=int(memory.free),
+        busy=any(not _is_ours(pid) for pid in users),
+    )
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _is_ours(pid: int) -> bool:
+    """True for a trial's process: it carries the trial directory in its environment."""
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return pid == os.getpid()
+    return any(variable.startswith(f"{TRIAL_VARIABLE}=".encode()) for variable in variables)

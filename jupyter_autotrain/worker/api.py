@@ -1,0 +1,155 @@
+"""The names a cell may use inside a trial: `report`, `should_stop`, `checkpoint`, `params`, `rank`, `world_size`.
+
+They are there without an import in a cell that runs as a trial; a module beside the notebook gets them from
+`jupyter_autotrain` (`import jupyter_autotrain as at; at.report(...)`). Processes that a trial starts get them too:
+they find the trial by the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from functools import cache
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.worker.checkpoint import Checkpoint
+from jupyter_autotrain.worker.reporter import Reporter
+
+_LOOK_EVERY_S = 0.05
+
+
+class Params(dict[str, object]):
+    """The trial's parameters: `params.lr` and `params["lr"]` are the same."""
+
+    def __getattr__(self, name: str) -> object:
+        try:
+            value = self[name]
+        except KeyError:
+            raise AttributeError(f"this trial has no parameter {name!r}; it has: {', '.join(self) or 'none'}") from None
+        return Params(value) if type(value) is dict else value
+
+
+class Context:
+    """What one trial's processes share.
+
+    Args:
+        directory: The trial directory.
+        trial: `TrialSpec` as JSON.
+    """
+
+    def __init__(self, directory: str, trial: Mapping[str, object]) -> None:
+        self.directory, self.trial = directory, trial
+        given = trial.get("params")
+        self.params = Params(given if isinstance(given, dict) else {})
+        self.reporter = Reporter(directory)
+        self.checkpoint = Checkpoint(
+            f"{directory}/{wire.CHECKPOINTS}", str(trial.get("resume_from") or ""), self.reporter.note
+        )
+        self.rank, self.world_size = _number("RANK", 0), _number("WORLD_SIZE", 1)
+        self.stop_seen = False
+        self._look_again_s = 0.0
+
+    def should_stop(self) -> bool:
+        """True once the trial has been asked to end itself. Cheap: looks at most every 50 ms."""
+        if not self.stop_seen and (now := time.monotonic()) >= self._look_again_s:
+            self._look_again_s = now + _LOOK_EVERY_S
+            self.stop_seen = os.path.exists(f"{self.directory}/{wire.STOP_FILE}")
+        return self.stop_seen
+
+    def stop_reason(self) -> str:
+        """Why the trial was asked to end itself."""
+        try:
+            with open(f"{self.directory}/{wire.STOP_FILE}", encoding="utf-8") as file:
+                return file.read().strip() or "Asked to stop early."
+        except OSError:
+            return "Asked to stop early."
+
+    def was_reported(self, name: str) -> bool:
+        """True when any process of the trial has reported this metric."""
+        if name in self.reporter.seen:
+            return True
+        needle = f"{json.dumps(name)}:".encode()
+        try:
+            with open(f"{self.directory}/{wire.METRICS}", "rb") as file:
+                return any(needle in line for line in file if line.startswith(b'["m"'))
+        except OSError:
+            return False
+
+    def load_data(self, name: str) -> object:
+        """Give a captured object of the notebook."""
+        import pickle  # noqa: PLC0415 - only cells with captured data pay
+
+        with open(f"{self.trial['bundle']}/data/{name}.pkl", "rb") as file:
+            return pickle.load(file)  # noqa: S301 - the user's own notebook wrote it
+
+    def override(self, name: str, literal: object) -> object:
+        """Give the trial's value of a parameter that the cell also sets, and say so."""
+        if name not in self.params:
+            return literal
+        value = self.params[name]
+        if value != literal:
+            print(f"{name} = {literal!r} in the cell; this trial uses {value!r} (search)")  # noqa: T201 - the trial's own log
+        return value
+
+    def names(self) -> dict[str, object]:
+        """All that is injected into a cell's globals."""
+        return {
+            **{name: value for name, value in self.params.items() if name.isidentifier()},
+            "params": self.params,
+            "report": self.reporter,
+            "should_stop": self.should_stop,
+            "checkpoint": self.checkpoint,
+            "rank": self.rank,
+            "world_size": self.world_size,
+            "__autotrain_data__": self.load_data,
+            "__autotrain_override__": self.override,
+        }
+
+
+def _number(variable: str, default: int) -> int:
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdigit() else default
+
+
+@cache
+def of(directory: str) -> Context:
+    """The trial in this directory; the same object for every caller of this process."""
+    with open(f"{directory}/{wire.TRIAL_FILE}", encoding="utf-8") as file:
+        return Context(directory, json.load(file))
+
+
+def context() -> Context | None:
+    """The trial this process belongs to; None outside a trial."""
+    directory = os.environ.get(wire.TRIAL_VARIABLE, "")
+    return of(directory) if directory else None
+
+
+def report(step: int | None = None, **metrics: object) -> None:
+    """Report metrics: any number of names, each an int, float, bool, or a numpy or torch value of one element.
+
+    Never waits and never raises: a value that cannot be kept (infinite, not a number) leaves a note instead; NaN is
+    kept as NaN. Outside a trial it prints one line.
+
+    Args:
+        step: How far the training is; may not go back. Counted from 0, one per call, when not given.
+        **metrics: The values by name.
+    """
+    if (trial := context()) is not None:
+        trial.reporter(step, **metrics)
+    else:
+        print("" if step is None else f"step {step}:", *(f"{k}={v}" for k, v in metrics.items()))  # noqa: T201 - its purpose
+
+
+def should_stop() -> bool:
+    """True once this trial has been asked to end itself (by a stop request or an early-stopping rule)."""
+    return (trial := context()) is not None and trial.should_stop()
+
+
+def __getattr__(name: str) -> object:
+    if name in {"checkpoint", "params", "rank", "world_size"}:
+        if (trial := context()) is not None:
+            return getattr(trial, name)
+        raise AttributeError(f"{name} is there only inside a trial")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,83 @@
+"""`checkpoint`: what a trial saves so that its next attempt can go on."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from collections.abc import Callable
+
+_NAME = re.compile(r"step-(\d+)\.pkl")
+_KEEP = 2
+
+
+class Checkpoint:
+    """Saves and loads the state of a trial.
+
+    Args:
+        directory: The trial's `checkpoints` folder.
+        previous: The same folder of the attempt before, or "".
+        note: Tells the user of trouble: level, text.
+    """
+
+    def __init__(self, directory: str, previous: str, note: Callable[[str, str], None]) -> None:
+        self.path = directory
+        self._previous, self._note = previous, note
+        self._saved = -1
+
+    def save(self, obj: object, step: int | None = None) -> str:
+        """Save an object (pickle), atomically and durably; the two newest are kept.
+
+        Args:
+            obj: Anything that can be pickled, such as a dict of `state_dict()`s.
+            step: How far the training is; counted up when not given.
+
+        Returns:
+            The file's path.
+        """
+        self._saved = self._saved + 1 if step is None else int(step)
+        path = os.path.join(self.path, f"step-{self._saved:012d}.pkl")
+        draft = f"{path}.draft"
+        with open(draft, "wb", opener=_private) as file:
+            pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+        for old in _files(self.path)[:-_KEEP]:
+            os.unlink(old)
+        return path
+
+    def load(self, default: object = None) -> object:
+        """Give the newest saved object, of this attempt or the one before; `default` when there is none.
+
+        A file that cannot be read is passed over for the one before it, with a note.
+        """
+        for directory in (self.path, self._previous):
+            for path in reversed(_files(directory)):
+                try:
+                    with open(path, "rb") as file:
+                        found: object = pickle.load(file)  # noqa: S301 - this trial's own attempt wrote it
+                except Exception as error:  # noqa: BLE001 - unpickling may raise anything; an older file may be good
+                    self._note("warning", f"checkpoint {os.path.basename(path)} cannot be read: {error}")
+                    continue
+                self._saved = max(self._saved, _step(path))
+                return found
+        return default
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _step(path: str) -> int:
+    match = _NAME.search(path)
+    return int(match[1]) if match else -1
+
+
+def _files(directory: str) -> list[str]:
+    """Saved files, oldest first."""
+    try:
+        names = os.listdir(directory) if directory else []
+    except OSError:
+        return []
+    return sorted(f"{directory}/{name}" for name in names if _NAME.fullmatch(name))

@@ -1,0 +1,103 @@
+"""A trial's limits: by control groups where they can be made, else by watching; and the words that say which."""
+
+from __future__ import annotations
+
+import os
+
+from jupyter_autotrain.worker import groups as cgroups
+from jupyter_autotrain.worker import processes
+
+MOST_PROCESSES = 4096
+
+
+def size(count: int) -> str:
+    """Bytes as a person writes them: 200 MB, 1.5 GB (decimal units)."""
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 999.5 or unit == "TB":
+            break
+        value /= 1000
+    return f"{value:.3g} {unit}"
+
+
+class Limits:
+    """The limits of one trial in force.
+
+    Args:
+        resources: `Resources` as JSON.
+        options: The trial's `options`; `max_processes` bounds processes and threads together.
+        number: The trial's number: trials next to each other get different CPUs when they are pinned.
+    """
+
+    def __init__(self, resources: dict[str, object], options: dict[str, object], number: int) -> None:
+        memory, cpus = resources.get("memory_bytes"), resources.get("cpus")
+        self.memory_bytes = int(memory) if isinstance(memory, int | float) else None
+        self.cpus = float(cpus) if isinstance(cpus, int | float) else None
+        most = options.get("max_processes")
+        wanted = cgroups.Wanted(
+            self.memory_bytes, self.cpus, int(most) if isinstance(most, int | float) else MOST_PROCESSES
+        )
+        self.groups = cgroups.make(wanted)
+        if not _can_join(self.groups):
+            self.groups.remove()
+            self.groups = cgroups.Groups(1, {})
+        self._number = number
+        self.peak_bytes = 0
+
+    @property
+    def polls_memory(self) -> bool:
+        """True when memory must be watched from here, because the kernel does not."""
+        return self.memory_bytes is not None and "memory" not in self.groups.limited
+
+    def text(self) -> str:
+        """Which limits act, and by what means, in one sentence."""
+        version = f"cgroup v{self.groups.version}"
+        parts = []
+        if self.memory_bytes is not None:
+            parts.append(f"memory {size(self.memory_bytes)} by {'polling' if self.polls_memory else version}")
+        if self.cpus is not None:
+            by = version if "cpu" in self.groups.limited else f"pinning to {len(self._pinned())} CPUs"
+            parts.append(f"cpus {self.cpus:g} by {by}")
+        parts.append(f"process count by {version}" if "pids" in self.groups.limited else "process count not limited")
+        return "; ".join(parts)
+
+    def _pinned(self) -> list[int]:
+        allowed = sorted(os.sched_getaffinity(0))
+        count = min(len(allowed), max(1, -int(-(self.cpus or 1.0) // 1)))
+        first = (self._number - 1) * count
+        return sorted({allowed[(first + k) % len(allowed)] for k in range(count)})
+
+    def apply(self) -> None:
+        """Put the calling process, soon the worker, under the limits."""
+        self.groups.join()
+        if self.cpus is not None and "cpu" not in self.groups.limited:
+            os.sched_setaffinity(0, self._pinned())
+
+    def exceeded(self, members: set[int]) -> bool:
+        """True when memory is watched from here and the members hold more than they may."""
+        if not self.polls_memory:
+            return False
+        used = processes.resident_bytes(members)
+        self.peak_bytes = max(self.peak_bytes, used)
+        return used > (self.memory_bytes or 0)
+
+
+def _can_join(groups: cgroups.Groups) -> bool:
+    """Try with a child: systemd may let us make a group and yet not move a process into it."""
+    if not groups.folders:
+        return True
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if groups.join() else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def describe() -> str:
+    """How limits are enforced on this machine, in one sentence."""
+    trial = Limits({"memory_bytes": 1 << 30, "cpus": 1.0}, {}, 1)
+    try:
+        if {"memory", "cpu"} <= trial.groups.limited:
+            return f"CPU and memory limits are kept by cgroup v{trial.groups.version}"
+        return "CPU limits are kept by pinning and memory limits by polling (no writable cgroup)"
+    finally:
+        trial.groups.remove()

@@ -1,0 +1,197 @@
+"""Processes of this machine, by identity and by tree, straight from `/proc`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable
+
+Identity = list[int | float | str]
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_LOOK_AGAIN_S = 0.005
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of `/proc/PID/stat` after the name: state, parent, ..., start time (proc(5))."""
+    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+
+
+def boot_id() -> str:
+    """The name of this boot of this machine."""
+    return _read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def identity(pid: int) -> Identity:
+    """`[pid, create_time_s, boot_id]`: names one process for ever, where a pid alone is used again."""
+    return [pid, int(_stat(pid)[19]) / os.sysconf("SC_CLK_TCK"), boot_id()]
+
+
+def is_alive(who: Identity | None) -> bool:
+    """True while exactly this process runs; a zombie is dead."""
+    if not who:
+        return False
+    try:
+        return _stat(int(who[0]))[0] not in "ZX" and identity(int(who[0])) == list(who)
+    except OSError:
+        return False
+
+
+def send(who: Identity, number: int) -> bool:
+    """Signal exactly this process; False when it is gone. A pid used again is never hit."""
+    try:
+        handle = os.pidfd_open(int(who[0]))
+    except OSError:
+        return False
+    try:
+        if not is_alive(who):
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _pids() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+
+
+def descendants(root: int) -> set[int]:
+    """All living processes below `root`, whatever session or group they made for themselves."""
+    children: dict[int, list[int]] = {}
+    for pid in _pids():
+        try:
+            fields = _stat(pid)
+        except OSError:
+            continue  # it ended while we looked
+        if fields[0] not in "ZX":
+            children.setdefault(int(fields[1]), []).append(pid)
+    found: set[int] = set()
+    todo = [root]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found.update(below)
+        todo.extend(below)
+    return found
+
+
+def living(pids: set[int]) -> set[int]:
+    """Those of the processes that are more than a zombie."""
+    found = set()
+    for pid in pids:
+        try:
+            if _stat(pid)[0] not in "ZX":
+                found.add(pid)
+        except OSError:
+            continue  # it ended while we looked
+    return found
+
+
+def marked(variable: str, value: str) -> set[int]:
+    """All living processes that were started with this environment variable: finds orphans of a dead supervisor."""
+    needle = f"{variable}={value}".encode()
+    found = set()
+    for pid in _pids():
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if needle in file.read().split(b"\0") and _stat(pid)[0] not in "ZX":
+                    found.add(pid)
+        except OSError:
+            continue  # it ended, or is another user's
+    return found
+
+
+def resident_bytes(pids: set[int]) -> int:
+    """Memory held by these processes; pages that several share are divided among them when the kernel can say so."""
+    return sum(_share(pid) for pid in pids)
+
+
+def _share(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
+    except (OSError, ValueError):
+        return 0
+
+
+def _prctl(option: int, value: int) -> None:
+    # Absent outside Linux with glibc or musl; `probe` has then said that this place cannot be used.
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends (PR_SET_CHILD_SUBREAPER)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel to kill this process when `parent` ends, however it ends (PR_SET_PDEATHSIG)."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before we asked
+
+
+class Receipt:
+    """What ending a tree took: pids that ended when asked, pids that were killed, pids that are left."""
+
+    def __init__(self) -> None:
+        self.asked: set[int] = set()
+        self.killed: set[int] = set()
+        self.left: set[int] = set()
+        self.elapsed_s = 0.0
+
+    def to_json(self) -> dict[str, object]:
+        """The receipt as it stands in `status.json`."""
+        ended = sorted(self.asked - self.killed - self.left)
+        return {
+            "ended": ended,
+            "killed": sorted(self.killed - self.left),
+            "left": sorted(self.left),
+            "elapsed_s": round(self.elapsed_s, 4),
+        }
+
+
+def end(
+    members: Callable[[], set[int]], grace_s: float, *, seal: Callable[[], object] = bool, patience_s: float = 10.0
+) -> Receipt:
+    """End all processes of a set that may still grow: SIGTERM, then after `grace_s` SIGKILL until none is left.
+
+    Args:
+        members: Says who still lives; called again and again.
+        grace_s: How long the processes may take to end themselves.
+        seal: Called once before the killing: forbids new processes where that can be done.
+        patience_s: How long to go on killing; a process stuck in the kernel cannot be ended by anyone.
+    """
+    receipt, begun = Receipt(), time.monotonic()
+    while (living := members()) and time.monotonic() - begun < grace_s:
+        _signal_all(living - receipt.asked, signal.SIGTERM)
+        receipt.asked |= living
+        time.sleep(_LOOK_AGAIN_S)
+    seal()
+    while (living := members()) and time.monotonic() - begun < grace_s + patience_s:
+        _signal_all(living, signal.SIGKILL)
+        receipt.asked |= living
+        receipt.killed |= living
+        time.sleep(_LOOK_AGAIN_S)
+    receipt.left = members()
+    receipt.elapsed_s = time.monotonic() - begun
+    return receipt
+
+
+def _signal_all(pids: set[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+            if number == signal.SIGTERM:
+                os.kill(pid, signal.SIGCONT)  # a stopped process hears nothing
+        except (ProcessLookupError, PermissionError):
+            continue

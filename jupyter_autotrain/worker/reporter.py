@@ -1,0 +1,152 @@
+"""`report()` and notes: one line of JSON, one write, no waiting."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+
+from jupyter_autotrain.core import wire
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+
+
+class Reporter:
+    """Writes the frames of one trial.
+
+    Nothing here raises into the training, and nothing waits: a frame is one `write` to a file, so that what was
+    reported is kept even when the process is killed the next moment.
+
+    Args:
+        directory: The trial directory.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self.seen: set[str] = set()
+        self._step = -1
+        self._keys: dict[str, str] = {}
+        self._warned: set[tuple[str, str]] = set()
+        self._torn = False
+        self._path = f"{directory}/{wire.METRICS}"
+        self._fd = -1
+        try:
+            self._fd = os.open(self._path, _NEW, 0o600)
+            if os.fstat(self._fd).st_size == 0:
+                self._write(f'["v", {wire.VERSION}]\n')
+        except OSError as error:
+            print(f"autotrain: metrics cannot be kept: {error}", file=sys.stderr)  # noqa: T201 - the trial's own stderr
+
+    def __call__(self, step: int | None = None, **metrics: object) -> None:
+        """Report metrics of one step. See `worker.api.report`."""
+        try:
+            self._report(step, metrics)
+        except Exception as error:  # noqa: BLE001 - never raises into the training
+            self._warn("report", type(error).__name__, f"report() failed: {error}")
+
+    def _report(self, step: object, metrics: dict[str, object]) -> None:
+        number = self._next_step(step)
+        if number is None:
+            return
+        body = []
+        for name, value in metrics.items():
+            text = repr(value) if type(value) is float else self._text(name, value)
+            if text in {"nan", "inf", "-inf"}:
+                text = self._unusual(name, text)
+            if text is not None:
+                body.append(f"{self._keys.get(name) or self._key(name)}{text}")
+        if body:
+            self._step = number
+            self._write(f'["m",{number},{time.time():.6f},{{{",".join(body)}}}]\n')
+
+    def _next_step(self, step: object) -> int | None:
+        if step is None:
+            return self._step + 1
+        number = step if type(step) is int else _integer(step)
+        if number is None:
+            self._warn("step", "type", f"step must be a whole number, not {step!r}; this report was not kept")
+        elif number < self._step:
+            self._warn("step", "order", f"step {number} comes after step {self._step}; steps may not go back, "
+                                        "so this report was not kept")  # fmt: skip
+            return None
+        return number
+
+    def _key(self, name: str) -> str:
+        self.seen.add(name)
+        self._keys[name] = key = f"{json.dumps(name)}:"
+        return key
+
+    def _text(self, name: str, value: object) -> str | None:
+        """The value as JSON text; None (and one warning) when it is no number."""
+        number = _number(value)
+        if number is None:
+            kind = type(value).__name__
+            self._warn(name, kind, f"{name} is {_short(value)} ({kind}), not one number; it was not kept")
+            return None
+        return repr(number)
+
+    def _unusual(self, name: str, text: str) -> str | None:
+        if text == "nan":
+            return "null"
+        self._warn(name, text, f"{name} is {text}; infinite values are not kept (a diverged run? report NaN instead)")
+        return None
+
+    def note(self, level: str, text: str) -> None:
+        """Send a note to the user; level is info, warning or error."""
+        self._write(json.dumps(["n", round(time.time(), 6), level, text]) + "\n")
+
+    def _warn(self, about: str, kind: str, text: str) -> None:
+        """Warn once of each kind of trouble with each name."""
+        if (about, kind) not in self._warned:
+            self._warned.add((about, kind))
+            self.note("warning", text)
+            _say(f"autotrain: {text}")
+
+    def _write(self, line: str) -> None:
+        data = line.encode()
+        if self._torn:
+            data = b"\n" + data
+        try:
+            self._torn = os.write(self._fd, data) != len(data)
+        except OSError as error:
+            if ("metrics", "disk") not in self._warned:
+                self._warned.add(("metrics", "disk"))
+                _say(f"autotrain: metrics are being lost: {error}")
+
+
+def _say(text: str) -> None:
+    try:
+        print(text, file=sys.stderr)  # noqa: T201 - the trial's own stderr
+    except (OSError, ValueError):
+        return  # the user closed it
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _integer(step: object) -> int | None:
+    number = _number(step)
+    if number is None or (isinstance(number, float) and not (math.isfinite(number) and number.is_integer())):
+        return None
+    return int(number)
+
+
+def _number(value: object) -> int | float | None:
+    """A Python number for a bool, int, float, or anything of one element with `.item()`; else None."""
+    if isinstance(value, bool | int):
+        return int(value) if -(2**63) <= value < 2**64 else float(value)
+    if isinstance(value, float):
+        return float(value)
+    item = getattr(value, "item", None)
+    if item is not None:
+        try:
+            inner = item()
+        except (TypeError, ValueError, RuntimeError):
+            return None
+        return _number(inner) if isinstance(inner, bool | int | float) else None
+    if hasattr(type(value), "__float__") and not isinstance(value, str | bytes):
+        return float(value)  # type: ignore[arg-type] # a Decimal or a Fraction: it has __float__
+    return None

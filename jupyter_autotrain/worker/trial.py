@@ -1,0 +1,154 @@
+"""The worker: executes the cell's script as `__main__`, with the names a cell may use, and says how it ended."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import sys
+import types
+from collections.abc import Callable, Mapping
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.worker import api
+from jupyter_autotrain.worker.failure import Failure
+
+
+def main(directory: str) -> None:
+    """Run the trial in `directory`; ends the process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    context = api.of(directory)
+    enter_work(directory, str(context.trial["bundle"]))
+    outcome, code = Run(context).run()
+    wire.write_atomically(f"{directory}/{wire.OUTCOME_FILE}", json.dumps(outcome).encode(), sync=False)
+    if code:
+        sys.exit(code)
+
+
+def enter_work(directory: str, bundle: str) -> None:
+    """Go to `work/`, where the shipped files are linked in, and import from there first."""
+    work = f"{directory}/{wire.WORK}"
+    os.makedirs(work, mode=0o700, exist_ok=True)
+    _link(f"{bundle}/files", work)
+    os.chdir(work)
+    sys.path.insert(0, work)
+
+
+def _link(source: str, target: str) -> None:
+    """Mirror a folder: real folders, so that a trial can write into them, and links to the files."""
+    if not os.path.isdir(source):
+        return
+    for entry in os.scandir(source):
+        there = f"{target}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            os.makedirs(there, mode=0o700, exist_ok=True)
+            _link(entry.path, there)
+        elif not os.path.lexists(there):
+            os.symlink(entry.path, there)
+
+
+class Run:
+    """One execution of a cell.
+
+    Args:
+        context: The trial.
+    """
+
+    def __init__(self, context: api.Context) -> None:
+        self.context, self.directory, self.trial = context, context.directory, context.trial
+        self.bundle = str(self.trial["bundle"])
+        self.script = f"{self.bundle}/{self.trial.get('script') or 'main.py'}"
+
+    def run(self) -> tuple[dict[str, object], int]:
+        """Execute the cell; gives the content of `outcome.json` and the process's exit code."""
+        if isinstance(seed := self.trial.get("seed"), int):
+            from jupyter_autotrain.worker.seeds import seed_everything  # noqa: PLC0415 - only trials with a seed pay
+
+            seed_everything(seed)
+        try:
+            names = self._execute()
+        except SystemExit as error:
+            return self._left(error)
+        except KeyboardInterrupt as error:
+            return self._failed(error)
+        except BaseException as error:  # noqa: BLE001 - whatever ends the cell is its outcome
+            return self._failed(error)
+        self._save_returns(names)
+        return self._ended()
+
+    def _execute(self) -> dict[str, object]:
+        with open(self.script, encoding="utf-8") as file:
+            source = file.read()
+        module = types.ModuleType("__main__")
+        names = module.__dict__
+        names.update(__file__=self.script, __builtins__=__builtins__, __annotations__={})
+        names.update(self.context.names())
+        sys.modules["__main__"] = module
+        sys.argv = [self.script]
+        code = compile(source, self.script, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        result = eval(code, names)  # noqa: S307 - running the user's cell is the purpose
+        if hasattr(result, "__await__"):
+            import asyncio  # noqa: PLC0415 - only cells that wait for something pay
+
+            asyncio.run(result)
+        return names
+
+    def _left(self, error: SystemExit) -> tuple[dict[str, object], int]:
+        """The cell called `exit()`: not a failure unless it says so."""
+        if error.code is None or error.code == 0:
+            return self._ended()
+        if isinstance(error.code, str):
+            print(error.code, file=sys.stderr)  # noqa: T201 - as Python itself does
+        code = error.code if isinstance(error.code, int) else 1
+        reason = f"The cell ended itself: exit({error.code!r})."
+        return {"state": "FAILED", "reason": reason, "kind": "exit", "traceback": "", "cell_line": ""}, code & 0xFF or 1
+
+    def _failed(self, error: BaseException) -> tuple[dict[str, object], int]:
+        failure = Failure(error, self.script, self._source_map(), sys.executable)
+        sys.stdout.flush()
+        print(failure.traceback, end="", file=sys.stderr)  # noqa: T201 - the trial's own stderr
+        return failure.to_json(), 1
+
+    def _source_map(self) -> list[str]:
+        try:
+            with open(f"{self.bundle}/bundle.json", encoding="utf-8") as file:
+                return list(json.load(file).get("source_map", ()))
+        except (OSError, ValueError):
+            return []
+
+    def _ended(self) -> tuple[dict[str, object], int]:
+        outcome: dict[str, object] = {"state": "SUCCEEDED", "reason": "", "kind": "", "traceback": "", "cell_line": ""}
+        objective = str(self.trial.get("objective") or "")
+        if self.context.stop_seen:
+            return outcome | {"state": "EARLY_STOPPED", "reason": self.context.stop_reason()}, 0
+        if objective and not self.context.was_reported(objective):
+            said = ", ".join(sorted(self.context.reporter.seen)) or "nothing"
+            reason = (
+                f"The objective {objective!r} was never reported; reported was: {said}. Add report({objective}=...)."
+            )
+            return outcome | {"state": "FAILED", "kind": "objective", "reason": reason}, 1
+        return outcome, 0
+
+    def _save_returns(self, names: Mapping[str, object]) -> None:
+        wanted = self.trial.get("returns")
+        for name in wanted if isinstance(wanted, list) else ():
+            if name not in names:
+                self.context.reporter.note("error", f"returns: the cell has no variable {name!r} at its end")
+                continue
+            try:
+                data = _pickler()(names[name])
+                wire.write_atomically(f"{self.directory}/{wire.OUTPUTS}/{name}.pkl", data)
+            except Exception as error:  # noqa: BLE001 - pickling may raise anything; the trial's result stands
+                self.context.reporter.note("error", f"returns: {name!r} cannot be saved: {error}")
+
+
+def _pickler() -> Callable[[object], bytes]:
+    try:
+        from cloudpickle import dumps  # noqa: PLC0415 - only trials that return something pay
+    except ImportError:
+        from pickle import dumps  # noqa: PLC0415 - the same
+    return dumps  # type: ignore[no-any-return] # cloudpickle has no types
