@@ -1,1 +1,30 @@
-"""Placeholder."""
+"""Capture: from a notebook cell to the smallest script that runs elsewhere.
+
+The walk: `cells` reads what the notebook executed, `names` finds what the cell needs, `slice` follows each name to
+its import (`imports`), its source (`definitions`) or its value (`data`, `refuse`, `sizes`), `script` writes it all
+down; `modules`, `ship` and `ignore` find the files that travel; `bundle` puts the result on disk, `export` turns it
+into one script, `table` shows it.
+"""
+
+from __future__ import annotations
+
+from jupyter_autotrain.capture.bundle import read_bundle, write_bundle
+from jupyter_autotrain.capture.capturing import capture
+from jupyter_autotrain.capture.cells import Cell
+from jupyter_autotrain.capture.export import export_script
+from jupyter_autotrain.capture.function import from_function, from_source
+from jupyter_autotrain.capture.result import Capture, Limits
+from jupyter_autotrain.capture.table import table
+
+__all__ = [
+    "Capture",
+    "Cell",
+    "Limits",
+    "capture",
+    "export_script",
+    "from_function",
+    "from_source",
+    "read_bundle",
+    "table",
+    "write_bundle",
+]

@@ -1,0 +1,181 @@
+"""Capture: a cell and what it needs, as one script with its data and files."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from jupyter_autotrain.capture import modules
+from jupyter_autotrain.capture import ship as shipping
+from jupyter_autotrain.capture.cells import Cell, parse_code
+from jupyter_autotrain.capture.history import History, futures_in
+from jupyter_autotrain.capture.ignore import Ignore
+from jupyter_autotrain.capture.items import Item
+from jupyter_autotrain.capture.names import analyse
+from jupyter_autotrain.capture.result import Capture, Limits
+from jupyter_autotrain.capture.script import THIS_CELL, Code, assemble
+from jupyter_autotrain.capture.sizes import human, tree
+from jupyter_autotrain.capture.slice import TRIAL_NAMES, Slice
+from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.errors import CaptureError
+
+_SHOWN = 3
+_NO_LIMITS = Limits()
+
+
+def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a caller may say
+    code: str,
+    namespace: Mapping[str, object],
+    cells: Sequence[Cell] = (),
+    *,
+    cwd: Path,
+    parameters: Collection[str] = (),
+    ship: Sequence[str] = (),
+    first_line: int = 1,
+    label: str = THIS_CELL,
+    limits: Limits = _NO_LIMITS,
+) -> Capture:
+    """Find the smallest script that runs `code` elsewhere.
+
+    Args:
+        code: The cell's code, header removed.
+        namespace: The notebook's globals.
+        cells: The executed cells, in order of execution; without them nothing is known about where names come from.
+        cwd: The folder the notebook works in; files travel by their place in it.
+        parameters: Names of the search space: literals assigned to them are overridden in the trial.
+        ship: Patterns of files to send.
+        first_line: The line of the cell on which `code` starts.
+        label: What to call the code in the source map.
+        limits: How much may travel.
+
+    Raises:
+        CaptureError: A name is missing or cannot travel, or the data is too big; all such names at once.
+        ShipError: The files are too many or too big, or a pattern of `ship` fits nothing.
+    """
+    read = Code(code, parse_code(code, first_line), label, first_line)
+    history = History(cells)
+    items, slice_ = _items(read, namespace, history, parameters, limits)
+    script = assemble(read, items, _futures(read, items, history), parameters)
+    tree_ = ast.parse(script.text)
+    files = _files(tree_, slice_, cwd, ship)
+    total = shipping.check_limits(files, limits) if files else 0
+    return Capture(
+        script=script.text,
+        data=slice_.files,
+        captured=(*(_row(item) for item in items), *_file_rows(files)),
+        files=files,
+        source_map=script.source_map,
+        notes=_notes(items, files, total),
+    )
+
+
+def _items(
+    code: Code, namespace: Mapping[str, object], history: History, parameters: Collection[str], limits: Limits
+) -> tuple[list[Item], Slice]:
+    """Slice until no definition needs itself to be made; such ones travel by value instead."""
+    by_value: frozenset[str] = frozenset()
+    names = analyse(code.tree.body, lazy_annotations="annotations" in futures_in(code.tree))
+    while True:
+        slice_ = Slice(namespace, history, parameters=parameters, by_value=by_value, limit_bytes=limits.data_bytes)
+        slice_.follow(names)
+        _complain(slice_, limits)
+        items, circle = slice_.order()
+        if not circle:
+            return items, slice_
+        by_value |= circle
+
+
+def _futures(code: Code, items: Sequence[Item], history: History) -> set[str]:
+    return {*history.futures} if any(item.how == "source" for item in items) else futures_in(code.tree)
+
+
+def _files(tree_: ast.Module, slice_: Slice, cwd: Path, patterns: Sequence[str]) -> dict[str, Path]:
+    ignore = Ignore.beside(cwd)
+    names = modules.imported(tree_).union(*(pickled.modules for pickled in slice_.pickles.values()))
+    return {
+        **shipping.named_in(tree_, cwd, ignore),
+        **modules.local_files(names, cwd, ignore),
+        **shipping.globbed(patterns, cwd, ignore),
+    }
+
+
+def _complain(slice_: Slice, limits: Limits) -> None:
+    """Raise what stands in the way: missing names, then what cannot travel, then size."""
+    if slice_.missing:
+        raise _missing(slice_)
+    if slice_.refused:
+        raise _refused(slice_)
+    if slice_.too_big:
+        raise _too_big(slice_.too_big, limits)
+
+
+def _missing(slice_: Slice) -> CaptureError:
+    known = sorted({*slice_.namespace, *dir(builtins), *TRIAL_NAMES, *slice_.parameters})
+    lines = []
+    for name, user in sorted(slice_.missing.items()):
+        near = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1)
+        lines.append(
+            f"  {name}" + (f", used by {user}" if user else "") + (f"; did you mean {near[0]}?" if near else "")
+        )
+    return CaptureError(
+        f"{_count(lines, 'name')} that this cell uses {_verb(lines, 'does', 'do')} not exist:\n{_listed(lines)}",
+        "Every name must be bound in the cell, in the notebook or by the search space.",
+        "Run the cell that defines it, or correct the name.",
+    )
+
+
+def _refused(slice_: Slice) -> CaptureError:
+    lines = [f"  {path}{_from(slice_, path)}: {why}" for path, why in sorted(slice_.refused.items())]
+    return CaptureError(
+        f"{_count(lines, 'name')} that this cell uses cannot travel to a trial:\n{_listed(lines)}",
+        "Functions, classes, modules and plain data can.",
+        "Make it inside the cell, or in a function that the cell calls.",
+    )
+
+
+def _from(slice_: Slice, path: str) -> str:
+    item = slice_.items.get(path.partition("[")[0].partition(".")[0])
+    return f" ({item.origin})" if item and item.origin else ""
+
+
+def _too_big(entries: Mapping[str, int], limits: Limits) -> CaptureError:
+    heaviest = max(entries, key=lambda name: entries[name])
+    return CaptureError(
+        f"The data this cell uses is {human(sum(entries.values()))}:\n{tree(entries, rows=1)}",
+        f"At most {human(limits.data_bytes)} of variables travel with an experiment.",
+        f"Save {heaviest} to a file, name the file under `ship:` (or keep it where trials can read it), "
+        "and load it in the cell.",
+    )
+
+
+def _listed(lines: Sequence[str]) -> str:
+    if len(lines) <= _SHOWN:
+        return "\n".join(lines)
+    return "\n".join([*lines[: _SHOWN - 1], f"  and {len(lines) - _SHOWN + 1} more"])
+
+
+def _count(lines: Sequence[str], noun: str) -> str:
+    return f"{len(lines)} {noun}{'' if len(lines) == 1 else 's'}"
+
+
+def _verb(lines: Sequence[str], one: str, many: str) -> str:
+    return one if len(lines) == 1 else many
+
+
+def _row(item: Item) -> CapturedName:
+    return CapturedName(item.name, item.how, item.origin, item.size_bytes, item.stale)
+
+
+def _file_rows(files: Mapping[str, Path]) -> list[CapturedName]:
+    return [CapturedName(name, "file", str(path), path.stat().st_size) for name, path in sorted(files.items())]
+
+
+def _notes(items: Sequence[Item], files: Mapping[str, Path], total: int) -> tuple[str, ...]:
+    stale = [item.name for item in items if item.stale]
+    notes = [f"stale: {', '.join(stale)}; see the table"] if stale else []
+    if files:
+        notes.append(f"{len(files)} files travel with the cell ({human(total)})")
+    return tuple(notes)

@@ -1,0 +1,129 @@
+"""A bundle and one set of parameters as a single script that needs nothing else of this package."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from jupyter_autotrain.capture.bundle import DATA, FILES, SCRIPT, read_bundle
+from jupyter_autotrain.capture.sizes import human, tree
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.errors import ShipError
+
+EMBED_BYTES = 20_000_000
+"""How much data and files a script may carry."""
+_WIDTH = 100
+_TITLE = "# A trial of jupyter_autotrain, exported to run alone: python THIS_FILE\n"
+
+
+def export_script(
+    bundle_dir: Path, params: Mapping[str, JsonValue], out: Path | None = None, *, limit_bytes: int = EMBED_BYTES
+) -> str:
+    """Write a script that runs one trial alone: `python train.py` gives the metrics the trial gave.
+
+    Args:
+        bundle_dir: The experiment's bundle.
+        params: The trial's parameters.
+        out: Where to write it; None only returns it.
+        limit_bytes: How much data and files may be embedded.
+
+    Raises:
+        ShipError: Data and files are too big to be embedded.
+    """
+    bundle = read_bundle(bundle_dir)
+    main = (bundle_dir / SCRIPT).read_text(encoding="utf-8")
+    files = {name: bundle_dir / FILES / name for name in bundle.files}
+    data = {path.stem: path for path in sorted((bundle_dir / DATA).glob("*.pkl"))}
+    _check_size({**files, **{f"{name} (data)": path for name, path in data.items()}}, limit_bytes)
+    futures, body = _split_futures(main)
+    parts = [
+        futures,
+        _TITLE,
+        _standing_in(),
+        f"globals().update(__autotrain__.start(\n    {_literal(params)},\n{_packed(data)},\n{_packed(files)},\n))",
+        "\n# The cell, with what it needs\n",
+        _awaiting(body) if _awaits(body) else body,
+    ]
+    script = "\n".join(part for part in parts if part)
+    if out is not None:
+        out.write_text(script, encoding="utf-8")
+    return script
+
+
+def _check_size(files: Mapping[str, Path], limit_bytes: int) -> None:
+    sizes = {name: path.stat().st_size for name, path in files.items()}
+    if sum(sizes.values()) > limit_bytes:
+        raise ShipError(
+            f"Data and files are too big for one script: {human(sum(sizes.values()))}.\n{tree(sizes, rows=1)}",
+            f"At most {human(limit_bytes)} can be written into a script.",
+            "Load the data inside the cell, and export again.",
+        )
+
+
+def _split_futures(main: str) -> tuple[str, str]:
+    """The `from __future__` line, which must stay first, and the rest."""
+    if main.startswith("from __future__"):
+        first, _, rest = main.partition("\n")
+        return first, rest
+    return "", main
+
+
+def _standing_in() -> str:
+    """The module that stands in for a trial, embedded; apart from the script's own names."""
+    text = resources.files("jupyter_autotrain.capture").joinpath("standalone.py").read_text(encoding="utf-8")
+    code = "\n".join(line.partition("  # noqa")[0].partition("  # type")[0] for line in text.rstrip().split("\n"))
+    return (
+        '__autotrain__ = __import__("types").ModuleType("autotrain_standalone")\n'
+        f"exec({_quoted(code)}, vars(__autotrain__))\n"
+    )
+
+
+def _literal(params: Mapping[str, JsonValue]) -> str:
+    return repr(json.loads(json.dumps(params)))
+
+
+def _packed(files: Mapping[str, Path]) -> str:
+    """Files as a dict of text, compressed."""
+    if not files:
+        return "    {}"
+    lines = ["    {"]
+    for name, path in files.items():
+        text = base64.b85encode(zlib.compress(path.read_bytes(), 9)).decode()
+        pieces = [text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH)]
+        lines += [f"        {name!r}:", *(f"            {piece!r}" for piece in pieces)]
+        lines[-1] += ","
+    return "\n".join([*lines, "    }"])
+
+
+def _awaits(body: str) -> bool:
+    """True when the script waits at its left margin, which a plain file cannot."""
+    try:
+        compile(body, "<script>", "exec", dont_inherit=True)
+    except SyntaxError:
+        return True
+    return False
+
+
+def _awaiting(body: str) -> str:
+    """Run a script that has `await` at its left margin as a notebook does."""
+    return (
+        "import ast as __ast, asyncio as __asyncio\n"
+        f"__cell = {_quoted(body)}\n"
+        '__code = compile(__cell, "<cell>", "exec", flags=__ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n'
+        "__waiting = eval(__code)\n"
+        "if __waiting is not None:\n"
+        "    __asyncio.run(__waiting)\n"
+    )
+
+
+def _quoted(body: str) -> str:
+    """A text as a literal, kept readable when it can be."""
+    plain = f"r'''\n{body}'''"
+    if "'''" not in body and not body.endswith(("\\", "'")) and ast.literal_eval(plain) == f"\n{body}":
+        return plain
+    return repr(body)

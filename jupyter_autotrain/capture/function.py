@@ -1,0 +1,142 @@
+"""Capture of a function, for `submit(fn)` in scripts and notebooks, and of a source text."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from jupyter_autotrain.capture.capturing import capture
+from jupyter_autotrain.capture.cells import Cell
+from jupyter_autotrain.capture.result import Capture, Limits
+from jupyter_autotrain.errors import CaptureError
+
+_PACKAGE = "jupyter_autotrain"
+_NO_LIMITS = Limits()
+
+
+def from_function(
+    function: Callable[..., object],
+    cells: Sequence[Cell] = (),
+    *,
+    cwd: Path,
+    parameters: Collection[str] = (),
+    ship: Sequence[str] = (),
+    limits: Limits = _NO_LIMITS,
+) -> Capture:
+    """Capture a call of a function: its source, what it uses of its globals and of the functions around it.
+
+    Parameters called like a searched name get its value; one other parameter may get `params`, all at once.
+    The call's value is bound to `result`.
+
+    Args:
+        function: The function.
+        cells: The notebook's executed cells; none in a script, whose own file then tells where names come from.
+        cwd: The folder that files travel from.
+        parameters: Names of the search space.
+        ship: Patterns of files to send.
+        limits: How much may travel.
+
+    Raises:
+        CaptureError: The function has no source, or parameters that nothing fills, or see `capture`.
+        ShipError: See `capture`.
+    """
+    function = inspect.unwrap(function)
+    text, line = _source(function)
+    namespace = {**getattr(function, "__globals__", {}), **_around(function)}
+    path = inspect.getsourcefile(function) or ""
+    label = next((cell.label for cell in cells if text in cell.source), Path(path).name)
+    code = f"{text.rstrip()}\n\n{_call(function, parameters)}\n"
+    return capture(
+        code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
+        first_line=line, label=label, limits=limits,
+    )  # fmt: skip
+
+
+def from_source(
+    source: str,
+    *,
+    cwd: Path,
+    parameters: Collection[str] = (),
+    ship: Sequence[str] = (),
+    namespace: Mapping[str, object] | None = None,
+) -> Capture:
+    """Capture a text of Python; by itself it finds no names but its own.
+
+    Raises:
+        CaptureError: See `capture`.
+        ShipError: See `capture`.
+    """
+    code = textwrap.dedent(source)
+    return capture(code, namespace or {}, cwd=cwd, parameters=parameters, ship=ship, label="source")
+
+
+def _source(function: Callable[..., object]) -> tuple[str, int]:
+    """The function's own text, without decorators of this package, and its first line."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+        text = textwrap.dedent("".join(lines))
+        node = ast.parse(text).body[0]
+    except (OSError, TypeError, SyntaxError):
+        node = None
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        raise CaptureError(
+            f"{getattr(function, '__qualname__', function)!r} has no source that can travel.",
+            "A function written with `def`, in a file or a notebook cell.",
+            "Write it with `def`, or pass the code as text.",
+        )
+    scope = getattr(function, "__globals__", {})
+    start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    while node.decorator_list and _is_ours(node.decorator_list[0], scope):
+        node.decorator_list.pop(0)
+        start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return "\n".join(text.split("\n")[start - 1 :]), first + start - 1
+
+
+def _is_ours(decorator: ast.expr, scope: Mapping[str, object]) -> bool:
+    root = decorator.func if isinstance(decorator, ast.Call) else decorator
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    value = scope.get(root.id) if isinstance(root, ast.Name) else None
+    home = getattr(value, "__module__", None) or getattr(value, "__name__", "")
+    return str(home).partition(".")[0] == _PACKAGE
+
+
+def _around(function: Callable[..., object]) -> dict[str, object]:
+    """What the functions around it gave it."""
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    found: dict[str, object] = {}
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue  # not bound yet, as when a function refers to itself
+    return found
+
+
+def _call(function: Callable[..., object], parameters: Collection[str]) -> str:
+    keywords, others = list[str](), list[inspect.Parameter]()
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            continue
+        if parameter.name in parameters and parameter.kind is not parameter.POSITIONAL_ONLY:
+            keywords.append(f'{parameter.name}=params["{parameter.name}"]')
+        elif parameter.default is parameter.empty:
+            others.append(parameter)
+    if len(others) > 1:
+        raise CaptureError(
+            f"{function.__name__} has parameters that nothing fills: {', '.join(p.name for p in others)}.",
+            "Names of the search space are filled; one other parameter gets `params`.",
+            f"Give them defaults, or take one parameter: def {function.__name__}(params).",
+        )
+    first = [f"{p.name}=params" if p.kind is p.KEYWORD_ONLY else "params" for p in others]
+    waits = "await " if inspect.iscoroutinefunction(function) else ""
+    return f"result = {waits}{function.__name__}({', '.join(first + keywords)})"
+
+
+def _file_as_cell(path: str) -> list[Cell]:
+    text = "".join(linecache.getlines(path)) if path else ""
+    return [Cell(1, text, name=Path(path).name)] if text else []

@@ -1,0 +1,84 @@
+"""One captured name, and the order in which the script must bind them all."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jupyter_autotrain.capture.history import Position
+
+EARLIEST: Position = (-1, 0)
+
+
+@dataclass(slots=True)
+class Item:
+    """A name that the script binds before the cell's own code.
+
+    Attributes:
+        name: The name.
+        how: import, source, data, parameter or builtin, as in `core.spec.CapturedName`.
+        text: The statements that bind it; "" when something else does.
+        origin: Where it comes from, for the table.
+        label: The cell its text was copied from, or "".
+        first_line: The first line of its text in that cell.
+        position: When the notebook bound it; keeps the script in the notebook's order.
+        stale: Why it may not be what the notebook's text says now.
+        size_bytes: Its size as data.
+        eager: Names that must be bound before.
+        called: Those of `eager` that its text may call, so that all they use must be bound before too.
+        deferred: Names that must be bound before the cell's own code.
+    """
+
+    name: str
+    how: str
+    text: str = ""
+    origin: str = ""
+    label: str = ""
+    first_line: int = 1
+    position: Position = EARLIEST
+    stale: str = ""
+    size_bytes: int = 0
+    eager: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
+    deferred: frozenset[str] = field(default=frozenset())
+
+
+def in_order(items: Mapping[str, Item]) -> tuple[list[Item], frozenset[str]]:
+    """Sort items so that each finds what it needs; among equals imports first, then the notebook's order.
+
+    Returns:
+        The items, and the names that need each other in a circle (the list is then incomplete).
+    """
+    waits = {name: _needs(name, items) for name in items}
+    ready = [(_key(items[name]), name) for name, needs in waits.items() if not needs]
+    heapq.heapify(ready)
+    ordered: list[Item] = []
+    while ready:
+        _, done = heapq.heappop(ready)
+        ordered.append(items[done])
+        del waits[done]
+        for name, needs in waits.items():
+            if done in needs:
+                needs.discard(done)
+                if not needs:
+                    heapq.heappush(ready, (_key(items[name]), name))
+    return ordered, frozenset(waits)
+
+
+def _key(item: Item) -> tuple[bool, Position, str]:
+    return item.how != "import", item.position, item.name
+
+
+def _needs(name: str, items: Mapping[str, Item]) -> set[str]:
+    item = items[name]
+    needs = {used for used in item.eager if used in items}
+    todo = [used for used in item.called if used in items]
+    while todo:
+        called = todo.pop()
+        inner = items[called].eager | items[called].deferred
+        fresh = {used for used in inner if used in items and used not in needs}
+        needs |= fresh
+        todo += sorted(fresh)
+    # Calling itself while it is being made would fail in the notebook too.
+    return needs - {name}

@@ -1,0 +1,39 @@
+"""What a capture yields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jupyter_autotrain.core.spec import CapturedName
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may travel: data by pickle, files by copy."""
+
+    data_bytes: int = 200_000_000
+    files: int = 2_000
+    file_bytes: int = 300_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A cell as something that runs elsewhere.
+
+    Attributes:
+        script: The text of `main.py`.
+        data: Pickles by name; the script reads them by `__autotrain_data__`.
+        captured: One row per name or file, for the table.
+        files: Shipped files: path relative to the working folder -> the file here.
+        source_map: For each line of the script "cell label:line", or "".
+        notes: Sentences worth showing.
+    """
+
+    script: str
+    data: Mapping[str, bytes] = field(default_factory=dict)
+    captured: tuple[CapturedName, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
+    source_map: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

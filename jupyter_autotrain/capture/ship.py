@@ -1,0 +1,158 @@
+"""Files that travel with the script: those named by `ship:`, and those its strings name."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from jupyter_autotrain.capture.ignore import Ignore
+from jupyter_autotrain.capture.result import Limits
+from jupyter_autotrain.capture.sizes import human, tree
+from jupyter_autotrain.errors import ShipError
+
+_LONGEST_PATH = 240
+_COUNTED_AT_MOST = 100_000
+_WRITES = ("save", "dump", "to_", "write", "export")
+
+
+def globbed(patterns: Sequence[str], folder: Path, ignore: Ignore) -> dict[str, Path]:
+    """The files that `ship:` names; a folder means all files in it.
+
+    Raises:
+        ShipError: A pattern leaves the folder, or fits nothing.
+    """
+    files: dict[str, Path] = {}
+    for pattern in patterns:
+        _check_inside(pattern)
+        found = dict(_below(sorted(folder.glob(pattern)), folder, ignore))
+        if not found:
+            raise _fits_nothing(pattern, folder, ignored=any(folder.glob(pattern)))
+        files |= found
+    return files
+
+
+def named_in(tree_: ast.Module, folder: Path, ignore: Ignore) -> dict[str, Path]:
+    """Files and folders beside the notebook that a string of the script names, unless it is one to write to."""
+    written = set(_written(tree_))
+    texts = {
+        node.value
+        for node in ast.walk(tree_)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in written
+    }
+    paths = [path for text in sorted(texts) if (path := _existing(text, folder))]
+    return dict(_below(paths, folder, ignore))
+
+
+def check_limits(files: Mapping[str, Path], limits: Limits) -> int:
+    """Add up the files' sizes.
+
+    Raises:
+        ShipError: Too many files or bytes, with the largest entries.
+    """
+    sizes = {name: path.stat().st_size for name, path in files.items()}
+    total = sum(sizes.values())
+    if len(files) <= limits.files and total <= limits.file_bytes:
+        return total
+    many = f"{len(files)} files" + ("" if len(files) < _COUNTED_AT_MOST else " or more")
+    raise ShipError(
+        f"The files to send are too many or too big: {many}, {human(total)}.\n{_largest(sizes, total)}",
+        f"At most {limits.files} files and {human(limits.file_bytes)} travel with an experiment.",
+        "Leave some out by .autotrainignore, or let the cell read them from an absolute path.",
+    )
+
+
+def _largest(sizes: Mapping[str, int], total: int) -> str:
+    """The size tree: the folder or file that weighs most, then what is in it."""
+    top: dict[str, int] = {}
+    for name, size in sizes.items():
+        head, slash, _ = name.partition("/")
+        top[head + slash] = top.get(head + slash, 0) + size
+    heaviest = max(top, key=lambda name: top[name])
+    if not heaviest.endswith("/") or top[heaviest] < total * 0.9:
+        return tree(top, rows=2)
+    below: dict[str, int] = {}
+    for name, size in sizes.items():
+        if name.startswith(heaviest):
+            inner, slash, _ = name.removeprefix(heaviest).partition("/")
+            below[f"{heaviest}{inner}{slash}"] = below.get(f"{heaviest}{inner}{slash}", 0) + size
+    return tree(below, rows=2)
+
+
+def _below(paths: Iterable[Path], folder: Path, ignore: Ignore) -> Iterator[tuple[str, Path]]:
+    """All files at or below these paths that are not ignored, by their place in the folder."""
+    count = 0
+    for path in paths:
+        for file in _files(path, lambda p: ignore(p.relative_to(folder).as_posix(), is_folder=True)):
+            place = file.relative_to(folder).as_posix()
+            if not ignore(place) and file.is_file():
+                yield place, file
+                if (count := count + 1) >= _COUNTED_AT_MOST:
+                    return
+
+
+def _files(path: Path, skip: Callable[[Path], bool]) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    if skip(path):
+        return
+    for root, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not skip(Path(root, name)))
+        yield from (Path(root, name) for name in sorted(names))
+
+
+def _check_inside(pattern: str) -> None:
+    path = Path(pattern)
+    if not path.is_absolute() and ".." not in path.parts and pattern.strip("./"):
+        return
+    raise ShipError(
+        f"ship: {pattern!r} is not below the notebook's folder.",
+        "Files travel by their place beside the notebook, such as data/*.csv.",
+        "Copy or link them there, or let the cell read them from an absolute path.",
+    )
+
+
+def _fits_nothing(pattern: str, folder: Path, *, ignored: bool) -> ShipError:
+    if ignored:
+        return ShipError(
+            f"ship: {pattern!r} names only files that .autotrainignore or .nniignore leave out.",
+            "",
+            "Take them out of the ignore file, or take the pattern out of the header.",
+        )
+    names = sorted(path.name for path in folder.iterdir())
+    near = difflib.get_close_matches(pattern, names, 1)
+    return ShipError(
+        f"ship: {pattern!r} fits no file.",
+        f"Patterns are relative to {folder}." + (f" Did you mean {near[0]!r}?" if near else ""),
+        "Correct the pattern, or take it out of the header.",
+    )
+
+
+def _existing(text: str, folder: Path) -> Path | None:
+    if not text.strip("./") or len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
+        return None
+    path = Path(text)
+    if path.is_absolute() or ".." in path.parts:
+        return None
+    found = folder / path
+    return found if found.exists() else None
+
+
+def _written(tree_: ast.Module) -> Iterator[int]:
+    """Strings that name what a call writes, and strings that stand alone (docstrings)."""
+    for node in ast.walk(tree_):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield id(node.value)
+        elif isinstance(node, ast.Call) and _is_write(node):
+            yield from (id(part) for argument in node.args for part in ast.walk(argument))
+
+
+def _is_write(call: ast.Call) -> bool:
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    if name == "open":
+        modes = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+        return any(isinstance(m, ast.Constant) and set(str(m.value)) & set("wax") for m in modes)
+    return name.startswith(_WRITES)

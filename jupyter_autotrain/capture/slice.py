@@ -1,0 +1,279 @@
+"""From the names a cell needs to everything it needs: each name classified, in turn with what it uses."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from collections.abc import Collection, Mapping
+
+from jupyter_autotrain.capture import definitions, imports, refuse, sizes
+from jupyter_autotrain.capture.data import Pickled, UnpicklableError, dump, embed, file_name, sharing
+from jupyter_autotrain.capture.history import Binding, History, Kind
+from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
+from jupyter_autotrain.capture.names import Names, analyse
+
+TRIAL_NAMES = frozenset({"checkpoint", "params", "rank", "report", "should_stop", "world_size"})
+"""What every trial finds in its globals."""
+
+
+class Slice:
+    """The names a cell needs, and all they need, found by following them.
+
+    Args:
+        namespace: The notebook's globals.
+        history: What its cells bound.
+        parameters: Names of the search space.
+        by_value: Definitions that cannot be made again from source.
+        limit_bytes: How much data may travel.
+    """
+
+    def __init__(
+        self,
+        namespace: Mapping[str, object],
+        history: History,
+        *,
+        parameters: Collection[str] = (),
+        by_value: frozenset[str] = frozenset(),
+        limit_bytes: int,
+    ) -> None:
+        self.namespace, self.history, self.by_value, self.limit_bytes = namespace, history, by_value, limit_bytes
+        self.parameters = frozenset(parameters)
+        self.home = str(namespace.get("__name__", "__main__"))
+        self.items: dict[str, Item] = {}
+        self.missing: dict[str, str] = {}
+        self.refused: dict[str, str] = {}
+        self.too_big: dict[str, int] = {}
+        self.pickles: dict[str, Pickled] = {}
+        self.files: dict[str, bytes] = {}
+        self._sets: set[str] = set()
+        self._todo: list[str] = []
+        self._known = self._definitions_by_identity()
+
+    def _definitions_by_identity(self) -> dict[int, str]:
+        """The name of each live definition; its own name wins over an alias."""
+        named = {n: value for n, value in self.namespace.items() if definitions.is_definition(value, self.home)}
+        aliases = {id(value): name for name, value in named.items()}
+        return aliases | {id(value): name for name, value in named.items() if getattr(value, "__name__", "") == name}
+
+    def follow(self, names: Names) -> None:
+        """Take in everything that some code needs."""
+        self._use(names, "")
+        while True:
+            while self._todo:
+                self._classify(self._todo.pop())
+            waiting = [name for name, item in self.items.items() if item.how == "data" and name not in self.pickles]
+            if not waiting or self.too_big:
+                break
+            self._pickle(waiting)
+        for name in self._sets:
+            self.missing.pop(name, None)
+        self._mark_rebound()
+        if not (self.missing or self.refused or self.too_big):
+            self._share()
+
+    def order(self) -> tuple[list[Item], frozenset[str]]:
+        """The items in the order the script binds them, and definitions that need each other in a circle."""
+        ordered, circle = in_order(self.items)
+        return ordered, frozenset(name for name in circle if self.items[name].how == "source")
+
+    # Following names
+
+    def _use(self, names: Names, user: str) -> None:
+        self._sets |= names.sets
+        for name in sorted(names.needed | names.hints):
+            if name in self.items or name in self._todo:
+                continue
+            if self._exists(name, hint=name in names.hints):
+                self._todo.append(name)
+            elif name not in names.optional | names.hints and not self._is_builtin(name):
+                self.missing.setdefault(name, user)
+
+    def _exists(self, name: str, *, hint: bool) -> bool:
+        if name in TRIAL_NAMES or name in self.parameters:
+            return True
+        if name not in self.namespace:
+            last = self.history.last(name)
+            return name in {"display", "get_ipython"} or (last is not None and hint and last.kind is Kind.IMPORT)
+        if name.startswith("__") and name.endswith("__"):
+            return False
+        value = self.namespace[name]
+        if not self.history.bindings(name) and _is_shells_own(name, value):
+            return False
+        return not hint or isinstance(value, types.ModuleType | type) or definitions.is_definition(value, self.home)
+
+    @staticmethod
+    def _is_builtin(name: str) -> bool:
+        return hasattr(builtins, name) or (name.startswith("__") and name.endswith("__"))
+
+    def _classify(self, name: str) -> None:
+        if name in self.items:
+            return
+        item = self._provided(name) or self._imported(name) or self._defined(name)
+        if item is None:
+            item = self._plain(name)
+        self.items[name] = item
+
+    def _provided(self, name: str) -> Item | None:
+        if name in self.parameters:
+            return Item(name, "parameter", origin="search")
+        if name in TRIAL_NAMES:
+            return Item(name, "builtin", origin="trial")
+        if name == "display" and not self.history.bindings(name):
+            return Item(name, "builtin", "display = print", origin="trial")
+        return None
+
+    # Imports
+
+    def _imported(self, name: str) -> Item | None:
+        value = self.namespace.get(name)
+        if name not in self.namespace:
+            return self._conditional_import(name)
+        last = self.history.last(name)
+        if definitions.is_definition(value, self.home) and (last is None or last.kind is not Kind.IMPORT):
+            return None
+        line = imports.find(name, value, self.history)
+        if line is None:
+            return None
+        uses = analyse([line.binding.outer]) if line.binding and line.whole else analyse([])
+        self._use(uses, name)
+        return _import_item(name, line.text, line.binding, uses)
+
+    def _conditional_import(self, name: str) -> Item | None:
+        last = self.history.last(name)
+        if last is None or not imports.only_imports(last.outer):
+            return None
+        text = ast.get_source_segment(last.text, last.outer) or ast.unparse(last.outer)
+        uses = analyse([last.outer])
+        self._use(uses, name)
+        return _import_item(name, text, last, uses)
+
+    # Definitions
+
+    def _defined(self, name: str) -> Item | None:
+        value = self.namespace.get(name)
+        last = self.history.last(name)
+        decorated = last is not None and bool(getattr(last.node, "decorator_list", ())) and callable(value)
+        if name in self.by_value or not (decorated or definitions.is_definition(value, self.home)):
+            return None
+        found = definitions.find(name, value, self.history)
+        if found is None:
+            return self._alias(name, value)
+        if found.unmakeable:
+            return self._plain(name, f"by value: {found.unmakeable}")
+        return self._source(name, found)
+
+    def _alias(self, name: str, value: object) -> Item | None:
+        other = self._known.get(id(value), name)
+        if other == name or other in self.by_value:
+            return None
+        self._classify(other)
+        if self.items[other].how != "source":
+            return None
+        position = binding.position if (binding := self.history.last(name)) else EARLIEST
+        text, origin = f"{name} = {other}", binding.label if binding else ""
+        return Item(name, "source", text, origin, position=position, eager=frozenset({other}))
+
+    def _source(self, name: str, found: definitions.Found) -> Item:
+        binding, names = found.binding, self.history.names_of(found.binding)
+        self._use(names, name)
+        indented = binding.kind is Kind.DEFINITION and binding.node.col_offset > 0
+        return Item(
+            name, "source", f"if True:\n{binding.source}" if indented else binding.source, binding.label, binding.label,
+            binding.first_line - indented, binding.position, found.stale,
+            eager=names.eager, called=names.called, deferred=names.deferred | names.hints,
+        )  # fmt: skip
+
+    # Data
+
+    def _plain(self, name: str, stale: str = "") -> Item:
+        binding = self.history.last(name)
+        value = self.namespace.get(name)
+        if name not in self.namespace:
+            self.refused[name] = "a part of IPython, which trials do not have"
+        elif isinstance(value, types.ModuleType):
+            self.refused[name] = "a module that exists only in this kernel's memory"
+        stale = stale or self._stale(value, binding)
+        return Item(
+            name, "data", origin=binding.label if binding else "", stale=stale,
+            position=binding.position if binding else EARLIEST,
+        )  # fmt: skip
+
+    def _stale(self, value: object, binding: Binding | None) -> str:
+        kind = type(value)
+        if kind.__module__ == self.home and self.namespace.get(kind.__name__, kind) is not kind:
+            return f"an instance of an older {kind.__name__}"
+        if binding is None or binding.kind is not Kind.OTHER:
+            return ""
+        for used in sorted(self.history.names_of(binding).eager - {binding.name}):
+            if why := self.history.changed_since(used, binding.position):
+                return f"made before {why}"
+        return ""
+
+    def _pickle(self, names: list[str]) -> None:
+        fresh = [name for name in names if name not in self.refused]
+        measured = {name: sizes.measure(self.namespace[name]) for name in fresh}
+        known = sum(item.size_bytes for item in self.items.values())
+        if sum(measured.values()) + known > self.limit_bytes:
+            self.too_big = {**{n: self.items[n].size_bytes for n in self.pickles}, **measured}
+        for name in names:
+            self.pickles[name] = self._pickled(name, skip=name in self.refused or bool(self.too_big))
+            pickled, item = self.pickles[name], self.items[name]
+            item.size_bytes = len(pickled.content)
+            item.eager, item.deferred = pickled.refers, pickled.uses
+            item.called = frozenset(n for n in item.eager if definitions.runs_when_unpickled(self.namespace.get(n)))
+            self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), name)
+
+    def _pickled(self, name: str, *, skip: bool) -> Pickled:
+        value = self.namespace.get(name)
+        self.refused.update({} if name in self.refused else dict(refuse.find(name, value)))
+        if not skip and not any(path.startswith(name) for path in self.refused):
+            try:
+                return dump(value, self.namespace, self._in_script)
+            except UnpicklableError as error:
+                self.refused[name] = f"a {type(value).__name__} that cannot be pickled: {error}"
+        return Pickled(b"", frozenset(), frozenset(), frozenset(), frozenset())
+
+    def _in_script(self, value: object) -> str | None:
+        name = self._known.get(id(value))
+        if name is None or name in self.by_value:
+            return None
+        self._classify(name)
+        return name if self.items[name].how == "source" else None
+
+    def _share(self) -> None:
+        for names in sharing({name: pickled.parts for name, pickled in self.pickles.items()}):
+            first, file = self.items[names[0]], file_name(names)
+            together = self.pickles[names[0]]
+            if len(names) > 1:
+                together = dump(embed(names, self.namespace), self.namespace, self._in_script)
+                first.eager, first.deferred = together.refers, together.uses
+                first.called = frozenset().union(*(self.items[name].called for name in names))
+            self.files[file] = together.content
+            first.text = f'{", ".join(names)} = __autotrain_data__("{file}")'
+            for other in names[1:]:
+                self.items[other].eager = frozenset({first.name})
+
+    def _mark_rebound(self) -> None:
+        """Mark data that a captured function was written with, and that a later cell bound again."""
+        for item in self.items.values():
+            for name in item.deferred if item.how == "source" else ():
+                used = self.items.get(name)
+                if used is None or used.how != "data" or used.stale or not self.history.last(name, item.position):
+                    continue
+                if why := self.history.changed_since(name, item.position):
+                    used.stale = f"{why} after {item.name} ({item.origin})"
+
+
+def _import_item(name: str, text: str, binding: Binding | None, uses: Names) -> Item:
+    return Item(
+        name, "import", text, binding.label if binding else "",
+        position=binding.position if binding else EARLIEST, eager=uses.eager, called=uses.called,
+    )  # fmt: skip
+
+
+def _is_shells_own(name: str, value: object) -> bool:
+    """True for a builtin that IPython replaced in the user's namespace, such as `open` or `exit`."""
+    plain = getattr(builtins, name, None)
+    replaced = type(value).__module__.startswith("IPython") or getattr(value, "__wrapped__", None) is plain
+    return plain is not None and replaced
