@@ -11,10 +11,11 @@ import sys
 import time
 from pathlib import Path
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from jupyter_core.paths import jupyter_data_dir
 
-from jupyter_autotrain import capture, verbs, widgets
+from jupyter_autotrain import verbs, widgets
 from jupyter_autotrain.cell import submission
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
@@ -23,10 +24,12 @@ from jupyter_autotrain.verbs import Desk
 
 
 @magics_class
-class AutotrainMagics(Magics):  # type: ignore[misc]  # IPython's base class has no types
+class AutotrainMagics(Magics):
     """The magics of this extension."""
 
-    @line_cell_magic  # type: ignore[untyped-decorator]  # IPython's decorators have no types
+    shell: InteractiveShell
+
+    @line_cell_magic
     def autotrain(self, line: str, cell: str | None = None) -> None:
         """Train what the cell says, in the background: `%%autotrain [NAME] [flags]`, header, `---`, Python.
 
@@ -43,7 +46,7 @@ class AutotrainMagics(Magics):  # type: ignore[misc]  # IPython's base class has
         if draft.parsed.flags.dry_run:
             desk.write(submission.dry_run(draft, desk.home))
             return
-        if notice := capture.notice(draft.captured):
+        if notice := submission.notice(draft):
             desk.write(f"{notice}\n")
         experiment = submission.submit(draft, desk.home, desk.environ)
         widgets.show(experiment)

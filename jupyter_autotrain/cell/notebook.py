@@ -12,7 +12,8 @@ from jupyter_autotrain.capture import Cell
 
 def executed_cells(shell: InteractiveShell) -> list[Cell]:
     """All cells run so far in this kernel, in order of execution, the running one excepted."""
-    sources = shell.history_manager.input_hist_raw
+    history = shell.history_manager
+    sources = history.input_hist_raw if history else []
     return [Cell(number, source) for number, source in enumerate(sources) if 0 < number < shell.execution_count]
 
 

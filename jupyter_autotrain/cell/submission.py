@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from jupyter_autotrain import capture, header
+from jupyter_autotrain import backends, capture, header
 from jupyter_autotrain.cell import notebook
 from jupyter_autotrain.client import Experiment, check, preview, send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+
+_LIMITS: Final = capture.Limits()
+_MOST_ROWS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +41,16 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
         CaptureError: When something the cell needs cannot travel.
         ShipError: When the files are too many or too big.
     """
-    parsed = header.parse_cell(line, cell, header.Context(cwd=cwd, environ=environ))
+    parsed = header.parse_cell(line, cell, header.Context(cwd, environ, backends.names()))
+    ship = parsed.header.ship
     captured = capture.capture(
         parsed.code,
         notebook.namespace(shell),
         notebook.executed_cells(shell),
         parameters=frozenset(parsed.header.search),
-        ship=parsed.header.ship,
+        ship=ship.files,
         cwd=cwd,
+        limits=replace(_LIMITS, files=ship.limits.files, file_bytes=ship.limits.size),
         first_line=parsed.code_line,
     )
     return Draft(parsed, captured, parsed.header.name or notebook.name(shell, environ), cwd)
@@ -59,6 +65,17 @@ def submit(draft: Draft, home: Home, environ: Mapping[str, str]) -> Experiment:
     """
     check(draft.spec(Bundle()), home)
     return send(home, draft.spec(Bundle()), lambda folder: capture.write_bundle(draft.captured, folder), environ)
+
+
+def notice(draft: Draft) -> str:
+    """What travels with the cell, as told before it is sent: the capture table, cut to a few rows; or nothing."""
+    if not draft.captured.captured:
+        return ""
+    rows = capture.table(draft.captured).splitlines()
+    more = len(rows) - 1 - _MOST_ROWS
+    return "\n".join(
+        [*rows[: _MOST_ROWS + 1], *([f"... and {more} more (all of them: --dry-run)"] if more > 0 else [])]
+    )
 
 
 def dry_run(draft: Draft, home: Home) -> str:
