@@ -25,6 +25,11 @@ _HOMES = {
     "experiments": "jupyter_autotrain.client",
     "submit": "jupyter_autotrain.client",
     "trial": "jupyter_autotrain.client",
+    # Inside a trial, for modules beside the notebook; a cell has these names without an import.
+    "checkpoint": "jupyter_autotrain.worker.api",
+    "params": "jupyter_autotrain.worker.api",
+    "report": "jupyter_autotrain.worker.api",
+    "should_stop": "jupyter_autotrain.worker.api",
 }
 
 

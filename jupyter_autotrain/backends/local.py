@@ -74,9 +74,10 @@ class LocalBackend(folder.TrialFolders):
                 folder.make(directory / name)
             wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)
             self._start(plan.argv, {**os.environ, **secrets})
-        except OSError as error:
+        except (OSError, subprocess.SubprocessError) as error:
+            said = getattr(error, "stderr", None) or str(error)
             raise BackendError(
-                f"Trial {trial.job_id} cannot be started: {error}.",
+                f"Trial {trial.job_id} cannot be started: {said.strip().splitlines()[-1]}.",
                 f"A folder that can be written: {directory}.",
                 "Look at its disk space and permissions; nothing was lost, `%autotrain retry` goes on.",
             ) from error
@@ -85,8 +86,8 @@ class LocalBackend(folder.TrialFolders):
 
     def _start(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         subprocess.run(
-            argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, check=False, timeout=_START_S,
+            argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            start_new_session=True, check=True, timeout=_START_S, text=True,
         )  # fmt: skip
 
     def _await_status(self, directory: Path, job_id: str) -> None:

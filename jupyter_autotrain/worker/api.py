@@ -41,6 +41,7 @@ class Context:
 
     def __init__(self, directory: str, trial: Mapping[str, object]) -> None:
         self.directory, self.trial = directory, trial
+        self.script = f"{trial['bundle']}/{trial.get('script') or 'main.py'}"
         given = trial.get("params")
         self.params = Params(given if isinstance(given, dict) else {})
         self.reporter = Reporter(directory)

@@ -24,6 +24,19 @@ class Checkpoint:
         self.path = directory
         self._previous, self._note = previous, note
         self._saved = -1
+        if previous and os.path.isdir(previous):
+            self._inherit(previous)
+
+    def _inherit(self, previous: str) -> None:
+        """Copy what the attempt before kept by itself in `checkpoint.path`, once; `load` finds our own files there."""
+        import shutil  # noqa: PLC0415 - only a second attempt pays
+
+        for name in os.listdir(previous):
+            there = f"{self.path}/{name}"
+            if _NAME.fullmatch(name) or name.endswith(".draft") or os.path.exists(there):
+                continue
+            copy = shutil.copytree if os.path.isdir(f"{previous}/{name}") else shutil.copy2
+            copy(f"{previous}/{name}", there)
 
     def save(self, obj: object, step: int | None = None) -> str:
         """Save an object (pickle), atomically and durably; the two newest are kept.

@@ -6,6 +6,7 @@ It outlives the manager, the kernel and the link to it, and needs none of them. 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -21,6 +22,7 @@ from jupyter_autotrain.worker.streams import Streams
 GRACE_S = 5.0  # when nobody said how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_MEMORY_S, _WATCH_S = 0.05, 1.0
+_TRY_AGAIN_S, _FULL_DISK_S = 0.5, 3600.0
 _REFUSED = 127
 
 
@@ -49,10 +51,21 @@ class Supervisor:
             "ended_s": None, "peak_memory_bytes": None, "limits": "", "groups": [], "traceback": "", "cell_line": "",
         }  # fmt: skip
 
-    def write(self, *, sync: bool = False, **changes: object) -> None:
-        """Change the status file."""
+    def write(self, *, patience_s: float = 0.0, **changes: object) -> None:
+        """Change the status file. With patience, durably: a full disk is waited out, since the end must be told.
+
+        Raises:
+            OSError: When it cannot be written.
+        """
         self.status.update(changes)
-        wire.write_atomically(wire.STATUS_FILE, json.dumps(self.status).encode(), sync=sync)
+        data, deadline = json.dumps(self.status).encode(), time.monotonic() + patience_s
+        while True:
+            try:
+                return wire.write_atomically(wire.STATUS_FILE, data, sync=patience_s > 0)
+            except OSError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(_TRY_AGAIN_S)
 
     def run(self) -> None:
         """Start the worker, watch it, clean up, say what became of it."""
@@ -64,7 +77,8 @@ class Supervisor:
         self.write(limits=self.limits.text(), groups=self.limits.groups.paths())
         if not self._cancelled():
             self._start()
-            self.write(state="RUNNING", worker=processes.identity(self.worker))
+            with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
+                self.write(state="RUNNING", worker=processes.identity(self.worker))
             self._watch()
             self._clean_up()
         self._conclude()
@@ -92,7 +106,8 @@ class Supervisor:
         python = str(self.trial["python"])
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_trial.py")
         try:
-            os.execve(python, [python, script, os.getcwd()], environment.complete(self.trial, self.environ))  # noqa: S606 - the whole point: become the user's interpreter
+            env = environment.complete(self.trial, self.environ)
+            os.execve(python, [python, script, os.getcwd()], env)  # noqa: S606 - it is to become the user's interpreter
         except OSError as error:
             causes.refuse(f"The interpreter {python} cannot be started: {error.strerror}.")
 
@@ -102,20 +117,23 @@ class Supervisor:
         deadline = time.monotonic() + limit if isinstance(limit, int | float) else None
         assert self.limits is not None
         pause_s = _WATCH_MEMORY_S if self.limits.polls_memory else _WATCH_S
-        while self.exit is None:
-            left_s = pause_s if deadline is None else min(pause_s, max(0.0, deadline - time.monotonic()))
-            self.streams.wait(left_s)
-            self._reap()
-            if self.exit is not None:
-                return None
-            if self._cancelled():
-                return self._end(causes.grace(self.cause, GRACE_S))
-            if deadline is not None and time.monotonic() >= deadline:
-                self.cause = causes.timed_out(self.trial)
-                return self._end(GRACE_S)
-            if self.limits.polls_memory and self.limits.exceeded(self._members()):
-                self.cause = causes.out_of_memory(self.trial, self.limits.peak_bytes)
-                return self._end(0.0)
+        while self._reap() and self.exit is None:
+            if self._must_end(deadline):
+                self._end(causes.grace(self.cause, GRACE_S))
+            else:
+                left_s = pause_s if deadline is None else min(pause_s, max(0.0, deadline - time.monotonic()))
+                self.streams.wait(left_s)
+
+    def _must_end(self, deadline: float | None) -> bool:
+        """True on a request, at the time limit, and over the memory limit; `cause` then says which."""
+        assert self.limits is not None
+        if self._cancelled():
+            return True
+        if deadline is not None and time.monotonic() >= deadline:
+            self.cause = causes.timed_out(self.trial)
+        elif self.limits.polls_memory and self.limits.exceeded(self._members()):
+            self.cause = causes.out_of_memory(self.trial, self.limits.peak_bytes)
+        return self.cause is not None
 
     def _cancelled(self) -> bool:
         request = causes.cancel_request(self.streams.asked_to_end)
@@ -170,7 +188,19 @@ class Supervisor:
         if self.exit is not None:
             code = os.waitstatus_to_exitcode(self.exit)
             final |= {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
-        self.write(sync=True, **final)
+        self.write(patience_s=_FULL_DISK_S, **final)
+
+    def give_up(self, error: Exception) -> None:
+        """Leave nothing running and say so, when the supervisor itself is at its wits' end."""
+        if self.limits is not None:
+            self._end(0.0)
+            self.limits.groups.remove()
+        self.write(
+            patience_s=_FULL_DISK_S,
+            state="FAILED",
+            reason=self.redactor.text(f"The supervisor failed: {error!r}."),
+            ended_s=time.time(),
+        )
 
 
 def claim() -> bool:
@@ -192,8 +222,7 @@ def main(directory: str) -> None:
     ready, told = os.pipe()
     if os.fork():
         os.close(told)
-        os.read(ready, 1)  # also ends when the child does
-        os._exit(0)
+        os._exit(0 if os.read(ready, 1) else 1)  # nothing comes when the child is dead
     os.close(ready)
     os.setsid()
     _supervise(told)
@@ -206,11 +235,12 @@ def _supervise(told: int) -> None:
     processes.adopt_orphans()
     supervisor = Supervisor(trial, dict(os.environ))
     supervisor.write()
+    os.write(told, b"1")
     os.close(told)
     try:
         supervisor.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the trial must have an end and a reason
-        supervisor.write(sync=True, state="FAILED", reason=f"The supervisor failed: {error!r}.", ended_s=time.time())
+        supervisor.give_up(error)
 
 
 def _listen_to_null() -> None:

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Mapping
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import api
+from jupyter_autotrain.worker import api, spawned
 from jupyter_autotrain.worker.failure import Failure
 
 
@@ -61,7 +61,7 @@ class Run:
     def __init__(self, context: api.Context) -> None:
         self.context, self.directory, self.trial = context, context.directory, context.trial
         self.bundle = str(self.trial["bundle"])
-        self.script = f"{self.bundle}/{self.trial.get('script') or 'main.py'}"
+        self.script = context.script
 
     def run(self) -> tuple[dict[str, object], int]:
         """Execute the cell; gives the content of `outcome.json` and the process's exit code."""
@@ -85,7 +85,7 @@ class Run:
             source = file.read()
         module = types.ModuleType("__main__")
         names = module.__dict__
-        names.update(__file__=self.script, __builtins__=__builtins__, __annotations__={})
+        names.update(__file__=spawned.__file__, __builtins__=__builtins__, __annotations__={})
         names.update(self.context.names())
         sys.modules["__main__"] = module
         sys.argv = [self.script]
