@@ -1,0 +1,153 @@
+"""Which bytes are kept for the backward pass, who is charged for them, and what each recompute mode drops.
+
+A saved tensor is charged once, on the edge from its producer to the first op that saves it, in the smaller of the two
+layouts: a consumer that gathers a split tensor keeps the slice and gathers again (Korthikanti et al. 2022, section
+4.2.2). Under full recompute a block keeps what enters it; its own activations exist once per stage, while the block is
+computed again, so each of the run's `count` blocks is charged 1/count of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jupyter_autotrain.parallel.cost.memory import Recompute
+from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, BlockRun, Family, LoopRole, Op, OpGraph, TensorKind
+
+MODES = (Recompute.NONE, Recompute.SELECTIVE, Recompute.FULL)
+Shares = tuple[float, float, float]  # share of the bytes that is kept, per mode of `MODES`
+_FOLLOWERS = frozenset({Family.ELEMENTWISE, Family.NORM, Family.DROPOUT, Family.LOSS})
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the cost model needs to know of a graph, whatever the mesh.
+
+    Attributes:
+        edge_shares: (tensor, consumer) → shares, charged in the smaller layout of producer and consumer.
+        own_shares: Op → its tensors kept in the op's own layout, with their shares.
+        extra_shares: Op → shares of its `saved_extra_bytes`.
+        again: Op → how often its forward pass runs again, per mode.
+        repeats: Op → blocks in its run (1 outside runs).
+        batched: Tensors whose bytes shrink with the microbatch.
+        differentiable: Tensors that get a gradient.
+        charged_parameters: Op → parameters whose states it is charged for (shared ones once).
+    """
+
+    edge_shares: Mapping[tuple[int, int], Shares]
+    own_shares: Mapping[int, tuple[tuple[int, Shares], ...]]
+    extra_shares: Mapping[int, Shares]
+    again: Mapping[int, Shares]
+    repeats: Mapping[int, int]
+    batched: frozenset[int]
+    differentiable: frozenset[int]
+    charged_parameters: Mapping[int, tuple[int, ...]]
+
+
+def facts_of(graph: OpGraph) -> Facts:
+    """Gather the facts; linear in the graph."""
+    repeats = {i: run.count for run in graph.runs for i in range(run.start, run.start + run.length * run.count)}
+    core = _attention_core(graph)
+    edges, own = _charges(graph, core, repeats)
+    return Facts(
+        edge_shares=edges,
+        own_shares=own,
+        extra_shares={op.id: _shares(op.id, repeats, dropped=op.id in core) for op in graph.ops},
+        again={op.id: (0.0, float(op.id in core), float(op.id in repeats)) for op in graph.ops},
+        repeats={op.id: repeats.get(op.id, 1) for op in graph.ops},
+        batched=_batched(graph),
+        differentiable=_differentiable(graph),
+        charged_parameters=_parameters(graph),
+    )
+
+
+def block_of(run: BlockRun, op: int) -> int:
+    """Which block of the run an op belongs to."""
+    return (op - run.start) // run.length
+
+
+def _attention_core(graph: OpGraph) -> frozenset[int]:
+    """Attention ops; or products without parameters and what lies between them (scores, softmax, dropout)."""
+    core: set[int] = set()
+    for op in graph.ops:
+        producers = [graph.producers.get(x.tensor) for x in op.inputs]
+        bare = not any(graph.tensors[x.tensor].kind is TensorKind.PARAMETER for x in op.inputs)
+        follows = op.family in _FOLLOWERS and bool(producers) and producers[0] in core and _is_core_output(op, graph)
+        if op.family is Family.ATTENTION or (op.family is Family.MATMUL and bare) or follows:
+            core.add(op.id)
+    return frozenset(core)
+
+
+def _is_core_output(op: Op, graph: OpGraph) -> bool:
+    """Scores have at least four dims (batch, heads, rows, columns)."""
+    return len(graph.tensors[op.outputs[0].tensor].shape) >= 4
+
+
+def _shares(op: int, repeats: Mapping[int, int], *, dropped: bool) -> Shares:
+    return (1.0, 0.0 if dropped else 1.0, 1.0 / repeats[op] if op in repeats else 1.0)
+
+
+def _charges(
+    graph: OpGraph, core: frozenset[int], repeats: Mapping[int, int]
+) -> tuple[dict[tuple[int, int], Shares], dict[int, tuple[tuple[int, Shares], ...]]]:
+    edges: dict[tuple[int, int], Shares] = {}
+    own: dict[int, tuple[tuple[int, Shares], ...]] = {}
+    savers: dict[int, list[int]] = {}
+    for op in graph.ops:
+        for tensor in dict.fromkeys(op.saved):
+            savers.setdefault(tensor, []).append(op.id)
+    for tensor, users in savers.items():
+        if graph.tensors[tensor].kind is TensorKind.PARAMETER:
+            continue
+        maker = graph.producers.get(tensor)
+        inner = (maker if maker is not None else users[0]) in core and all(user in core for user in users)
+        shares = _shares(users[0], repeats, dropped=inner)
+        if maker is None or maker == users[0] or tensor not in {x.tensor for x in graph.ops[users[0]].inputs}:
+            holder = users[0] if maker is None else maker
+            own[holder] = (*own.get(holder, ()), (tensor, shares))
+        else:
+            edges[tensor, users[0]] = shares
+    _charge_block_inputs(graph, edges)
+    return edges, own
+
+
+def _charge_block_inputs(graph: OpGraph, edges: dict[tuple[int, int], Shares]) -> None:
+    """Under full recompute every tensor that enters a block is kept whole, once per block."""
+    for run in graph.runs:
+        for block in range(run.count):
+            first = run.start + block * run.length
+            inputs = [(x.tensor, op.id) for op in graph.ops[first : first + run.length] for x in op.inputs]
+            for tensor, op in dict(reversed(inputs)).items():
+                if graph.producers.get(tensor, first) < first:
+                    kept = edges.get((tensor, op), (0.0, 0.0, 0.0))
+                    edges[tensor, op] = (kept[0], kept[1], 1.0)
+
+
+def _batched(graph: OpGraph) -> frozenset[int]:
+    found = set()
+    for op in graph.ops:
+        for x in (*op.inputs, *op.outputs):
+            if any(loop is not None and op.loops[loop].role is LoopRole.BATCH for loop in x.loops):
+                found.add(x.tensor)
+    return frozenset(found)
+
+
+def _differentiable(graph: OpGraph) -> frozenset[int]:
+    found = {t.id for t in graph.tensors if t.trainable}
+    for op in graph.ops:
+        if any(x.tensor in found for x in op.inputs):
+            found.update(x.tensor for x in op.outputs if _floating(graph.tensors[x.tensor].dtype))
+    return frozenset(found)
+
+
+def _floating(dtype: str) -> bool:
+    return dtype in DTYPE_BYTES and dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _parameters(graph: OpGraph) -> dict[int, tuple[int, ...]]:
+    seen, found = {second for _, second in graph.tied}, {}
+    for op in graph.ops:
+        mine = [x.tensor for x in op.inputs if graph.tensors[x.tensor].kind is TensorKind.PARAMETER]
+        found[op.id] = tuple(t for t in dict.fromkeys(mine) if t not in seen)
+        seen.update(mine)
+    return found

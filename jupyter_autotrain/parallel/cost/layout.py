@@ -1,0 +1,167 @@
+"""Strategies of an op on a mesh, and where they put its tensors.
+
+A strategy names one loop of the op (or none) per mesh axis. Everything else follows from the loop nest; tables hold
+one row per strategy and one column per axis. Codes in a table: a tensor dim >= 0 (Shard), `REPLICATE` or `PARTIAL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, all_reduce_s, all_to_all_s, gather_s
+from jupyter_autotrain.parallel.graph.graph import Op, Operand
+from jupyter_autotrain.parallel.placement import Partial, Placement, Placements, Replicate, Shard
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+NONE = -1
+REPLICATE = -1
+PARTIAL = -2
+
+
+@cache
+def _all_rows(options: int, axes: int) -> Ints:
+    """Every way to give each axis one of `options` loops or none; the all-none row first."""
+    return np.array(list(product(range(-1, options), repeat=axes)), dtype=np.int64).reshape(-1, axes)
+
+
+def strategies(op: Op, loop_sizes: tuple[int, ...], shape: tuple[int, ...]) -> Ints:
+    """All strategies of `op` on a mesh of `shape`: axes on one loop must divide it together.
+
+    Args:
+        op: The op.
+        loop_sizes: Sizes of its loops in one microbatch.
+        shape: Sizes of the mesh axes.
+
+    Returns:
+        (strategies, axes) table of loop indices, `NONE` where the op is not split.
+    """
+    open_loops = [i for i, loop in enumerate(op.loops) if loop.shardable and loop_sizes[i] > 1]
+    rows = _all_rows(len(open_loops), len(shape))
+    names = np.array([*open_loops, NONE], dtype=np.int64)
+    table = names[rows]
+    fits = np.ones(len(table), dtype=bool)
+    sizes = np.array(shape, dtype=np.int64)
+    for loop in open_loops:
+        split = np.where(table == loop, sizes, 1).prod(axis=1)
+        fits &= loop_sizes[loop] % split == 0
+    return table[fits]
+
+
+def _dims(op: Op, operand: Operand, missing: int) -> Ints:
+    """Loop index (last entry: none) → the dim of `operand` that runs along it, or `missing`."""
+    dims = np.full(len(op.loops) + 1, missing, dtype=np.int64)
+    dims[-1] = REPLICATE
+    for dim, loop in enumerate(operand.loops):
+        if loop is not None:
+            dims[loop] = dim
+    return dims
+
+
+def needed(op: Op, operand: Operand, table: Ints) -> Ints:
+    """How `op` needs an input to lie: split along its loops, whole elsewhere."""
+    return _dims(op, operand, REPLICATE)[table]
+
+
+def produced(op: Op, operand: Operand, table: Ints) -> Ints:
+    """How an output lies, and also the gradient of an input: Partial over split loops that it lacks."""
+    return _dims(op, operand, PARTIAL)[table]
+
+
+def split_of(placed: Ints, axes: tuple[Axis, ...]) -> Ints:
+    """Number of slices that each placement row cuts a tensor into."""
+    sizes = np.array([axis.size for axis in axes], dtype=np.int64)
+    return np.asarray(np.where(placed >= 0, sizes, 1).prod(axis=1))
+
+
+def as_placements(row: Ints) -> Placements:
+    """A row of codes in words."""
+    words: dict[int, Placement] = {REPLICATE: Replicate(), PARTIAL: Partial()}
+    return tuple(words.get(int(code), Shard(int(code))) for code in row)
+
+
+class Redistribution:
+    """Seconds (and bytes sent) to move a tensor from each of some placements to each of some others, on one mesh.
+
+    DTensor's moves: S→R all-gather, P→R all-reduce, P→S reduce-scatter, S(a)→S(b) all-to-all, R→S a free slice. Axes
+    move one after the other, those that shrink the tensor first and gathers last, so that every collective works on
+    as few bytes as it can.
+    """
+
+    def __init__(self, axes: tuple[Axis, ...]) -> None:
+        self._axes = axes
+        self._sizes = np.array([axis.size for axis in axes], dtype=np.float64)
+        self._known: dict[tuple[float, bytes, bytes], Floats] = {}
+
+    def seconds(self, source: Ints, target: Ints, size_bytes: float) -> Floats:
+        """Time table (sources, targets) for a tensor of `size_bytes` in full."""
+        if not self._axes:
+            return np.zeros((len(source), len(target)))
+        rows, row_of = _unique(source)
+        columns, column_of = _unique(target)
+        key = (size_bytes, rows.tobytes(), columns.tobytes())
+        if key not in self._known:
+            self._known[key] = self._table(rows, columns, size_bytes)
+        return self._known[key][row_of[:, None], column_of[None, :]]
+
+    def _table(self, source: Ints, target: Ints, size_bytes: float) -> Floats:
+        now = np.repeat(source[:, None, :], len(target), axis=1)
+        goal = np.repeat(target[None, :, :], len(source), axis=0)
+        seconds = np.zeros(now.shape[:2])
+        for changes, cost in _MOVES:
+            for index, axis in enumerate(self._axes):
+                move = changes(now[..., index], goal[..., index])
+                if move.any():
+                    whole = self._bytes_across(now[move], index, size_bytes)
+                    seconds[move] += cost(axis, whole)
+                    now[..., index] = np.where(move, goal[..., index], now[..., index])
+        return seconds
+
+    def _bytes_across(self, now: Ints, index: int, size_bytes: float) -> Floats:
+        """Bytes that the devices of one axis hold together, given how the other axes split the tensor."""
+        split = np.where(now >= 0, self._sizes, 1.0)
+        split[..., index] = 1.0
+        return np.asarray(size_bytes / split.prod(axis=-1))
+
+
+def _unique(rows: Ints) -> tuple[Ints, Ints]:
+    weights = 16 ** np.arange(rows.shape[1], dtype=np.int64)
+    _, first, inverse = np.unique((rows + 2) @ weights, return_index=True, return_inverse=True)
+    return rows[first], inverse
+
+
+def _slice(now: Ints, goal: Ints) -> Bools:
+    return np.asarray((now == REPLICATE) & (goal >= 0))
+
+
+def _scatter(now: Ints, goal: Ints) -> Bools:
+    return np.asarray((now == PARTIAL) & (goal >= 0))
+
+
+def _turn(now: Ints, goal: Ints) -> Bools:
+    return np.asarray((now >= 0) & (goal >= 0) & (now != goal))
+
+
+def _sum(now: Ints, goal: Ints) -> Bools:
+    return np.asarray((now == PARTIAL) & (goal == REPLICATE))
+
+
+def _gather(now: Ints, goal: Ints) -> Bools:
+    return np.asarray((now >= 0) & (goal == REPLICATE))
+
+
+_Move = Callable[[Ints, Ints], Bools]
+_Cost = Callable[[Axis, Floats], Floats]
+_MOVES: tuple[tuple[_Move, _Cost], ...] = (
+    (_slice, lambda axis, n: np.zeros_like(n)),  # noqa: ARG005 - free, whatever the axis
+    (_scatter, gather_s),
+    (_turn, lambda axis, n: all_to_all_s(axis, n / axis.size)),
+    (_sum, all_reduce_s),
+    (_gather, gather_s),
+)

@@ -1,0 +1,247 @@
+"""What every strategy of every op costs, and every change of layout between ops: the tables that the search reads.
+
+All times of one microbatch unless named otherwise; a step runs `microbatches` of them. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
+from jupyter_autotrain.core.devices import Device
+from jupyter_autotrain.parallel.cost.activations import MODES, Facts, Shares, facts_of
+from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, axes_of
+from jupyter_autotrain.parallel.cost.layout import (
+    PARTIAL,
+    REPLICATE,
+    Ints,
+    Redistribution,
+    needed,
+    produced,
+    split_of,
+    strategies,
+)
+from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
+from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline
+from jupyter_autotrain.parallel.cost.states import Assumptions, Compute, Option, StatePricer, StateTable, Weights
+from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
+
+ALL_OPTIONS = tuple(Option(zero) for zero in Zero)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Constants of a prediction: kernels, training, and which ways to keep parameters are open."""
+
+    efficiency: Efficiency = field(default_factory=Efficiency)
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    options: tuple[Option, ...] = ALL_OPTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class OpTable:
+    """One op: rows of `table` are its strategies; every array is per strategy (last dimension).
+
+    Attributes:
+        op: The op.
+        table: (strategies, axes) loops, as `layout.strategies` gives them.
+        forward_s: Compute of the forward pass.
+        backward_s: Compute of the backward pass.
+        again_s: (modes, strategies) forward compute run again.
+        act_bytes: (modes, strategies) kept activations charged to the op.
+        states: Parameters under each option.
+    """
+
+    op: Op
+    table: Ints
+    forward_s: Floats
+    backward_s: Floats
+    again_s: Floats
+    act_bytes: Floats
+    states: StateTable
+
+    def placements(self, operand: Operand) -> Ints:
+        """Codes of an input (as needed) or an output (as produced) under each strategy."""
+        if operand in self.op.outputs:
+            return produced(self.op, operand, self.table)
+        return needed(self.op, operand, self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTable:
+    """One tensor from `source` to `target`; arrays are (source strategies, target strategies).
+
+    `forward_s` and `backward_s` change the layout of the tensor and of its gradient; `act_bytes` has a leading
+    dimension for the recompute modes.
+    """
+
+    tensor: int
+    source: int
+    target: int
+    forward_s: Floats
+    backward_s: Floats
+    act_bytes: Floats
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Prices strategies of a graph on one mesh, for one number of microbatches.
+
+    Args:
+        graph: The model.
+        cluster: For link speeds.
+        mesh: Axes over the devices of one pipeline stage.
+        microbatches: Parts that the batch is cut into; must divide it.
+        settings: Constants.
+        device: Figures to compute with; the cluster's weakest unless given.
+        facts: `facts_of(graph)` when already known.
+    """
+
+    graph: OpGraph
+    cluster: ClusterSpec
+    mesh: MeshSpec
+    microbatches: int = 1
+    settings: Settings = field(default_factory=Settings)
+    device: Device | None = None
+    facts: Facts | None = None
+    _ops: dict[int, OpTable] = field(default_factory=dict, repr=False)
+    _edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The mesh's axes with their links."""
+        return axes_of(self.mesh, self.cluster)
+
+    @cached_property
+    def known(self) -> Facts:
+        """Facts of the graph."""
+        return self.facts or facts_of(self.graph)
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """The device."""
+        return Roofline(self.device or self.cluster.device, self.settings.efficiency)
+
+    @cached_property
+    def redistribution(self) -> Redistribution:
+        """Layout changes on this mesh."""
+        return Redistribution(self.axes)
+
+    @cached_property
+    def pricer(self) -> StatePricer:
+        """Parameter states on this mesh."""
+        return StatePricer(self.axes, self.roofline, self.settings.assumptions, self.settings.options)
+
+    def loop_sizes(self, op: Op) -> tuple[int, ...]:
+        """Sizes of an op's loops in one microbatch."""
+        return tuple(loop.size // self.microbatches if loop.role is LoopRole.BATCH else loop.size for loop in op.loops)
+
+    def tensor_bytes(self, tensor: int) -> float:
+        """Bytes of a whole tensor in one microbatch."""
+        size = float(self.graph.tensors[tensor].size_bytes)
+        return size / self.microbatches if tensor in self.known.batched else size
+
+    def op(self, op_id: int) -> OpTable:
+        """The op's table; made once."""
+        if op_id not in self._ops:
+            op = self.graph.ops[op_id]
+            self._ops[op_id] = self._price(op, strategies(op, self.loop_sizes(op), self.mesh.shape))
+        return self._ops[op_id]
+
+    def fix(self, op_id: int, table: Ints) -> None:
+        """Restrict an op to the given strategies (a pin) before its table is read."""
+        self._ops[op_id] = self._price(self.graph.ops[op_id], table)
+
+    def edges_into(self, op_id: int) -> list[EdgeTable]:
+        """Tables of all tensors that other ops make and this op reads."""
+        made = [(x, self.graph.producers[x.tensor]) for x in self.graph.ops[op_id].inputs if x.tensor in self._made]
+        return [self._edge(operand, maker, op_id) for operand, maker in dict(made).items()]
+
+    @cached_property
+    def _made(self) -> frozenset[int]:
+        return frozenset(self.graph.producers)
+
+    def _price(self, op: Op, table: Ints) -> OpTable:
+        forward, backward = self._compute(op, table)
+        return OpTable(
+            op=op,
+            table=table,
+            forward_s=forward,
+            backward_s=backward,
+            again_s=np.outer(self.known.again[op.id], forward),
+            act_bytes=self._own_activations(op, table),
+            states=self.pricer.table(
+                list(self._weights(op, table)), Compute(forward, backward), self.known.repeats[op.id]
+            ),
+        )
+
+    def _compute(self, op: Op, table: Ints) -> tuple[Floats, Floats]:
+        """Roofline of the local work, forward and backward."""
+        sizes = np.array([*(axis.size for axis in self.axes)], dtype=np.float64)
+        parts = np.where(table >= 0, sizes, 1.0).prod(axis=1) * self._batch_share(op)
+        tensors = [x for x in (*op.inputs, *op.outputs) if not self._is_looked_up(op, x)]
+        whole = sum(float(self.graph.tensors[x.tensor].size_bytes) for x in tensors) or 1.0
+        local = sum((self._local_bytes(op, x, table) for x in tensors), np.zeros(len(table)))
+        half = DTYPE_BYTES[self.graph.tensors[op.outputs[0].tensor].dtype] <= 2 if op.outputs else True
+        forward = self.roofline.seconds(op.flops_forward / parts, op.bytes_forward * local / whole, half=half)
+        backward = self.roofline.seconds(op.flops_backward / parts, op.bytes_backward * local / whole, half=half)
+        return forward, backward
+
+    def _batch_share(self, op: Op) -> int:
+        return self.microbatches if any(loop.role is LoopRole.BATCH for loop in op.loops) else 1
+
+    def _is_looked_up(self, op: Op, operand: Operand) -> bool:
+        """Tables of embeddings are not streamed, only their looked-up rows."""
+        return op.family is Family.EMBEDDING and self.graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
+
+    def _local_bytes(self, op: Op, operand: Operand, table: Ints) -> Floats:
+        return self.tensor_bytes(operand.tensor) / split_of(needed(op, operand, table), self.axes)
+
+    def _own_activations(self, op: Op, table: Ints) -> Floats:
+        held = np.zeros((len(MODES), len(table)))
+        for tensor, shares in self.known.own_shares.get(op.id, ()):
+            operand = next(x for x in (*op.outputs, *op.inputs) if x.tensor == tensor)
+            held += np.outer(shares, self._local_bytes(op, operand, table))
+        if op.saved_extra_bytes and op.outputs:
+            out = op.outputs[0]
+            batch = self.microbatches if out.tensor in self.known.batched else 1
+            local = op.saved_extra_bytes / batch / split_of(needed(op, out, table), self.axes)
+            held += np.outer(self.known.extra_shares[op.id], local)
+        return held
+
+    def _weights(self, op: Op, table: Ints) -> Iterable[Weights]:
+        charged = self.known.charged_parameters[op.id]
+        for operand in op.inputs:
+            tensor = self.graph.tensors[operand.tensor]
+            if tensor.id in charged and tensor.trainable:
+                yield Weights(tensor.numel, DTYPE_BYTES[tensor.dtype], produced(op, operand, table))
+
+    def _edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
+        key = (operand.tensor, op_id)
+        if key not in self._edges:
+            self._edges[key] = self._price_edge(operand, self.op(maker), self.op(op_id))
+        return self._edges[key]
+
+    def _price_edge(self, operand: Operand, source: OpTable, target: OpTable) -> EdgeTable:
+        out = next(x for x in source.op.outputs if x.tensor == operand.tensor)
+        lies, wanted = produced(source.op, out, source.table), needed(target.op, operand, target.table)
+        size = self.tensor_bytes(operand.tensor)
+        forward = self.redistribution.seconds(lies, wanted, size)
+        backward = np.zeros_like(forward)
+        if operand.tensor in self.known.differentiable:
+            gradient = produced(target.op, operand, target.table)
+            goal = np.where(lies == PARTIAL, REPLICATE, lies)
+            backward = self.redistribution.seconds(gradient, goal, size).T
+        shares: Shares = self.known.edge_shares.get((operand.tensor, target.op.id), (0.0, 0.0, 0.0))
+        split = np.maximum(split_of(lies, self.axes)[:, None], split_of(wanted, self.axes)[None, :])
+        kept = np.multiply.outer(np.array(shares), size / split)
+        return EdgeTable(operand.tensor, source.op.id, target.op.id, forward, backward, kept)
+
+
+def mode_index(mode: Recompute) -> int:
+    """Row of a recompute mode in the tables."""
+    return MODES.index(mode)

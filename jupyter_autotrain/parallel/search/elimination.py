@@ -1,0 +1,228 @@
+"""Exact minimisation by variable elimination.
+
+Recurrence, eliminating v with neighbours N(v):
+
+    f(x_N) = min over x_v of  sum of all tables that mention v
+
+after which v is gone and f is one more table. Exact for every order. Time and memory: the sum over v of S^(|N(v)|+1)
+with S values per variable, so S^(width+1); the order is min-fill, in which the graphs of deep networks have width two
+or three. Where a table would pass `limit` entries, its parts are minimised apart (mini-buckets): the value is then a
+true lower bound and the assignment a good one.
+
+Source: Bertele and Brioschi 1972 (non-serial dynamic programming); OptCNN (Jia et al. 2018) and PaSE (Elango 2021)
+for placements; mini-buckets: Dechter and Rish 2003.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.search.problem import Assignment, Table, Variable, neighbours
+
+LIMIT = 1 << 22  # entries of one table: 32 MiB of doubles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bucket:
+    """What was known of a variable when it was eliminated; `exact` unless its tables had to be minimised apart."""
+
+    variable: Variable
+    tables: tuple[Table, ...]
+    exact: bool
+
+    def row(self, chosen: Mapping[Variable, int]) -> Floats:
+        """Cost of each value of the variable with everything eliminated before it at its best."""
+        return np.asarray(np.sum([table.at(chosen, self.variable) for table in self.tables], axis=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduction:
+    """The result of eliminating some variables.
+
+    Attributes:
+        constant: Cost that depends on no variable left.
+        tables: What is left, over the kept variables.
+        buckets: In the order of elimination.
+    """
+
+    constant: float
+    tables: tuple[Table, ...]
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def exact(self) -> bool:
+        """False where mini-buckets made the value a lower bound."""
+        return all(bucket.exact for bucket in self.buckets)
+
+    def decode(self, kept: Mapping[Variable, int] | None = None) -> Assignment:
+        """Values of the eliminated variables, given those of the kept ones."""
+        chosen = dict(kept or {})
+        for bucket in reversed(self.buckets):
+            chosen[bucket.variable] = int(bucket.row(chosen).argmin())
+        return chosen
+
+
+def min_fill_order(scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Variable]) -> list[Variable]:
+    """Variables in the order that joins the fewest unacquainted neighbours; ties by degree, then by number."""
+    near = neighbours(scopes)
+
+    def rank(v: Variable) -> tuple[int, int, int]:
+        others = near[v]
+        fill = sum(len(others - near[u]) - 1 for u in others) // 2 if len(others) > 1 else 0
+        return fill, len(others), v
+
+    heap = [rank(v) for v in near if v not in keep]
+    heapq.heapify(heap)
+    order: list[Variable] = []
+    gone: set[Variable] = set()
+    while heap:
+        entry = heapq.heappop(heap)
+        v = entry[-1]
+        if v in gone or entry != rank(v):
+            continue
+        order.append(v)
+        gone.add(v)
+        others = near.pop(v)
+        touched = set(others)
+        for u in others:
+            near[u] |= others - {u}
+            near[u].discard(v)
+            touched |= near[u] if len(others) > 1 else set()
+        for u in touched - keep - gone:
+            heapq.heappush(heap, rank(u))
+    return order
+
+
+def eliminate(
+    tables: Sequence[Table],
+    *,
+    keep: Iterable[Variable] = (),
+    order: Sequence[Variable] | None = None,
+    limit: int = LIMIT,
+    check: Callable[[], None] | None = None,
+) -> Reduction:
+    """Eliminate all variables but the kept ones.
+
+    Args:
+        tables: The cost.
+        keep: Variables to leave.
+        order: Elimination order; min-fill unless given.
+        limit: Most entries of one table.
+        check: Called before each variable; may raise to stop.
+    """
+    kept = frozenset(keep)
+    pool = _Pool(tables)
+    buckets = []
+    for v in min_fill_order([t.scope for t in tables], kept) if order is None else order:
+        if check:
+            check()
+        parts = _mini_buckets(_merged(pool.take(v)), v, limit)
+        buckets.append(Bucket(v, tuple(t for part in parts for t in part), exact=len(parts) == 1))
+        for part in parts:
+            pool.add(minimised(part, v))
+    return Reduction(pool.constant, tuple(pool.tables), tuple(buckets))
+
+
+class _Pool:
+    """Tables by the variables they mention; those that mention none add up in `constant`."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self.constant = 0.0
+        self._live: dict[int, Table] = {}
+        self._by_variable: dict[Variable, dict[int, Table]] = {}
+        for table in tables:
+            self.add(table)
+
+    @property
+    def tables(self) -> Iterable[Table]:
+        """What is left."""
+        return self._live.values()
+
+    def add(self, table: Table) -> None:
+        if not table.scope:
+            self.constant += float(table.values)
+            return
+        self._live[id(table)] = table
+        for v in table.scope:
+            self._by_variable.setdefault(v, {})[id(table)] = table
+
+    def take(self, v: Variable) -> list[Table]:
+        """Remove and return all tables that mention `v`."""
+        mine = list(self._by_variable.pop(v, {}).values())
+        for table in mine:
+            del self._live[id(table)]
+            for u in table.scope:
+                if u != v:
+                    del self._by_variable[u][id(table)]
+        return mine
+
+
+def minimise(tables: Sequence[Table], check: Callable[[], None] | None = None) -> tuple[float, Assignment, bool]:
+    """Least cost, an assignment, and whether that is exact (else the cost is a lower bound)."""
+    reduction = eliminate(tables, check=check)
+    return reduction.constant, reduction.decode(), reduction.exact
+
+
+def joined(tables: Sequence[Table], scope: tuple[Variable, ...], sizes: Sequence[int]) -> Floats:
+    """Sum of tables over all of `scope`, in its order."""
+    total = np.zeros(tuple(sizes))
+    for table in tables:
+        total = total + _spread(table, scope)
+    return total
+
+
+def minimised(tables: Sequence[Table], v: Variable) -> Table:
+    """The least sum of `tables` over the values of `v`, value by value so that the work stays in cache."""
+    scope = tuple(dict.fromkeys(u for table in tables for u in table.scope if u != v))
+    spread = [_spread(table, (v, *scope)) for table in tables]
+    count = max(array.shape[0] for array in spread)
+    best: Floats | None = None
+    for value in range(count):
+        total = spread[0][value]
+        for array in spread[1:]:
+            total = total + array[value]
+        best = np.array(total) if best is None else np.minimum(best, total, out=best if best.ndim else None)
+    assert best is not None
+    return Table(scope, np.asarray(best))
+
+
+def _spread(table: Table, scope: tuple[Variable, ...]) -> Floats:
+    """The table's axes in the order of `scope`, length one where it does not depend on a variable."""
+    place = {v: i for i, v in enumerate(table.scope)}
+    axes = [place[v] for v in scope if v in place]
+    shape = [table.values.shape[place[v]] if v in place else 1 for v in scope]
+    return table.values.transpose(axes).reshape(shape)
+
+
+def _merged(tables: list[Table]) -> list[Table]:
+    """Add up tables of one scope, and tables over fewer variables into a larger one that covers them."""
+    merged: list[Table] = []
+    for table in sorted(tables, key=lambda t: -len(t.scope)):
+        host = next((i for i, other in enumerate(merged) if set(table.scope) <= set(other.scope)), None)
+        if host is None:
+            merged.append(table)
+        else:
+            other = merged[host]
+            merged[host] = Table(other.scope, other.values + _spread(table, other.scope))
+    return merged
+
+
+def _mini_buckets(tables: list[Table], v: Variable, limit: int) -> list[list[Table]]:
+    """One part when its joint table fits in `limit`; else greedy parts that do."""
+    sizes = {u: n for t in tables for u, n in zip(t.scope, t.values.shape, strict=True)}
+    parts: list[tuple[set[Variable], list[Table]]] = []
+    for table in tables:
+        for scope, part in parts:
+            if prod(sizes[u] for u in (scope | set(table.scope)) - {v}) <= limit:
+                scope.update(table.scope)
+                part.append(table)
+                break
+        else:
+            parts.append((set(table.scope), [table]))
+    return [part for _, part in parts]

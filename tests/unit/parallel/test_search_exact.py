@@ -1,0 +1,135 @@
+"""The exact solver against the definition and against a mixed-integer program."""
+
+import numpy as np
+import pytest
+from scipy.optimize import LinearConstraint, milp
+
+from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.search.bounded import Infeasible, minimise_bounded
+from jupyter_autotrain.parallel.search.elimination import eliminate, minimise
+from jupyter_autotrain.parallel.search.exhaustive import exhaustive
+from jupyter_autotrain.parallel.search.problem import Factor, Problem
+
+SHAPES = {
+    "chain": [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)],
+    "triangle": [(0, 1), (0, 2), (1, 2)],
+    "star": [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 6)],
+    "stacked triangles": [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)],
+    "wheel": [(0, i) for i in range(1, 6)] + [(i, i % 5 + 1) for i in range(1, 6)],
+}
+
+
+def random_problem(seed, *, edges=None, most=8, values=4):
+    draw = np.random.default_rng(seed)
+    count = 1 + max(max(e) for e in edges) if edges else int(draw.integers(1, most + 1))
+    if edges is None:
+        edges = [(u, v) for v in range(count) for u in range(v) if draw.random() < 0.45]
+    sizes = {v: int(draw.integers(1, values + 1)) for v in range(count)}
+
+    def factor(scope):
+        shape = tuple(sizes[v] for v in scope)
+        seconds = draw.integers(0, 20, shape).astype(float)
+        return Factor(scope, seconds, draw.integers(0, 20, shape).astype(float))
+
+    return Problem(sizes, tuple([factor((v,)) for v in sizes] + [factor(e) for e in edges]))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_elimination_equals_exhaustion_on_random_graphs(seed):
+    problem = random_problem(seed)
+    value, chosen, exact = minimise(problem.priced(0.0))
+    assert exact
+    assert value == exhaustive(problem)[0] == problem.seconds_of(chosen)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("seed", range(20))
+def test_elimination_equals_exhaustion_on_triangles_and_stars(name, seed):
+    problem = random_problem(seed, edges=SHAPES[name])
+    assert minimise(problem.priced(0.0))[0] == exhaustive(problem)[0]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_memory_bound_is_kept_and_the_answer_is_still_the_best(seed):
+    problem = random_problem(seed)
+    heaviest, least = minimise(problem.priced(0.0))[1], minimise(problem.bytes_only())[0]
+    for share in (0.0, 0.3, 0.7):
+        limit = least + share * max(0.0, problem.bytes_of(heaviest) - least)
+        found = minimise_bounded(problem, limit)
+        assert found.gap == 0.0
+        assert found.bytes <= limit
+        assert found.seconds == exhaustive(problem, limit)[0] == problem.seconds_of(found.assignment)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_infeasible_limit_names_the_least_memory_and_that_memory_does(seed):
+    problem = random_problem(seed)
+    least = minimise(problem.bytes_only())[0]
+    with pytest.raises(Infeasible) as caught:
+        minimise_bounded(problem, least - 1)
+    assert caught.value.least_bytes == least
+    assert exhaustive(problem, least - 1) is None
+    assert minimise_bounded(problem, caught.value.least_bytes).bytes <= least
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_more_memory_never_makes_the_answer_worse(seed):
+    problem = random_problem(seed, edges=SHAPES["wheel"])
+    least = minimise(problem.bytes_only())[0]
+    times = [minimise_bounded(problem, least + extra).seconds for extra in range(0, 60, 6)]
+    assert times == sorted(times, reverse=True)
+
+
+def as_program(problem, limit):
+    """One 0/1 variable per entry of each factor, tied to the values of its variables by row sums."""
+    starts, costs, held = {}, [], []
+    for index, f in enumerate(problem.factors):
+        starts[index] = len(costs)
+        costs += f.seconds.ravel().tolist()
+        held += f.bytes.ravel().tolist()
+    unary = {f.scope[0]: i for i, f in enumerate(problem.factors) if len(f.scope) == 1}
+    rows, sums = [], []
+    for index, f in enumerate(problem.factors):
+        for axis, v in enumerate(f.scope):
+            for value in range(f.seconds.shape[axis]):
+                row = np.zeros(len(costs))
+                mask = np.zeros(f.seconds.shape)
+                mask[(slice(None),) * axis + (value,)] = 1
+                row[starts[index] : starts[index] + mask.size] = mask.ravel()
+                if len(f.scope) > 1:
+                    row[starts[unary[v]] + value] -= 1
+                    rows.append(row)
+                    sums.append(0)
+        if len(f.scope) == 1:
+            row = np.zeros(len(costs))
+            row[starts[index] : starts[index] + f.seconds.size] = 1
+            rows.append(row)
+            sums.append(1)
+    constraints = [LinearConstraint(np.array(rows), sums, sums), LinearConstraint(np.array([held]), -np.inf, limit)]
+    return milp(costs, integrality=np.ones(len(costs)), bounds=(0, 1), constraints=constraints)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("bounded", [False, True])
+def test_elimination_equals_the_mixed_integer_program_on_larger_graphs(seed, bounded):
+    edges = [(i, i + 1) for i in range(17)] + [(i, i + 3) for i in range(0, 15, 3)]
+    problem = random_problem(seed, edges=edges, values=5)
+    heavy, least = minimise(problem.priced(0.0))[1], minimise(problem.bytes_only())[0]
+    limit = (least + problem.bytes_of(heavy)) // 2 if bounded else 1e9
+    found = minimise_bounded(problem, limit)
+    assert found.gap == 0.0
+    assert found.seconds == pytest.approx(as_program(problem, limit).fun)
+
+
+def test_too_wide_a_graph_gives_a_true_lower_bound_and_a_valid_answer():
+    problem = random_problem(3, edges=[(u, v) for v in range(8) for u in range(v)], values=4)
+    reduction = eliminate(problem.priced(0.0), limit=16)
+    best = exhaustive(problem)[0]
+    assert not reduction.exact
+    assert reduction.constant <= best <= problem.seconds_of(reduction.decode())
+
+
+def test_the_oracle_refuses_large_problems():
+    problem = random_problem(1, edges=[(i, i + 1) for i in range(30)])
+    with pytest.raises(PlanError, match="exhaustive"):
+        exhaustive(problem)
