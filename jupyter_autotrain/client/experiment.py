@@ -100,15 +100,19 @@ class Experiment:
         """
         return wait_until(self.store, lambda: self.state.is_final, timeout_s=timeout_s, nudge=self.rouse)
 
-    def stop(self, timeout_s: float = 60.0) -> Receipt:
+    def stop(self, *, grace_s: float = 5.0, timeout_s: float = 60.0) -> Receipt:
         """End all its trials with their whole process trees, and wait until they are gone.
+
+        Args:
+            grace_s: How long a trial may take to end itself before it is ended by force.
+            timeout_s: The longest wait for the answer.
 
         Raises:
             ManagerError: The manager did not answer in time; the request stays.
         """
         if self.state.is_final:
             return Receipt(name=self.name, note="It had ended before")
-        return Receipt.of(self.name, self._ask("stop", {}, timeout_s))
+        return Receipt.of(self.name, self._ask("stop", {"grace_s": grace_s}, timeout_s))
 
     def retry(self, timeout_s: float = 30.0) -> None:
         """Run its failed, cancelled, preempted and lost trials again, each as a new attempt.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import textwrap
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -56,7 +57,8 @@ def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, 
     parameters, ship, most = frozenset(header.search), header.ship.files, header.ship.limits
     limits = capture.Limits(files=most.files, file_bytes=most.size)
     if isinstance(fn_or_source, str):
-        return capture.capture(fn_or_source, {}, cwd=cwd, parameters=parameters, ship=ship, limits=limits)
+        code = textwrap.dedent(fn_or_source)
+        return capture.capture(code, {}, cwd=cwd, parameters=parameters, ship=ship, limits=limits, label="source")
     return capture.from_function(fn_or_source, cwd=cwd, parameters=parameters, ship=ship, limits=limits)
 
 
