@@ -66,8 +66,8 @@ class Lane:
 
         def call() -> None:
             ref = self.backend.submit(trial, secrets)
+            self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
-            self.watch(trial, ref, offset)
 
         self._executor.submit(self._guarded, call, lambda why: Refused(trial.job_id, why))
 

@@ -48,3 +48,8 @@ class Mailbox:
     def fileno(self) -> int:
         """What to select on."""
         return self._ear.fileno()
+
+    def close(self) -> None:
+        """Give the sockets back."""
+        self._ear.close()
+        self._mouth.close()

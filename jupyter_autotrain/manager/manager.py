@@ -196,7 +196,7 @@ class Manager:
             run.end_all(Ending(TrialState.CANCELLED, f"the time budget of {budget_s:g} s is used up"))
         tick_s = clocks.tick_s()
         for task in run.tasks.values():
-            if task.cancel_at_s is not None and task.cancel_at_s <= tick_s and task.ref and not task.cancelling:
+            if task.is_cancel_due(tick_s):
                 task.cancelling, task.cancel_at_s = True, None
                 self._lane(run).cancel(task.trial.job_id, task.grace_s)
         run.create_trials()

@@ -67,8 +67,8 @@ def _resume_retries(run: Run) -> None:
 
 
 def _concurrency(house: House, record: ExperimentRecord) -> int:
-    request = house.insist(house.store.last_answered, "concurrency", record.id)
-    wish = request.args.get("concurrency") if request and "error" not in request.result else None
+    request = house.insist(house.store.last_granted, "concurrency", record.id)
+    wish = request.args.get("concurrency") if request else None
     return wish if isinstance(wish, int) else record.spec.concurrency
 
 

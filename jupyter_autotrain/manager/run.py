@@ -41,6 +41,11 @@ class Task:
     last: JobStatus | None = None
     objective_seen: bool = False
 
+    def is_cancel_due(self, tick_s: float) -> bool:
+        """True when the place has it, it shall be cancelled by now, and that has not begun."""
+        due = self.cancel_at_s is not None and self.cancel_at_s <= tick_s
+        return due and self.sent and self.ref is not None and not self.cancelling
+
 
 @dataclass(slots=True)
 class Run:
@@ -269,6 +274,8 @@ class Run:
         self.stopping = True
         if not self.closed:
             self.close(reason)
+        if not self.trials:
+            self._add(1, {})  # so that there is a trial to carry the reason
         for number in self.waiting():
             self.fail_waiting(number, reason)
 

@@ -1,0 +1,181 @@
+"""A simulated world: a place that runs nothing, a clock that moves when told, and a manager that is stepped by hand."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+
+import pytest
+
+from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, Chunk, JobRef, JobStatus, Probe
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.manager.house import Clocks, Doors, House
+from jupyter_autotrain.manager.mailbox import Mailbox
+from jupyter_autotrain.manager.manager import Manager
+from jupyter_autotrain.store import Store
+
+
+class Inline(Executor):
+    """Calls at once, in the caller's thread."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@dataclass
+class Job:
+    trial: object
+    secrets: dict
+    state: TrialState = TrialState.RUNNING
+    reason: str = ""
+    metrics: bytes = b'["v", 1]\n'
+    stdout: bytes = b""
+    starts: int = 1
+    files: dict = field(default_factory=dict)
+
+    def report(self, step=1, **values):
+        self.metrics += json.dumps(["m", step, 100.0 + step, values]).encode() + b"\n"
+
+    def end(self, state=TrialState.SUCCEEDED, reason=""):
+        self.state, self.reason = state, reason
+
+
+class Place:
+    """A backend in memory; all its instances share the jobs, as those of a real place do."""
+
+    def __init__(self):
+        self.jobs: dict[str, Job] = {}
+        self.inventory = Inventory(cpus=4.0, memory_bytes=8_000_000_000)
+        self.capabilities = Capabilities(gpu_slots=True, shares_home=True)
+        self.name = "local"
+        self.down = ""
+        self.refuses = ""
+        self.unusable = ""
+        self.cancelled: list[str] = []
+
+    def job(self, number, attempt=1):
+        (found,) = [j for j in self.jobs.values() if (j.trial.number, j.trial.attempt) == (number, attempt)]
+        return found
+
+    def probe(self):
+        return Probe(not self.unusable, self.unusable or "here")
+
+    def discover(self):
+        return self.inventory
+
+    def submit(self, trial, secrets):
+        if self.refuses:
+            raise BackendError(self.refuses)
+        if trial.job_id in self.jobs:
+            return JobRef(self.name, trial.job_id)
+        self.jobs[trial.job_id] = Job(trial, dict(secrets))
+        return JobRef(self.name, trial.job_id)
+
+    def poll(self, refs):
+        if self.down:
+            raise BackendError(self.down)
+        return [JobStatus(ref, self.jobs[ref.job_id].state, self.jobs[ref.job_id].reason) for ref in refs]
+
+    def read(self, cursors):
+        streams = ((c, getattr(self.jobs[c.ref.job_id], c.stream, b"")) for c in cursors)
+        return [Chunk(c, data[c.offset : c.offset + 64]) for c, data in streams]
+
+    def put(self, ref, path, data):
+        self.jobs[ref.job_id].files[path] = data
+
+    def fetch(self, ref, path, target):
+        pass
+
+    def cancel(self, ref, grace_s):
+        if self.down:
+            raise BackendError(self.down)
+        self.cancelled.append(ref.job_id)
+        job = self.jobs[ref.job_id]
+        if not job.state.is_final:
+            job.end(TrialState.CANCELLED, "cancelled")
+            return CancelReceipt(pids_ended=(100 + job.trial.number,), elapsed_s=0.1)
+        return CancelReceipt(note="it had ended before")
+
+    def close(self):
+        pass
+
+
+class World:
+    def __init__(self, root):
+        self.home = Home(root)
+        self.store = Store.open(self.home)
+        self.place = Place()
+        self.now = 1000.0
+        self.tuner = self.early_stop = None
+        self.pauses = []
+        self.create_backend = lambda: self.place
+        self.mailbox = Mailbox()
+        self.restart()
+
+    def close(self):
+        self.mailbox.close()
+        self.store.close()
+
+    def restart(self):
+        """A manager that knows nothing but the store, as after kill -9."""
+
+        def pause(seconds):
+            self.pauses.append(seconds)
+            self.now += seconds
+
+        clocks = Clocks(lambda: self.now, lambda: self.now, pause)
+        doors = Doors(lambda name, home: self.create_backend(), lambda spec: self.tuner, lambda spec: self.early_stop)
+        self.mailbox.close()
+        self.mailbox = Mailbox()
+        house = House(self.home, self.store, clocks, doors)
+        self.manager = Manager(house, self.mailbox, Inline(), start_lanes=False)
+
+    def submit(self, name="mnist", experiment_id=None, **spec):
+        experiment_id = experiment_id or f"id{len(self.store.experiments())}"
+        spec = ExperimentSpec(name=name, bundle=Bundle(), **spec)
+        return self.store.add_experiment(experiment_id, spec, self.now).id
+
+    def step(self, times=4, messages=()):
+        """Let some time pass, with a look at each job and a turn of the manager."""
+        for _ in range(times):
+            self.now += 0.2
+            for place in self.manager._places._places.values():
+                place.lane.look()
+            self.manager.turn(messages, look=True)
+
+    def trials(self, experiment_id):
+        return self.store.trials(experiment_id)
+
+    def states(self, experiment_id):
+        return [trial.state.value for trial in self.trials(experiment_id)]
+
+    def request(self, kind, experiment_id, **args):
+        return self.store.add_request(kind, experiment_id, args, self.now)
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = World(tmp_path / "home")
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def new_world(tmp_path_factory):
+    """Makes worlds, for tests that need a fresh one per example."""
+    worlds = []
+
+    def make():
+        worlds.append(World(tmp_path_factory.mktemp("world") / "home"))
+        return worlds[-1]
+
+    yield make
+    for each in worlds:
+        each.close()
