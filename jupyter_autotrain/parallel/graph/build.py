@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from jupyter_autotrain.parallel.graph.builder import Builder
+from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 
 
@@ -19,7 +20,7 @@ def mlp(*, width: int, layers: int, batch: int, hidden: int = 0, dtype: str = "b
         x = b.apply("relu", [x], (batch, hidden), f"{name}.relu")
         x = linear(b, x, width, f"{name}.down")
     b.apply("sum", [x], (), "loss")
-    return b.graph()
+    return fold(b.graph())
 
 
 def gpt(  # noqa: PLR0913 - the sizes by which the model is known
@@ -36,7 +37,7 @@ def gpt(  # noqa: PLR0913 - the sizes by which the model is known
         x = _gpt_block(b, x, f"h.{i}", shape, heads)
     x = _norm(b, x, "ln_f")
     _next_token_loss(b, x, "lm_head", vocabulary)
-    return b.graph()
+    return fold(b.graph())
 
 
 def llama(  # noqa: PLR0913 - the sizes by which the model is known
@@ -61,7 +62,7 @@ def llama(  # noqa: PLR0913 - the sizes by which the model is known
         x = _llama_mlp(b, x, f"layers.{i}", hidden or -(-8 * width // 3 // 256) * 256)
     x = _norm(b, x, "norm", kind="rms_norm")
     _next_token_loss(b, x, "lm_head", vocabulary)
-    return b.graph()
+    return fold(b.graph())
 
 
 def random_graph(seed: int, ops: int, *, fan_in: int = 2, width: int = 8, batch: int = 8) -> OpGraph:

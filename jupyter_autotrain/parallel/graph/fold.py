@@ -1,0 +1,162 @@
+"""Finds repeated blocks: the layers of a deep model become one block and a count.
+
+Ops get a label by form (family, loops, costs, operand shapes). A period p is plausible where labels repeat at distance
+p; the gaps between equal labels name the few periods worth testing. A stretch in which every op equals the one p later,
+and is wired to the same op one block earlier, to the same tensor outside, or (in the first block) to anything outside,
+is a run. Of all ways to cut a stretch into blocks the one with the fewest tensors across a cut is taken.
+
+Time O(n (log n + candidate periods)) for n ops; no recursion.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph, TensorKind
+
+CANDIDATE_PERIODS = 32
+LEAST_SAVING = 3
+"""A run must spare at least this many ops, else it is a coincidence (two ReLUs in a row), not a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Ops [start, stop) that repeat with the period."""
+
+    start: int
+    stop: int
+    period: int
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Long stretches first, then short periods."""
+        return self.start - self.stop, self.period, self.start
+
+
+def fold(graph: OpGraph) -> OpGraph:
+    """The same graph with its repeated blocks in `runs`, not overlapping, in order."""
+    labels = _labels(graph)
+    stretches = sorted((s for p in _periods(labels) for s in _stretches(labels, p)), key=lambda s: s.rank)
+    free = np.ones(len(labels), dtype=bool)
+    runs: list[BlockRun] = []
+    for stretch in stretches:
+        for piece in _pieces(free, stretch):
+            for part in _wired(graph, piece):
+                run = _cut(graph, part)
+                if run.length * (run.count - 1) < LEAST_SAVING:
+                    continue
+                free[run.start : run.start + run.length * run.count] = False
+                runs.append(run)
+    return replace(graph, runs=tuple(sorted(runs, key=lambda run: run.start)))
+
+
+def _labels(graph: OpGraph) -> npt.NDArray[np.int64]:
+    """One number per op, equal for ops of equal form."""
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(_form(graph, op), len(numbers)) for op in graph.ops], dtype=np.int64)
+
+
+def _form(graph: OpGraph, op: Op) -> object:
+    tensors = graph.tensors
+    return (
+        op.family,
+        op.kind,
+        tuple((loop.size, loop.shardable) for loop in op.loops),
+        tuple((o.loops, tensors[o.tensor].shape, tensors[o.tensor].dtype, tensors[o.tensor].kind) for o in op.inputs),
+        tuple((o.loops, tensors[o.tensor].shape, tensors[o.tensor].dtype) for o in op.outputs),
+        (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward),
+        (len(op.saved), sum(tensors[t].size_bytes for t in op.saved), op.saved_extra_bytes),
+    )
+
+
+def _periods(labels: npt.NDArray[np.int64]) -> list[int]:
+    """Distances between neighbouring equal labels that would explain the most ops."""
+    if not len(labels):
+        return []
+    order = np.argsort(labels, kind="stable")
+    same = labels[order[1:]] == labels[order[:-1]]
+    gaps = Counter((order[1:] - order[:-1])[same].tolist())
+    return sorted(gaps, key=lambda gap: -gap * gaps[gap])[:CANDIDATE_PERIODS]
+
+
+def _stretches(labels: npt.NDArray[np.int64], period: int) -> Iterator[_Stretch]:
+    """Places where at least two blocks of that period follow each other."""
+    equal = np.concatenate(([False], labels[:-period] == labels[period:], [False]))
+    edges = np.flatnonzero(equal[1:] != equal[:-1])
+    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        if stop - start >= period:
+            yield _Stretch(start, stop + period, period)
+
+
+def _pieces(free: npt.NDArray[np.bool_], stretch: _Stretch) -> list[_Stretch]:
+    """What no earlier run has taken of a stretch, where it still holds two blocks."""
+    window = np.concatenate(([False], free[stretch.start : stretch.stop], [False]))
+    edges = (np.flatnonzero(window[1:] != window[:-1]) + stretch.start).tolist()
+    pairs = zip(edges[::2], edges[1::2], strict=True)
+    return [_Stretch(a, b, stretch.period) for a, b in pairs if b - a >= 2 * stretch.period]
+
+
+def _wired(graph: OpGraph, stretch: _Stretch) -> list[_Stretch]:
+    """Parts of a stretch in which the blocks are also connected alike."""
+    start, parts = stretch.start, []
+    for i in range(stretch.start, stretch.stop - stretch.period):
+        if not _alike(graph, i, stretch):
+            parts.append(_Stretch(start, i + stretch.period, stretch.period))
+            start = i + 1
+    parts.append(_Stretch(start, stretch.stop, stretch.period))
+    return [part for part in parts if part.stop - part.start >= 2 * part.period]
+
+
+def _alike(graph: OpGraph, i: int, stretch: _Stretch) -> bool:
+    """Whether op i and the op one period later read corresponding tensors."""
+    start, period, producers = stretch.start, stretch.period, graph.producers
+    for here, there in zip(graph.ops[i].inputs, graph.ops[i + period].inputs, strict=True):
+        made, later = producers.get(here.tensor), producers.get(there.tensor)
+        if made is None or later is None:
+            own = graph.tensors[here.tensor].kind is TensorKind.PARAMETER
+            if made is not later or (own and here.tensor == there.tensor):
+                return False
+        elif later - made != period and (made >= start or (here.tensor != there.tensor and i >= start + period)):
+            return False
+    return True
+
+
+def _cut(graph: OpGraph, part: _Stretch) -> BlockRun:
+    """The cut into blocks with the fewest tensors between them; among those the most blocks, then the earliest."""
+    crossing = _crossing(graph, part)
+    count, phase = {}, range(part.period)
+    for offset in phase:
+        count[offset] = (part.stop - part.start - offset) // part.period
+    best = min(phase, key=lambda offset: (crossing[offset], -count[offset], offset))
+    start = part.start + best
+    return BlockRun(start, part.period, count[best], _common_name(graph, start, part.period))
+
+
+def _crossing(graph: OpGraph, part: _Stretch) -> list[int]:
+    """For each offset, how many tensors made inside the stretch cross a cut there."""
+    period = part.period
+    steps = [0] * (2 * period + 1)
+    for op in graph.ops[part.start : part.start + 2 * period]:
+        for out in op.outputs:
+            last = max(graph.consumers.get(out.tensor, (op.id,)))
+            if last > op.id:
+                steps[op.id - part.start + 1] += 1
+                steps[min(last - part.start, 2 * period - 1) + 1] -= 1
+    alive = np.cumsum(steps).tolist()
+    return [alive[period + offset] for offset in range(period)]
+
+
+def _common_name(graph: OpGraph, start: int, length: int) -> str:
+    """The longest module path that all ops of the first block share."""
+    paths = [graph.ops[i].name.split(".") for i in range(start, start + length)]
+    common = []
+    for parts in zip(*paths, strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return ".".join(common)

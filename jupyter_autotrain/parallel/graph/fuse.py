@@ -1,0 +1,143 @@
+"""Merges ops that only follow others, so that a search decides about a dozen ops per block instead of eighty.
+
+A follower (view, elementwise, dropout) joins a leader's nest when the leader loses no loop it could split: upwards into
+the op that made its latest input, or downwards into the only op that reads it. An op whose outputs may be Partial takes
+upwards only followers that are linear in it (a sum of views is the view of the sum; a GELU of summands is not the GELU
+of their sum). Costs add up, so the fused op costs what its members cost when they follow it.
+
+One pass down and one up over the ops in topological order; time linear in the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from jupyter_autotrain.parallel.graph.graph import Family, Member, Op, Operand, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.group import Group, Unfit, leads, unify
+
+FOLLOWERS = frozenset((Family.ELEMENTWISE, Family.RESHAPE, Family.DROPOUT))
+LINEAR = frozenset(("neg", "_to_copy", "clone", "copy", "contiguous", "detach", "alias", "lift_fresh_copy"))
+JOINT = frozenset(("add", "sub", "cat", "stack"))
+"""Linear when all their tensors come from the leader."""
+
+
+def fuse(graph: OpGraph) -> OpGraph:
+    """The graph of leaders. `Op.members` tells which original ops each holds and how their loops follow.
+
+    Tensors keep their ids; a tensor inside a fused op that is saved for the backward pass stays one of its outputs.
+    Repeated blocks are to be found again afterwards (`fold`).
+    """
+    groups = _join_upwards(graph)
+    _join_downwards(graph, groups)
+    kept = _kept_tensors(graph)
+    order = sorted({id(g): g for g in groups}.values(), key=lambda g: g.place)
+    ops = tuple(_emit(graph, group, i, kept, groups) for i, group in enumerate(order))
+    return replace(graph, ops=ops, runs=())
+
+
+def _join_upwards(graph: OpGraph) -> list[Group]:
+    """Each op joins the group of its latest producer, or starts one."""
+    groups: list[Group] = []
+    for op in graph.ops:
+        own = Group.of(op)
+        latest = max((groups[p] for p in _producers(graph, op)), key=lambda g: g.place, default=None)
+        if latest is not None and op.family in FOLLOWERS and latest.family is not Family.UNKNOWN:
+            own = _joined_up(latest, own, op) or own
+        groups.append(own)
+    return groups
+
+
+def _joined_up(leader: Group, own: Group, op: Op) -> Group | None:
+    shared = [o.tensor for o in op.inputs if o.tensor in leader.made]
+    if leader.sums(shared) and not _is_linear(op, leader.made.keys()):
+        return None
+    try:
+        mapping = unify(leader, own, shared)
+    except Unfit:
+        return None
+    on_shared = {place for o in op.inputs if o.tensor in leader.made for place in o.loops}
+    if any(loop.shardable and i not in mapping and i not in on_shared for i, loop in enumerate(op.loops)):
+        return None
+    leader.take(own, mapping)
+    return leader
+
+
+def _join_downwards(graph: OpGraph, groups: list[Group]) -> None:
+    """Each group of followers joins the only group that reads it."""
+    followers = {id(g): g for g in groups if not leads(g, FOLLOWERS)}
+    for group in sorted(followers.values(), key=lambda g: -g.place):
+        readers = {id(groups[c]): groups[c] for t in group.made for c in graph.consumers.get(t, ())}
+        readers.pop(id(group), None)
+        if len(readers) == 1 and not group.sums(group.ends(graph)):
+            _join_down(group, next(iter(readers.values())), groups)
+
+
+def _join_down(group: Group, reader: Group, groups: list[Group]) -> None:
+    if reader.family in (Family.NORM, Family.UNKNOWN, Family.LOSS, Family.REDUCTION):
+        return
+    try:
+        mapping = unify(reader, group, [t for t in group.made if t in reader.read])
+    except Unfit:
+        return
+    if not mapping and any(loop.shardable for loop in group.loops):
+        return
+    reader.take(group, mapping)
+    for op in group.ops:
+        groups[op.id] = reader
+
+
+def _is_linear(op: Op, inside: Iterable[int]) -> bool:
+    """Whether the op is linear in its inputs from inside, taken together."""
+    made = set(inside)
+    ours = [o.tensor in made for o in op.inputs]
+    if op.family is Family.RESHAPE and op.kind not in JOINT:
+        return ours[0] and sum(ours) == 1
+    if op.kind in JOINT:
+        return all(ours) and (op.kind in ("cat", "stack") or len(ours) == 2)
+    if op.kind == "mul":
+        return sum(ours) == 1
+    if op.kind == "div":
+        return ours[0] and sum(ours) == 1
+    return op.kind in LINEAR
+
+
+def _producers(graph: OpGraph, op: Op) -> list[int]:
+    return [graph.producers[o.tensor] for o in op.inputs if o.tensor in graph.producers]
+
+
+def _kept_tensors(graph: OpGraph) -> set[int]:
+    """Tensors saved for the backward pass."""
+    return set(chain.from_iterable(op.saved for op in graph.ops))
+
+
+def _emit(graph: OpGraph, group: Group, number: int, kept: set[int], groups: Sequence[Group]) -> Op:
+    """The fused op of a group."""
+    ops = sorted(group.ops, key=lambda op: op.id)
+    lead = group.leader
+    reads = dict.fromkeys(
+        (o.tensor, group.places(op, o)) for op in ops for o in op.inputs if o.tensor not in group.made
+    )
+    writes = [(t, places) for t, places in group.made.items() if _leaves(graph, t, group, kept, groups)]
+    return replace(
+        lead,
+        id=number,
+        loops=tuple(group.loops),
+        inputs=tuple(Operand(t, places) for t, places in reads),
+        outputs=tuple(Operand(t, places) for t, places in writes),
+        flops_forward=sum(op.flops_forward for op in ops),
+        flops_backward=sum(op.flops_backward for op in ops),
+        bytes_forward=sum(op.bytes_forward for op in ops),
+        bytes_backward=sum(op.bytes_backward for op in ops),
+        saved=tuple(dict.fromkeys(t for op in ops for t in op.saved)),
+        saved_extra_bytes=sum(op.saved_extra_bytes for op in ops),
+        members=tuple(Member(op.name, group.follows[op.id]) for op in ops) if len(ops) > 1 else (),
+    )
+
+
+def _leaves(graph: OpGraph, tensor: int, group: Group, kept: set[int], groups: Sequence[Group]) -> bool:
+    """Whether a tensor is needed outside its group: read there, saved, or a result of the model."""
+    readers = graph.consumers.get(tensor, ())
+    stored = tensor in kept and graph.tensors[tensor].kind is TensorKind.ACTIVATION
+    return stored or not readers or any(groups[r] is not group for r in readers)
