@@ -1,1 +1,26 @@
-"""Placeholder."""
+"""Floor 2: the header of a cell, read, checked, explained and completed. Knows nothing of IPython.
+
+The walk of a header: `splitting` (where it ends) → `document` (YAML with lines) → `flags`, `layers`, `spellings`
+(one set of settings) → `checking` (against `schema`) → `Header.to_spec`.
+"""
+
+from __future__ import annotations
+
+from jupyter_autotrain.header.cell import ParsedCell, explain, from_mapping, parse_cell
+from jupyter_autotrain.header.flags import Flags
+from jupyter_autotrain.header.help import help_text, json_schema, known_keys
+from jupyter_autotrain.header.layers import Context
+from jupyter_autotrain.header.schema import Header
+
+__all__ = [
+    "Context",
+    "Flags",
+    "Header",
+    "ParsedCell",
+    "explain",
+    "from_mapping",
+    "help_text",
+    "json_schema",
+    "known_keys",
+    "parse_cell",
+]

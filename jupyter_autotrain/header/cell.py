@@ -1,0 +1,84 @@
+"""From a cell to its header and its code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jupyter_autotrain.header.checking import check
+from jupyter_autotrain.header.document import Document, load
+from jupyter_autotrain.header.faults import Fault, gather, meant
+from jupyter_autotrain.header.flags import Flags, read_line
+from jupyter_autotrain.header.help import default_of, known_keys, written
+from jupyter_autotrain.header.layers import Context, stack
+from jupyter_autotrain.header.schema import Header
+from jupyter_autotrain.header.spellings import canonical
+from jupyter_autotrain.header.splitting import missing_rule, split
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCell:
+    """A cell taken apart and checked; `code_line` is the cell's line on which the code begins."""
+
+    header: Header
+    code: str
+    code_line: int
+    flags: Flags
+
+
+def parse_cell(line: str, cell: str, context: Context) -> ParsedCell:
+    """Read a magic line and the cell below it.
+
+    Args:
+        line: What follows `%%autotrain` on line 1.
+        cell: The rest, from line 2 on.
+        context: The folder, the environment and the usable places.
+
+    Raises:
+        HeaderError: With all faults of line, header and settings files at once.
+    """
+    parts = split(cell)
+    flags, from_line = read_line(line)
+    from_header = load(parts.header)
+    if fault := missing_rule(parts, list(Header.model_fields)):
+        from_header.faults.append(fault)
+    header = check(stack(context, from_header, from_line, flags.file), context.backends)
+    text = "\n".join(text for _, text in parts.header)
+    return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags)
+
+
+def from_mapping(settings: Mapping[str, object], context: Context | None = None) -> Header:
+    """Check settings given as Python values; keys set to None are left out.
+
+    Args:
+        settings: The header's keys, as in `submit(train, objective="maximize val_acc")`.
+        context: Given: settings files count too, below `settings`.
+
+    Raises:
+        HeaderError: With all faults at once.
+    """
+    document = Document({str(key): value for key, value in settings.items() if value is not None})
+    if context is None:
+        return check(canonical(document))
+    return check(stack(context, document, Document()), context.backends)
+
+
+def explain(key: str, context: Context, line: str = "", cell: str = "") -> str:
+    """One line: what a key is set to, and where that comes from.
+
+    Raises:
+        HeaderError: When there is no such key, or the settings are faulty.
+    """
+    if key not in known_keys():
+        raise gather([Fault(f"unknown key {key!r}", meant(key, known_keys()), "see %autotrain help")])
+    flags, from_line = read_line(line)
+    settings = stack(context, load(split(cell).header), from_line, flags.file)
+    path = tuple(key.split("."))
+    value: object = settings.data
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is None:
+        return f"{key} = {default_of(key)} (default)"
+    place = settings.place(path)
+    origin = str(place) if place.source else f"the cell's {place}" if place.line > 1 else "the magic line"
+    return f"{key} = {written(value)} ({origin})"

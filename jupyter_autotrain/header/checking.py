@@ -1,0 +1,127 @@
+"""From settings as written to a checked `Header`, or to all faults at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from jupyter_autotrain.core import grid
+from jupyter_autotrain.core.space import Choice
+from jupyter_autotrain.header.document import Document
+from jupyter_autotrain.header.faults import Fault, Path, UnfitError, gather, meant, nearest, shown
+from jupyter_autotrain.header.schema import EXHAUSTIVE_TUNERS, Header
+
+_LARGEST_GRID = 1000  # points that a grid may have without `trials:`
+_EXPECTED = {
+    "model_type": "expected a mapping such as {key: value}",
+    "dict_type": "expected a mapping such as {key: value}",
+    "tuple_type": "expected a list such as [a, b]",
+}
+
+
+def check(document: Document, backends: Sequence[str] = ()) -> Header:
+    """Check settings in the schema's own spelling.
+
+    Args:
+        document: The settings, and what is already known to be wrong with them.
+        backends: Names of the places that can be used; empty: any name will do.
+
+    Raises:
+        HeaderError: With all faults at once.
+    """
+    faults = list(document.faults)
+    header = None
+    try:
+        header = Header.model_validate(document.data)
+    except ValidationError as error:
+        faults += [_fault(detail, document) for detail in error.errors(include_url=False)]
+    if header is not None:
+        faults += [
+            Fault(found, expected, action, document.place(path))
+            for path, found, expected, action in _contradictions(header, backends)
+        ]
+    if faults or header is None:
+        raise gather(faults)
+    return header
+
+
+def _fault(detail: Mapping[str, Any], document: Document) -> Fault:
+    raw, context = tuple(detail["loc"]), detail.get("ctx", {})
+    path: Path = tuple(part for part in raw if part != "[key]")
+    cause = context.get("error")
+    if detail["type"] == "extra_forbidden":
+        return _unknown(path, document)
+    dotted = ".".join(str(part) for part in path)
+    if isinstance(cause, UnfitError):
+        found = cause.found or shown(detail["input"])
+        return Fault(f"{dotted}: {found}", cause.expected, cause.action, document.place(path + cause.at))
+    expected = _EXPECTED.get(detail["type"]) or detail["msg"].replace("Input should be", "expected")
+    return Fault(f"{dotted}: {shown(detail['input'])}", expected, _try(path), document.place(path))
+
+
+def _unknown(path: Path, document: Document) -> Fault:
+    *section, key = [str(part) for part in path]
+    keys = list(keys_of(section))
+    inside = f" in {'.'.join(section)}" if section else ""
+    near = nearest(key, keys)
+    action = f"write {near}" if near else "see %autotrain help"
+    return Fault(f"unknown key {shown(key)}{inside}", meant(key, keys), action, document.place(path))
+
+
+def _try(path: Path) -> str:
+    for part in keys_of(path[:-1]).items():
+        if part[0] == path[-1] and part[1].examples:
+            return f"as in `{part[0]}: {part[1].examples[0]}`"
+    return ""
+
+
+def keys_of(section: Iterable[str | int]) -> dict[str, Any]:
+    """The fields of a section of the schema by name; empty for what is no section."""
+    fields: dict[str, Any] = dict(Header.model_fields)
+    for part in section:
+        model = _section_of(fields[str(part)].annotation) if str(part) in fields else None
+        fields = dict(model.model_fields) if model else {}
+    return fields
+
+
+def _section_of(annotation: object) -> type[BaseModel] | None:
+    options = [annotation, *getattr(annotation, "__args__", ())]
+    return next((o for o in options if isinstance(o, type) and issubclass(o, BaseModel)), None)
+
+
+def _contradictions(header: Header, backends: Sequence[str]) -> Iterator[tuple[Path, str, str, str]]:
+    """What is wrong although each key alone is right: (path, found, expected, action)."""
+    if backends and header.backend not in backends:
+        yield ("backend",), f"unknown backend {shown(header.backend)}", meant(header.backend, backends), ""
+    if header.resources.gpu_memory and not header.resources.gpus:
+        yield ("resources", "gpu_memory"), "gpu_memory without gpus", "expected gpus: 1 or more", "add it"
+    for name in header.secrets:
+        if name in header.env:
+            yield ("env", name), f"{name} is also under secrets:", "expected it once", "remove it from env:"
+    yield from _search_contradictions(header)
+
+
+def _search_contradictions(header: Header) -> Iterator[tuple[Path, str, str, str]]:
+    wish = "add `objective: maximize METRIC`"
+    if header.search and header.objective is None and header.tuner in {"tpe", "evolution"}:
+        yield ("tuner",), f"tuner {header.tuner} without an objective", "expected one to learn from", wish
+    if header.early_stop != "none" and header.objective is None and (header.search or header.trial_count > 1):
+        yield ("early_stop",), "early_stop without an objective", "expected one to compare trials by", wish
+    if header.tuner == "batch" and header.search and not _is_batch(header):
+        expected = "expected one `choice` of whole configurations"
+        yield ("search",), "tuner batch with another search", expected, "use tuner: grid or random"
+    elif header.tuner in EXHAUSTIVE_TUNERS and header.search and header.trials is None:
+        points = grid.count(header.search)
+        if points > _LARGEST_GRID:
+            yield (
+                ("search",),
+                f"a grid of {min(points, 10**18):,} points",
+                f"expected at most {_LARGEST_GRID}",
+                "add `trials:`",
+            )
+
+
+def _is_batch(header: Header) -> bool:
+    return len(header.search) == 1 and all(isinstance(one, Choice) for one in header.search.values())

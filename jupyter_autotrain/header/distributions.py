@@ -1,0 +1,231 @@
+"""What may stand under `search:`, in every spelling, to the distributions of `core.space`.
+
+```
+lr: loguniform(1e-4, 1e-1)                              a call
+lr: {loguniform: [1e-4, 1e-1]}                          a mapping
+lr: {_type: loguniform, _value: [1e-4, 1e-1]}           NNI
+lr: {min: 1e-4, max: 1e-1, distribution: log_uniform_values}, {values: [16, 32]}    W&B sweeps
+net: {choice: [{_name: mlp, width: choice(32, 64)}, {_name: linear}]}               a choice with its own parameters
+batch: [16, 32]                                         a list is a choice
+```
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.space import Choice, Distribution, NestedSpace, Normal, RandInt, Uniform
+from jupyter_autotrain.header.document import Plain, load, resolve
+from jupyter_autotrain.header.faults import Path, UnfitError, meant, nearest, shown
+
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][\w.\-/]*")
+_TAKEN = ("params", "report", "should_stop", "checkpoint", "rank", "world_size")
+_LARGEST = 2**62
+_EXAMPLE = "loguniform(1e-4, 1e-1) or choice(32, 64)"
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "choice": (),
+    "randint": ("low", "high"),
+    "uniform": ("low", "high"),
+    "loguniform": ("low", "high"),
+    "quniform": ("low", "high", "q"),
+    "qloguniform": ("low", "high", "q"),
+    "normal": ("mu", "sigma"),
+    "lognormal": ("mu", "sigma"),
+    "qnormal": ("mu", "sigma", "q"),
+    "qlognormal": ("mu", "sigma", "q"),
+}
+_SWEEP_NAMES: Mapping[str, str] = {
+    "uniform": "uniform", "q_uniform": "quniform", "log_uniform_values": "loguniform",
+    "q_log_uniform_values": "qloguniform", "normal": "normal", "q_normal": "qnormal",
+    "log_normal": "lognormal", "q_log_normal": "qlognormal",
+}  # fmt: skip
+
+
+def read_name(value: object) -> str:
+    """A search-space name: it becomes a plain variable of the trial.
+
+    Raises:
+        UnfitError: When it cannot be one.
+    """
+    name = str(value)
+    if not _NAME.fullmatch(name) or len(name) > 100:
+        raise UnfitError("expected a name such as lr", "rename it")
+    if name in _TAKEN or name.startswith("__"):
+        raise UnfitError("expected a name that trials do not use already", f"rename it, as in {name.strip('_')}_value")
+    return name
+
+
+def read_distribution(value: object) -> Distribution:
+    """One parameter's distribution, from any spelling.
+
+    Raises:
+        UnfitError: When it is none, or its numbers make no sense.
+    """
+    if isinstance(value, Choice | RandInt | Uniform | Normal):
+        return _checked(value)
+    if isinstance(value, str):
+        return _from_call(value)
+    if isinstance(value, list | tuple):
+        return _choice(value)
+    if isinstance(value, dict):
+        return _from_mapping(value)
+    raise UnfitError(f"expected a distribution such as {_EXAMPLE}")
+
+
+def _from_call(text: str) -> Distribution:
+    match = _CALL.fullmatch(text)
+    if match is None:
+        hint = f"write choice({text}) for one value" if 0 < len(text) <= 20 and "(" not in text else ""
+        raise UnfitError(f"expected a distribution such as {_EXAMPLE}", hint)
+    name, inner = match.groups()
+    arguments = load([(1, f"arguments: [{inner.replace(chr(10), ' ')}]")])
+    items = arguments.data.get("arguments")
+    if arguments.faults or not isinstance(items, list):
+        raise UnfitError(f"expected {_form(name)}", "check the brackets and quotes")
+    return _build(name, _keywords(items))
+
+
+def _keywords(items: list[object]) -> object:
+    """Turn `[low=0, high=1]` into a mapping; positional arguments stay a list."""
+    pairs = [item.partition("=") for item in items if isinstance(item, Plain) and "=" in item]
+    if not pairs or len(pairs) < len(items):
+        return items
+    return {key.strip(): Plain(text.strip()) for key, _, text in pairs}
+
+
+def _from_mapping(value: Mapping[str, object]) -> Distribution:
+    if "_type" in value:
+        if value.keys() - {"_type", "_value"} or "_value" not in value:
+            raise UnfitError("expected {_type: NAME, _value: [...]}")
+        return _build(str(value["_type"]), value["_value"], ("_value",))
+    if "values" in value or "value" in value or "min" in value or "distribution" in value:
+        return _from_sweep(value)
+    if len(value) != 1:
+        raise UnfitError(f"expected one distribution such as {_EXAMPLE}")
+    ((name, arguments),) = value.items()
+    return _build(name, arguments, (name,))
+
+
+def _from_sweep(value: Mapping[str, object]) -> Distribution:
+    if "values" in value or "value" in value:
+        values = value.get("values", [value.get("value")])
+        return _choice(values if isinstance(values, list) else [values])
+    bounds = {"low": value.get("min"), "high": value.get("max")}
+    plain = [resolve(bound) for bound in bounds.values()]
+    kind = str(value.get("distribution", "int_uniform" if all(type(b) is int for b in plain) else "uniform"))
+    if kind == "int_uniform":
+        low, high = (_integer(bound) for bound in bounds.values())
+        return _checked(RandInt(low, high + 1))  # sweeps include both ends
+    if kind not in _SWEEP_NAMES:
+        raise UnfitError(meant(kind, (*_SWEEP_NAMES, "int_uniform")))
+    name = _SWEEP_NAMES[kind]
+    return _build(name, {key: bounds.get(key, value.get(key)) for key in PARAMETERS[name]})
+
+
+def _build(name: str, arguments: object, at: Path = ()) -> Distribution:
+    if name not in PARAMETERS:
+        near = nearest(name, PARAMETERS)
+        raise UnfitError(f"expected {_form(near)}" if near else f"expected one of {', '.join(PARAMETERS)}")
+    if name == "choice":
+        return _choice(_only_list(arguments), at)
+    numbers = _numbers(name, arguments)
+    if name == "randint":
+        low, high = (0, numbers[0]) if len(numbers) == 1 else numbers
+        return _checked(RandInt(_integer(low), _integer(high)))
+    make: Callable[..., Distribution] = Normal if name.endswith("normal") else Uniform
+    first, second = _number(numbers[0]), _number(numbers[1])
+    q = _number(numbers[2]) if name.startswith("q") else None
+    return _checked(make(first, second, log="log" in name, q=q))
+
+
+def _only_list(arguments: object) -> Sequence[object]:
+    items = arguments if isinstance(arguments, list | tuple) else [arguments]
+    return items[0] if len(items) == 1 and isinstance(items[0], list) else items
+
+
+def _numbers(name: str, arguments: object) -> list[object]:
+    wanted = PARAMETERS[name]
+    if isinstance(arguments, dict):
+        if arguments.keys() != set(wanted):
+            raise UnfitError(f"expected {_form(name)}")
+        return [arguments[key] for key in wanted]
+    items = list(_only_list(arguments))
+    if len(items) != len(wanted) and not (name == "randint" and len(items) == 1):
+        raise UnfitError(f"expected {_form(name)}, found {len(items)} numbers")
+    return items
+
+
+def _form(name: str) -> str:
+    if name not in PARAMETERS:
+        return f"a distribution such as {_EXAMPLE}"
+    return f"{name}({', '.join(PARAMETERS[name]) or 'a, b, ...'})"
+
+
+def _number(value: object) -> float:
+    number = resolve(value)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise UnfitError(f"expected a number, found {shown(value)}")
+    return float(number)
+
+
+def _integer(value: object) -> int:
+    number = resolve(value)
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if isinstance(number, bool) or not isinstance(number, int) or abs(number) > _LARGEST:
+        raise UnfitError(f"expected an integer, found {shown(value)}")
+    return number
+
+
+def _choice(items: Sequence[object], at: Path = ()) -> Choice:
+    options = tuple(_option(item, (*at, i)) for i, item in enumerate(items))
+    if not options:
+        raise UnfitError("expected at least one option")
+    return Choice(options)
+
+
+def _option(item: object, at: Path) -> NestedSpace | JsonValue:
+    if isinstance(item, NestedSpace):
+        return item
+    if isinstance(item, dict) and "_name" in item:
+        return NestedSpace(str(item["_name"]), _space(item, at))
+    value = resolve(item)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UnfitError("expected finite numbers", at=at)
+    if value is not None and not isinstance(value, bool | int | float | str | list | dict):
+        raise UnfitError("expected text, numbers, true, false or null", at=at)
+    return cast("JsonValue", value)
+
+
+def _space(item: Mapping[str, object], at: Path) -> dict[str, Distribution]:
+    found = {}
+    for key, value in item.items():
+        if key == "_name":
+            continue
+        try:
+            found[read_name(key)] = read_distribution(value)
+        except UnfitError as error:
+            text = f"{key}: {error.expected}"
+            raise UnfitError(text, error.action, at=(*at, key, *error.at)) from None
+    return found
+
+
+def _checked(distribution: Distribution) -> Distribution:
+    if isinstance(distribution, RandInt) and not distribution.low < distribution.high:
+        raise UnfitError(f"expected low < high, found randint({distribution.low}, {distribution.high})")
+    if isinstance(distribution, Uniform):
+        if not distribution.low <= distribution.high:
+            raise UnfitError(f"expected low <= high, found {distribution.low:g} and {distribution.high:g}")
+        if distribution.log and distribution.low <= 0:
+            raise UnfitError(f"expected low > 0 on a logarithmic scale, found {distribution.low:g}")
+    if isinstance(distribution, Normal) and distribution.sigma <= 0:
+        raise UnfitError(f"expected sigma > 0, found {distribution.sigma:g}")
+    if isinstance(distribution, Uniform | Normal) and distribution.q is not None and distribution.q <= 0:
+        raise UnfitError(f"expected q > 0, found {distribution.q:g}")
+    return distribution

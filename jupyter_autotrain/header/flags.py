@@ -1,0 +1,130 @@
+"""Flags on the magic line: `%%autotrain [NAME] [--backend B] [--gpus N] [-j N] [--wait] [--dry-run] [-f FILE]`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jupyter_autotrain.header.document import Document, Plain
+from jupyter_autotrain.header.faults import Fault, Path, Place, meant, nearest, shown
+
+_PLACE = Place(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag: its spellings, the header key it sets (empty: none), and whether a value follows."""
+
+    spellings: tuple[str, ...]
+    path: Path = ()
+    takes_value: bool = True
+
+
+FLAGS: Sequence[Flag] = (
+    Flag(("--backend",), ("backend",)),
+    Flag(("--mode",), ("mode",)),
+    Flag(("--name",), ("name",)),
+    Flag(("--gpus",), ("resources", "gpus")),
+    Flag(("--gpu-memory",), ("resources", "gpu_memory")),
+    Flag(("--cpus",), ("resources", "cpus")),
+    Flag(("--memory",), ("resources", "memory")),
+    Flag(("--concurrency", "-j"), ("concurrency",)),
+    Flag(("--trials",), ("trials",)),
+    Flag(("--objective",), ("objective",)),
+    Flag(("--tuner",), ("tuner",)),
+    Flag(("--early-stop",), ("early_stop",)),
+    Flag(("--timeout",), ("timeout",)),
+    Flag(("--seed",), ("seed",)),
+    Flag(("--retries",), ("retries",)),
+    Flag(("--file", "-f")),
+    Flag(("--wait",), takes_value=False),
+    Flag(("--dry-run",), takes_value=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What the line says beside header keys."""
+
+    wait: bool = False
+    dry_run: bool = False
+    file: str = ""
+
+
+def spellings() -> list[str]:
+    """All flags."""
+    return [spelling for flag in FLAGS for spelling in flag.spellings]
+
+
+def read_line(line: str) -> tuple[Flags, Document]:
+    """Read the magic line into flags and settings; faults are in the document."""
+    document = Document()
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError as error:
+        document.faults.append(Fault(f"{shown(line)}: {error}", "expected closed quotes", "close them", _PLACE))
+        return Flags(), document
+    options: dict[str, str] = {}
+    for flag, value in _pairs(words, document):
+        if flag.path:
+            _set(document, flag, value)
+        else:
+            options[flag.spellings[0]] = value
+    return Flags("--wait" in options, "--dry-run" in options, options.get("--file", "")), document
+
+
+def _pairs(words: Sequence[str], document: Document) -> Iterator[tuple[Flag, str]]:
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        if not word.startswith("-") or word == "-":
+            yield Flag(("NAME",), ("name",)), word
+            continue
+        key, given, value = _parted(word)
+        flag = next((flag for flag in FLAGS if key in flag.spellings), None)
+        if flag is None:
+            near = nearest(key, spellings())
+            fault = Fault(
+                f"unknown flag {shown(key)}", meant(key, spellings()), f"write {near}" if near else "", _PLACE
+            )
+            document.faults.append(fault)
+        elif flag.takes_value and not given and not rest:
+            document.faults.append(Fault(f"{key} without a value", f"expected {key} VALUE", "", _PLACE))
+        elif not flag.takes_value and given:
+            document.faults.append(Fault(f"{key} with a value", f"expected {key} alone", "", _PLACE))
+        else:
+            yield flag, value if given or not flag.takes_value else _value(flag, rest)
+
+
+def _unknown(key: str) -> Fault:
+    near = nearest(key, spellings())
+    return Fault(f"unknown flag {shown(key)}", meant(key, spellings()), f"write {near}" if near else "", _PLACE)
+
+
+def _value(flag: Flag, rest: list[str]) -> str:
+    value = rest.pop()
+    if flag.path == ("objective",) and value in {"maximize", "minimize"} and rest and not rest[-1].startswith("-"):
+        return f"{value} {rest.pop()}"
+    return value
+
+
+def _parted(word: str) -> tuple[str, bool, str]:
+    """`--gpus=2` and `-j2` as key, whether a value was given, value."""
+    if word.startswith("--"):
+        key, equals, value = word.partition("=")
+        return key, bool(equals), value
+    return word[:2], len(word) > 2, word[2:].removeprefix("=")
+
+
+def _set(document: Document, flag: Flag, value: str) -> None:
+    inner = document.data
+    for part in flag.path[:-1]:
+        inner = inner.setdefault(str(part), {})  # type: ignore[assignment]  # sections of flags are mappings
+    key = str(flag.path[-1])
+    if key in inner:
+        found = f"{flag.spellings[0]} {value}: {key} was given before as {shown(inner[key])}"
+        document.faults.append(Fault(found, "expected one", "remove one", _PLACE))
+    inner[key] = Plain(value)
+    for i in range(1, len(flag.path) + 1):
+        document.places[flag.path[:i]] = _PLACE

@@ -1,0 +1,116 @@
+"""What the schema says of itself: the keys, the text of `help KEY`, and the published JSON Schema."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.header.checking import keys_of
+from jupyter_autotrain.header.distributions import PARAMETERS
+from jupyter_autotrain.header.document import Plain, resolve
+from jupyter_autotrain.header.faults import Fault, gather, meant
+from jupyter_autotrain.header.schema import Header
+
+_URL = "https://json-schema.org/draft/2020-12/schema"
+
+
+def known_keys() -> tuple[str, ...]:
+    """The keys of the header, nested ones with dots, in the order of the schema."""
+    return _keys(())
+
+
+def _keys(section: tuple[str, ...]) -> tuple[str, ...]:
+    found: tuple[str, ...] = ()
+    for name in keys_of(section):
+        found += (".".join((*section, name)), *_keys((*section, name)))
+    return found
+
+
+def field_of(key: str) -> Any:  # noqa: ANN401 - pydantic's description of a field
+    """The schema's field of a dotted key, or None."""
+    *section, name = key.split(".")
+    return keys_of(section).get(name)
+
+
+@cache
+def json_schema() -> JsonObject:
+    """The header as JSON Schema (draft 2020-12)."""
+    schema = Header.model_json_schema(mode="validation")
+    return {"$schema": _URL, **schema, "title": "jupyter_autotrain header"}
+
+
+def options_of(key: str) -> tuple[str, ...]:
+    """The values that a key can take, where they can be listed."""
+    field = field_of(key)
+    for option in _described(key).get("anyOf", [_described(key)]) if field else ():
+        if "enum" in option:
+            return tuple(option["enum"])
+        if option.get("type") == "boolean":
+            return ("true", "false")
+    return ()
+
+
+def _described(key: str) -> dict[str, Any]:
+    schema: Any = json_schema()
+    for part in key.split("."):
+        properties = _follow(schema).get("properties", {})
+        schema = properties.get(part, {})
+    found: dict[str, Any] = schema
+    return found
+
+
+def _follow(schema: dict[str, Any]) -> dict[str, Any]:
+    options = [schema, *schema.get("anyOf", [])]
+    reference = next((option["$ref"] for option in options if "$ref" in option), "")
+    definitions: Any = json_schema()["$defs"]
+    found: dict[str, Any] = definitions[reference.rpartition("/")[2]] if reference else schema
+    return found
+
+
+def default_of(key: str) -> str:
+    """The default of a key, as one would write it."""
+    field = field_of(key)
+    value = field.get_default(call_default_factory=True) if field is not None else None
+    if value is PydanticUndefined or value is None or value in ((), {}) or keys_of(key.split(".")):
+        return "none"
+    return written(value)
+
+
+def written(value: object) -> str:
+    """A value as one would write it in a header."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {written(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(written(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, Plain) else str(resolve(value))
+
+
+def help_text(key: str) -> str:
+    """What a key means, takes, defaults to, and an example.
+
+    Raises:
+        HeaderError: When there is no such key.
+    """
+    field = field_of(key)
+    if field is None:
+        raise gather([Fault(f"unknown key {key!r}", meant(key, known_keys()), "see %autotrain help")])
+    name = key.rpartition(".")[2]
+    lines = [key, f"  {field.description}"]
+    if options := options_of(key):
+        lines.append(f"  one of: {', '.join(options)}")
+    if inner := keys_of(key.split(".")):
+        lines += [f"  {key}.{name}: {part.description}" for name, part in inner.items()]
+    if key == "search":
+        lines.append(f"  distributions: {', '.join(_form(name) for name in PARAMETERS)}")
+    lines.append(f"  default: {default_of(key)}")
+    lines.append(f"  example: {name}: {field.examples[0]}")
+    return "\n".join(lines)
+
+
+def _form(name: str) -> str:
+    return f"{name}({', '.join(PARAMETERS[name]) or 'a, b, ...'})"

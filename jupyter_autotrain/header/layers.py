@@ -1,0 +1,88 @@
+"""Where settings come from: line flags > header > `-f FILE` > project file > user profile > defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+
+from jupyter_autotrain.header.document import Document, load
+from jupyter_autotrain.header.faults import Fault, Path, Place
+from jupyter_autotrain.header.spellings import SECTIONS, canonical
+
+FILE_NAME = "autotrain.yml"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the door knows: the folder worked in, the environment, and the places that can be used.
+
+    Attributes:
+        cwd: The folder; `autotrain.yml` is searched here and upward.
+        environ: The environment; JUPYTER_CONFIG_DIR or HOME leads to the user profile.
+        backends: Names of usable places; empty: any name is taken.
+    """
+
+    cwd: FilePath = FilePath()
+    environ: Mapping[str, str] = field(default_factory=dict)
+    backends: Sequence[str] = ()
+
+    def profile(self) -> FilePath | None:
+        """The user's profile, if there is one."""
+        config = self.environ.get("JUPYTER_CONFIG_DIR") or ""
+        home = self.environ.get("HOME") or ""
+        folder = FilePath(config) if config else FilePath(home, ".jupyter") if home else None
+        return _existing(folder / FILE_NAME) if folder else None
+
+    def project_file(self) -> FilePath | None:
+        """The nearest project file, from the folder upward."""
+        start = self.cwd.absolute()
+        return next((path for folder in (start, *start.parents) if (path := _existing(folder / FILE_NAME))), None)
+
+
+def _existing(path: FilePath) -> FilePath | None:
+    try:
+        return path if path.is_file() else None
+    except OSError:
+        return None
+
+
+def stack(context: Context, header: Document, line: Document, file: str = "") -> Document:
+    """All layers in one, the strongest winning key by key; sections are merged key by key too."""
+    profile, project = context.profile(), context.project_file()
+    layers = [read_file(profile, "user profile")] if profile else []
+    if project and project != profile:
+        layers.append(read_file(project, FILE_NAME))
+    if file:
+        layers.append(read_file(context.cwd / FilePath(file).expanduser(), FilePath(file).name, Place(1)))
+    merged = Document()
+    for layer in [*layers, header, line]:
+        merged = _over(merged, canonical(layer))
+    return merged
+
+
+def read_file(path: FilePath, source: str, asked_at: Place = Place()) -> Document:  # noqa: B008 - frozen
+    """Settings of a file; what is wrong with it is a fault, at `asked_at` when it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        found = f"{path.name} cannot be read: {reason}"
+        fault = Fault(found, "expected a YAML file", "check its path", asked_at)
+        return Document(faults=[fault])
+    rows = [(number, row.rstrip("\r")) for number, row in enumerate(text.split("\n"), 1)]
+    return load([(number, "" if row.rstrip() == "---" else row) for number, row in rows], source)
+
+
+def _over(below: Document, above: Document) -> Document:
+    data, places = dict(below.data), dict(below.places)
+    for key, value in above.data.items():
+        under = data.get(key)
+        if key in SECTIONS and isinstance(under, dict) and isinstance(value, dict):
+            data[key] = under | value
+            hidden: list[Path] = [(key, inner) for inner in value]
+        else:
+            data[key] = value
+            hidden = [(key,)]
+        places = {path: place for path, place in places.items() if not any(path[: len(h)] == h for h in hidden)}
+    return Document(data, places | above.places, below.faults + above.faults)

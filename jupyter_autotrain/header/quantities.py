@@ -1,0 +1,60 @@
+"""Sizes and times as people write them: `8GB`, `16GiB..`, `30m`, `1h30m`, `90`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from jupyter_autotrain.header.faults import UnfitError
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ms|[smhd])\s*)+", re.IGNORECASE)
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhd])", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?")
+_SMALLEST_BARE_BYTES = 1_000_000
+_LARGEST_BYTES = 2**62
+_LONGEST_S = 366 * 86400.0
+
+SIZE_FORM = "a size such as 8GB, 512MiB or 16GB.. (at least)"
+DURATION_FORM = "a time such as 90 (seconds), 30m or 1h30m"
+
+
+def parse_size(value: str | float) -> int:
+    """Bytes of a size; `16GB..` (at least 16 GB) is its lower end. 1 GB = 10^9, 1 GiB = 2^30 bytes.
+
+    Raises:
+        UnfitError: When it is no size, or a bare number too small to be meant in bytes.
+    """
+    text = str(value).strip().removesuffix("..").strip()
+    match = _SIZE.fullmatch(text)
+    if match is None or len(text) > 32:
+        raise UnfitError(SIZE_FORM)
+    number, prefix, binary = match.groups()
+    if text == number and float(number) < _SMALLEST_BARE_BYTES:
+        raise UnfitError(SIZE_FORM, f"write the unit, as in {number}GB")
+    size = int(float(number) * (1024 if binary else 1000) ** _POWERS[prefix.lower()])
+    if not 0 < size <= _LARGEST_BYTES:
+        raise UnfitError(SIZE_FORM)
+    return size
+
+
+def parse_duration(value: str | float) -> float:
+    """Seconds of a time. `12:30:00` is refused: readers of YAML disagree on what it is.
+
+    Raises:
+        UnfitError: When it is no time, or not between 0 (excluded) and a year.
+    """
+    text = str(value).strip()
+    if ":" in text:
+        raise UnfitError(DURATION_FORM, "write 12h30m for 12:30:00")
+    if _NUMBER.fullmatch(text):
+        seconds = float(text)
+    elif _DURATION.fullmatch(text) and len(text) <= 64:
+        seconds = math.fsum(float(number) * _SECONDS[unit.lower()] for number, unit in _PART.findall(text))
+    else:
+        raise UnfitError(DURATION_FORM)
+    if not 0 < seconds <= _LONGEST_S:
+        raise UnfitError(f"{DURATION_FORM}, above 0 and at most a year")
+    return seconds

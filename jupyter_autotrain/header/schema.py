@@ -1,0 +1,175 @@
+"""The schema of the header: the one source of validation, help, completion and the published JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
+
+from jupyter_autotrain.core import grid
+from jupyter_autotrain.core.spec import Budget, Bundle, ExperimentSpec, LocalOptions, Objective, Resources
+from jupyter_autotrain.header.distributions import read_distribution, read_name
+from jupyter_autotrain.header.sections import (
+    BudgetSection,
+    LocalSection,
+    ParallelSection,
+    ResourcesSection,
+    Section,
+    ShipSection,
+)
+from jupyter_autotrain.header.types import (
+    Count,
+    Duration,
+    Goal,
+    Integer,
+    Name,
+    OneOf,
+    Secrets,
+    Text,
+    Variable,
+    Variables,
+    VariableText,
+)
+
+TUNERS = ("tpe", "random", "evolution", "grid", "batch")
+EARLY_STOPS = ("none", "median", "asha")
+MODES = ("batch",)
+EXHAUSTIVE_TUNERS = ("grid", "batch")
+DEFAULT_TRIALS = 10  # of a search without `trials:`
+_NNI_TUNERS = (("gridsearch", "grid"), ("batchtuner", "batch"))
+_NNI_ASSESSORS = (("medianstop", "median"),)
+
+_Distribution = Annotated[
+    Any, BeforeValidator(read_distribution), WithJsonSchema({"type": ["string", "array", "object"]})
+]
+_SearchName = Annotated[str, BeforeValidator(read_name)]
+
+
+def _ship(value: object) -> object:
+    return value if isinstance(value, dict | ShipSection) else {"files": value}
+
+
+class Header(Section):
+    """What a cell header says, checked."""
+
+    name: Name | None = Field(
+        default=None, description="Name of the experiment; repeats become name@2, name@3.", examples=["digits"]
+    )
+    backend: Text = Field(
+        default="local", description="Where trials run (`%autotrain backends` lists them).", examples=["local"]
+    )
+    mode: Annotated[str, OneOf(MODES)] = Field(
+        default="batch", description="batch: each trial runs once, ends, and is gone.", examples=["batch"]
+    )
+    objective: Goal | None = Field(
+        default=None, description="The reported metric that ranks trials.", examples=["maximize val_acc"]
+    )
+    search: dict[_SearchName, _Distribution] = Field(
+        default_factory=dict,
+        description="What each hyperparameter may be; each is a plain variable of the cell.",
+        examples=["{lr: 'loguniform(1e-4, 1e-1)', width: 'choice(32, 64)'}"],
+    )
+    tuner: Annotated[str, OneOf(TUNERS, _NNI_TUNERS)] | None = Field(
+        default=None, description="Search algorithm; tpe where there is an objective, else random.", examples=["random"]
+    )
+    early_stop: Annotated[str, OneOf(EARLY_STOPS, _NNI_ASSESSORS)] = Field(
+        default="none", description="Ends trials that fall behind.", examples=["median"]
+    )
+    trials: Count | None = Field(
+        default=None, description="How many trials; 1 without a search, 10 with one, all with a grid.", examples=["40"]
+    )
+    concurrency: Annotated[Integer, Field(ge=1, le=10_000)] = Field(
+        default=1, description="How many trials run at once.", examples=["4"]
+    )
+    resources: ResourcesSection = Field(
+        default=ResourcesSection(), description="What one trial needs.", examples=["{gpus: 1, memory: 8GB}"]
+    )
+    timeout: Duration | None = Field(default=None, description="Longest time of one trial.", examples=["30m"])
+    budget: BudgetSection = Field(
+        default=BudgetSection(), description="When to end before all trials ran.", examples=["{time: 2h, failures: 3}"]
+    )
+    seed: Annotated[Integer, Field(ge=0, lt=2**32)] | None = Field(
+        default=None,
+        description="Makes the search repeatable; also seeds random and numpy in the trial.",
+        examples=["1"],
+    )
+    env: dict[Variable, VariableText] = Field(
+        default_factory=dict, description="Environment variables of trials.", examples=["{OMP_NUM_THREADS: 1}"]
+    )
+    secrets: Secrets = Field(
+        default=(),
+        description="Names of environment variables to pass on; never their values.",
+        examples=["[HF_TOKEN]"],
+    )
+    ship: Annotated[ShipSection, BeforeValidator(_ship)] = Field(
+        default=ShipSection(), description="Files to send along.", examples=["[data/*.csv, helpers.py]"]
+    )
+    returns: Variables = Field(
+        default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
+    )
+    retries: Annotated[Integer, Field(ge=0, le=100)] = Field(
+        default=0, description="How often a failed trial is tried again.", examples=["2"]
+    )
+    local: LocalSection = Field(
+        default=LocalSection(), description="Options of the local backend.", examples=["{max_trials_per_gpu: 2}"]
+    )
+    parallel: ParallelSection | None = Field(
+        default=None, description="How a big model is split over devices.", examples=["{cluster: 2x8xH100, model: net}"]
+    )
+    version: Annotated[str, OneOf(("1",))] = Field(
+        default="1", description="Version of this header's format.", examples=["1"]
+    )
+    _text: str = PrivateAttr("")
+
+    def written_as(self, text: str) -> Self:
+        """The same header, remembering how it was written."""
+        copy = self.model_copy()
+        copy._text = text  # noqa: SLF001 - a copy of itself
+        return copy
+
+    @property
+    def trial_count(self) -> int:
+        """How many trials to run, at most."""
+        points = grid.count(self.search) if self.tuner in EXHAUSTIVE_TUNERS and self.search else None
+        given = self.trials or points or (DEFAULT_TRIALS if self.search else 1)
+        return min(given, points) if points else given
+
+    def to_spec(self, *, bundle: Bundle, name: str, cell_id: str = "", cwd: str = "") -> ExperimentSpec:
+        """The experiment this header asks for.
+
+        Args:
+            bundle: The captured code.
+            name: The experiment's name where the header gives none.
+            cell_id: The notebook cell.
+            cwd: The folder the notebook works in.
+        """
+        needs = self.resources
+        return ExperimentSpec(
+            name=self.name or name,
+            bundle=bundle,
+            backend=self.backend,
+            mode=self.mode,
+            objective=self.objective,
+            search=dict(self.search),
+            tuner=self.tuner or default_tuner(self.objective),
+            early_stop=self.early_stop,
+            trials=self.trial_count,
+            concurrency=self.concurrency,
+            resources=Resources(needs.cpus, needs.memory, needs.gpus, needs.gpu_memory),
+            timeout_s=self.timeout,
+            budget=Budget(self.budget.time, self.budget.failures),
+            seed=self.seed,
+            env=dict(self.env),
+            secrets=self.secrets,
+            returns=self.returns,
+            retries=self.retries,
+            local=LocalOptions(**self.local.model_dump()),
+            header=self._text,
+            cell_id=cell_id,
+            cwd=cwd,
+        )
+
+
+def default_tuner(objective: Objective | None) -> str:
+    """The search algorithm of a header that names none."""
+    return "tpe" if objective else "random"

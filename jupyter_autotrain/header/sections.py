@@ -1,0 +1,78 @@
+"""The mappings inside a header: resources, budget, local, ship, parallel."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from jupyter_autotrain.header.types import Count, Duration, Few, Indices, Number, OneOf, Size, Text, Texts, Truth
+
+PARALLEL_MODES = ("auto_parallel", "hybrid_parallel", "data_parallel", "stand_alone")
+SEARCHES = ("recursive_programming", "dynamic_programming", "exhaustive")
+
+
+class Section(BaseModel):
+    """A mapping of known keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class ResourcesSection(Section):
+    """What one trial needs."""
+
+    cpus: Annotated[Number, Field(gt=0, le=100_000)] | None = Field(
+        default=None, description="CPU cores.", examples=["2"]
+    )
+    memory: Size | None = Field(default=None, description="Memory; a trial that takes more is ended.", examples=["8GB"])
+    gpus: Few = Field(default=0, description="Number of GPUs.", examples=["1"])
+    gpu_memory: Size | None = Field(default=None, description="Least memory of each GPU.", examples=["16GB.."])
+
+
+class BudgetSection(Section):
+    """When the experiment ends before its trials are used up."""
+
+    time: Duration | None = Field(default=None, description="Wall-clock time of the experiment.", examples=["2h"])
+    failures: Count | None = Field(default=None, description="Give up after this many failed trials.", examples=["3"])
+
+
+class LocalSection(Section):
+    """Options of the local backend."""
+
+    max_trials_per_gpu: Count = Field(default=1, description="How many trials may share one GPU.", examples=["2"])
+    use_active_gpu: Truth = Field(
+        default=False, description="Use GPUs that other programs are using.", examples=["true"]
+    )
+    gpu_indices: Indices | None = Field(default=None, description="The GPUs that may be used.", examples=["[0, 1]"])
+
+
+class ShipLimits(Section):
+    """How much may be sent."""
+
+    files: Count = Field(default=2000, description="Number of files.", examples=["5000"])
+    size: Size = Field(default=300_000_000, description="Bytes of all files and captured data.", examples=["1GB"])
+
+
+class ShipSection(Section):
+    """Files that travel with the cell."""
+
+    files: Texts = Field(
+        default=(), description="Files, folders or globs beside the notebook.", examples=["[data/*.csv]"]
+    )
+    ignore: Texts = Field(default=(), description="Patterns (as in .gitignore) that stay here.", examples=["['*.tmp']"])
+    limits: ShipLimits = Field(default=ShipLimits(), description="How much may be sent.", examples=["{size: 1GB}"])
+
+
+class ParallelSection(Section):
+    """How a big model is split over devices; shown by `--dry-run`."""
+
+    cluster: Text | None = Field(default=None, description="The devices.", examples=["2x8xH100"])
+    mode: Annotated[str, OneOf(PARALLEL_MODES)] = Field(
+        default="auto_parallel", description="What is searched.", examples=["auto_parallel"]
+    )
+    search: Annotated[str, OneOf(SEARCHES)] = Field(
+        default="recursive_programming", description="How it is searched.", examples=[SEARCHES[1]]
+    )
+    memory_limit: Size | None = Field(default=None, description="Most memory per device.", examples=["80GB"])
+    model: Text | None = Field(default=None, description="Expression that gives the model.", examples=["model"])
+    inputs: Text | None = Field(default=None, description="Expression that gives example inputs.", examples=["batch"])

@@ -1,0 +1,120 @@
+"""Other spellings of the header's keys: camelCase, and NNI's names and nesting, brought to one form.
+
+`trainingService: {platform: local, useActiveGpu: true}` becomes `backend: local` and `local: {use_active_gpu: true}`.
+Lines travel along, so that a fault names the line as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from jupyter_autotrain.header.document import Document
+from jupyter_autotrain.header.faults import Fault, Path
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+SECTIONS = ("resources", "budget", "env", "local", "parallel")  # merged key by key across sources
+_FREE = ("search", "env", "secrets")  # what is inside is the user's own
+_MOVES: Mapping[Path, Path] = {
+    ("experiment_name",): ("name",),
+    ("trial_concurrency",): ("concurrency",),
+    ("max_trial_number",): ("trials",),
+    ("max_experiment_duration",): ("budget", "time"),
+    ("max_trial_duration",): ("timeout",),
+    ("trial_gpu_number",): ("resources", "gpus"),
+    ("search_space",): ("search",),
+    ("training_service", "platform"): ("backend",),
+    ("training_service", "trial_gpu_number"): ("resources", "gpus"),
+    ("training_service", "max_trial_number_per_gpu"): ("local", "max_trials_per_gpu"),
+    ("training_service", "use_active_gpu"): ("local", "use_active_gpu"),
+    ("training_service", "gpu_indices"): ("local", "gpu_indices"),
+    ("local", "max_trial_number_per_gpu"): ("local", "max_trials_per_gpu"),
+    ("tuner", "name"): ("tuner",),
+    ("tuner", "class_args", "optimize_mode"): ("objective",),
+    ("tuner", "class_args", "seed"): ("seed",),
+    ("assessor",): ("early_stop",),
+    ("assessor", "name"): ("early_stop",),
+}
+_NEEDLESS = {
+    "trial_command": "the cell's code is the trial",
+    "trial_code_directory": "the cell's code is the trial; `ship:` sends files",
+    "nni_manager_ip": "no trial calls back",
+    "experiment_working_directory": "JUPYTER_AUTOTRAIN_HOME says where experiments lie",
+    "use_annotation": "`search:` says what is searched",
+    "log_level": "logs are kept in full",
+    "debug": "logs are kept in full",
+}
+
+
+def snake(key: str) -> str:
+    """`trialConcurrency` as `trial_concurrency`."""
+    return _HUMP.sub("_", key).lower() if key[:1].islower() else key
+
+
+def canonical(document: Document) -> Document:
+    """The same settings under the schema's own names."""
+    target = Document(faults=list(document.faults))
+    for key, value in document.data.items():
+        _place(document, target, (key,), value)
+    return target
+
+
+def _place(source: Document, target: Document, old: Path, value: object) -> None:
+    new = _spelled(old)
+    if new[0] in _NEEDLESS:
+        target.faults.append(_needless(source, old, new))
+    elif (new in _MOVES and not isinstance(value, dict)) or new == ("search_space",):
+        _put(source, target, old, _MOVES[new], _moved(new, value))
+    elif isinstance(value, dict) and new[0] not in _FREE and len(new) < 3:
+        if new not in _GROUPS:
+            _put(source, target, old, new, {})
+        for key, item in value.items():
+            _place(source, target, (*old, key), item)
+    elif len(new) > 1 and new[:-1] in _GROUPS:
+        target.faults.append(_foreign(source, old))
+    else:
+        _put(source, target, old, new, value)
+
+
+_GROUPS = {path[:i] for path in _MOVES for i in range(1, len(path))} - {("local",)}
+
+
+def _spelled(old: Path) -> Path:
+    return tuple(snake(part) if isinstance(part, str) else part for part in old)
+
+
+def _moved(path: Path, value: object) -> object:
+    return f"{value} default" if path[-1] == "optimize_mode" else value
+
+
+def _needless(source: Document, old: Path, new: Path) -> Fault:
+    return Fault(f"{old[0]!r} is not needed", _NEEDLESS[str(new[0])], "remove this line", source.place(old))
+
+
+def _foreign(source: Document, old: Path) -> Fault:
+    dotted = ".".join(str(part) for part in old)
+    return Fault(f"{dotted} has no counterpart here", "", "remove this line", source.place(old))
+
+
+def _put(source: Document, target: Document, old: Path, new: Path, value: object) -> None:
+    inner = target.data
+    for part in new[:-1]:
+        step = inner.setdefault(str(part), {})
+        if not isinstance(step, dict):
+            return
+        inner = step
+    last = str(new[-1])
+    if last in inner and not (value == {} and isinstance(inner[last], dict)):
+        first = target.place(new)
+        target.faults.append(
+            Fault(
+                f"{old[-1]!r} sets {last!r} again (first on {first})", "expected once", "remove one", source.place(old)
+            )
+        )
+        return
+    inner.setdefault(last, value)
+    for i in range(1, len(new)):
+        target.places.setdefault(new[:i], source.place(old))
+    for path, place in source.places.items():
+        if path[: len(old)] == old:
+            target.places[new + path[len(old) :]] = place

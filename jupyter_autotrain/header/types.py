@@ -1,0 +1,200 @@
+"""The kinds of values a header key can take: how each is read, bounded, and described in JSON Schema."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
+from pydantic_core import CoreSchema, core_schema
+
+from jupyter_autotrain.core.spec import Direction, Objective
+from jupyter_autotrain.header.document import resolve
+from jupyter_autotrain.header.faults import UnfitError, looks_secret, meant, nearest
+from jupyter_autotrain.header.quantities import DURATION_FORM, SIZE_FORM, parse_duration, parse_size
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,63}")
+_METRIC = re.compile(r"[^\s,]{1,100}")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value != "":
+        return str(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise UnfitError("expected text")
+
+
+def _words(value: object) -> object:
+    """One text stands for a list of one."""
+    items = [value] if isinstance(value, str | int) and value != "" else value
+    if not isinstance(items, list | tuple):
+        raise UnfitError("expected a list such as [a, b]")
+    return tuple(items)
+
+
+def _number(value: object) -> float:
+    number = resolve(value)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise UnfitError("expected a number")
+    return number
+
+
+def _integer(value: object) -> int:
+    number = resolve(value)
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise UnfitError("expected an integer")
+    return number
+
+
+def _truth(value: object) -> bool:
+    answer = resolve(value)
+    if not isinstance(answer, bool):
+        raise UnfitError("expected true or false")
+    return answer
+
+
+def _indices(value: object) -> object:
+    items = str(value).split(",") if isinstance(value, str) else [value] if isinstance(value, int) else value
+    if not isinstance(items, list | tuple):
+        raise UnfitError("expected GPU numbers such as [0, 1]")
+    return tuple(items)
+
+
+def _name(value: object) -> str:
+    name = _text(value)
+    if not _NAME.fullmatch(name):
+        raise UnfitError("expected at most 64 letters, digits, dots, dashes and underscores", "rename it")
+    return name
+
+
+def _variable(value: object) -> str:
+    name = _text(value)
+    if not _VARIABLE.fullmatch(name):
+        raise UnfitError("expected a variable name such as model")
+    return name
+
+
+def _secret(value: object) -> str:
+    name = _text(value) if isinstance(value, str | int) else ""
+    if not _VARIABLE.fullmatch(name) or looks_secret(name):
+        raise UnfitError(
+            "expected the NAME of an environment variable, such as HF_TOKEN",
+            "set the value in the environment, outside the notebook",
+            found="something that is not a name (not shown here, it may be a secret)",
+        )
+    return name
+
+
+def _secrets(value: object) -> object:
+    if isinstance(value, dict):
+        raise UnfitError(
+            "expected a list of names such as [HF_TOKEN]",
+            "set the values in the environment, outside the notebook",
+            found="secrets with values (not shown here)",
+        )
+    return _words(value)
+
+
+def _variable_text(value: object) -> str:
+    if value is None or value == "":
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = _text(value)
+    if looks_secret(text) or "\0" in text:
+        raise UnfitError(
+            "expected no secret values here",
+            "name the variable under secrets: and set it in the environment",
+            found="what looks like a token (not shown here)",
+        )
+    return text
+
+
+def _objective(value: object) -> Objective:
+    if isinstance(value, Objective):
+        return value
+    form = "expected `maximize METRIC` or `minimize METRIC`"
+    if isinstance(value, dict):
+        if value.keys() - {"metric", "direction"} or "metric" not in value:
+            raise UnfitError(form)
+        words: Sequence[object] = [value.get("direction", "maximize"), value["metric"]]
+    else:
+        words = str(value).split()
+    if len(words) != 2 or not _METRIC.fullmatch(str(words[1])):
+        raise UnfitError(form)
+    word, metric = str(words[0]), str(words[1])
+    known = {"maximize": Direction.MAXIMIZE, "max": Direction.MAXIMIZE, "minimize": Direction.MINIMIZE,
+             "min": Direction.MINIMIZE}  # fmt: skip
+    if word not in known:
+        near = nearest(word, ("maximize", "minimize"))
+        raise UnfitError(f"did you mean `{near} {metric}`?" if near else form)
+    return Objective(metric, known[word])
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates text that must be one of `names`; `others` are further spellings of them, in lower case."""
+
+    names: tuple[str, ...]
+    others: tuple[tuple[str, str], ...] = ()
+
+    def read(self, value: object) -> str:
+        """The name that is meant.
+
+        Raises:
+            UnfitError: When none is.
+        """
+        known = {name: name for name in self.names} | dict(self.others)
+        word = str(value) if isinstance(value, str | int) else ""
+        if word.lower() not in known:
+            raise UnfitError(meant(word, self.names))
+        return known[word.lower()]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, object]:
+        return {"type": "string", "enum": list(self.names)}
+
+
+def _quantity(parse: Callable[[str | float], float], form: str) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise UnfitError(f"expected {form}")
+        try:
+            return parse(value)
+        except UnfitError as error:
+            raise UnfitError(f"expected {error.expected}", error.action) from None
+
+    return read
+
+
+def _schema(*kinds: str, **more: object) -> WithJsonSchema:
+    return WithJsonSchema({"type": list(kinds) if len(kinds) > 1 else kinds[0], **more})
+
+
+_LIST = {"items": {"type": "string"}}
+Text = Annotated[str, BeforeValidator(_text)]
+Name = Annotated[str, BeforeValidator(_name)]
+Variable = Annotated[str, BeforeValidator(_variable)]
+Integer = Annotated[int, BeforeValidator(_integer)]
+Number = Annotated[float, BeforeValidator(_number)]
+Truth = Annotated[bool, BeforeValidator(_truth)]
+Count = Annotated[Integer, Field(ge=1, le=1_000_000)]
+Few = Annotated[Integer, Field(ge=0, le=10_000)]
+Size = Annotated[int, BeforeValidator(_quantity(parse_size, SIZE_FORM)), _schema("string", "integer")]
+Duration = Annotated[float, BeforeValidator(_quantity(parse_duration, DURATION_FORM)), _schema("string", "number")]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
+Variables = Annotated[tuple[Variable, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
+Secret = Annotated[str, BeforeValidator(_secret)]
+Secrets = Annotated[tuple[Secret, ...], BeforeValidator(_secrets), _schema("array", "string", **_LIST)]
+Indices = Annotated[tuple[Few, ...], BeforeValidator(_indices), _schema("array", "string", "integer")]
+VariableText = Annotated[str, BeforeValidator(_variable_text), _schema("string", "number", "boolean", "null")]
+Goal = Annotated[Objective, BeforeValidator(_objective), _schema("string", "object")]
