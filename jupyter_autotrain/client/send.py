@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets as randomness
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jupyter_autotrain.client import attention
+from jupyter_autotrain.client.drafts import draft
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
@@ -27,13 +27,13 @@ def send(
 ) -> Experiment:
     """Submit an experiment. When this returns it is on disk, and a manager is there to run it.
 
-    Order: secrets are looked up, the code is written and synced, the manager is roused, and then one transaction makes
-    the experiment exist. Any failure before that leaves nothing behind.
+    Order: secrets are looked up, the code is written as a draft, the manager is roused, the draft becomes the
+    experiment's folder, and one transaction makes the experiment exist. Any failure before that leaves nothing behind.
 
     Args:
         home: Where to keep it.
         spec: What is wished; its `bundle` is replaced by what `write_bundle` gives back.
-        write_bundle: Writes the code into an existing folder and describes it.
+        write_bundle: Makes the folder it is given, writes the code into it, synced, and describes it.
         secrets: Where the values of `spec.secrets` are looked up, such as the environment.
 
     Raises:
@@ -44,10 +44,11 @@ def send(
     values = attention.secret_values(spec, secrets)
     store = Store.open(home)
     experiment_id = randomness.token_hex(_ID_BYTES)
-    try:
-        with explained(home.experiment(experiment_id)):
-            bundle = _write(home, experiment_id, write_bundle)
+    with explained(home.root), draft(home, experiment_id) as folder:
+        bundle = write_bundle(folder / home.bundle(experiment_id).name)
         attention.rouse(home, experiment_id, values)
+        _publish(folder, home.experiment(experiment_id))
+    try:
         store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time())
     except BaseException:
         _tidy(store, home, experiment_id)
@@ -56,26 +57,15 @@ def send(
     return Experiment(home, store, experiment_id, secrets)
 
 
-def _write(home: Home, experiment_id: str, write_bundle: Callable[[Path], Bundle]) -> Bundle:
-    folder = home.bundle(experiment_id)
-    for part in (folder.parent.parent, folder.parent, folder):
-        part.mkdir(mode=0o700, exist_ok=True)
-    bundle = write_bundle(folder)
-    for path in (*folder.rglob("*"), folder, folder.parent, folder.parent.parent):
-        _sync(path)
-    # Trials run where the code came from, whoever started the manager.
-    return replace(bundle, python=bundle.python or sys.executable)
-
-
-def _sync(path: Path) -> None:
-    if path.is_symlink():
-        return
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fchmod(fd, os.fstat(fd).st_mode & 0o700)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _publish(folder: Path, target: Path) -> None:
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.rename(target)
+    for changed in (target, target.parent):
+        fd = os.open(changed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
 
 def _tidy(store: Store, home: Home, experiment_id: str) -> None:

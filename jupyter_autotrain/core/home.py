@@ -39,6 +39,11 @@ class Home:
         """What the manager writes."""
         return self.root / "manager.log"
 
+    @property
+    def drafts(self) -> Path:
+        """Folders of experiments that are being submitted; locked (flock) while anyone submits."""
+        return self.root / "drafts"
+
     def experiment(self, experiment_id: str) -> Path:
         """The folder of one experiment."""
         return self.root / "experiments" / experiment_id

@@ -29,26 +29,22 @@ def told(monkeypatch):
 
 
 def write(folder):
+    folder.mkdir(mode=0o700)
     (folder / "main.py").write_text("print(1)")
-    (folder / "files").mkdir()
-    (folder / "files" / "run.sh").write_text("true")
-    (folder / "files" / "run.sh").chmod(0o755)
     return Bundle(sha256="x")
 
 
 def left_in(home):
-    return [str(path.relative_to(home.root)) for path in home.root.glob("experiments/*/*")]
+    return [path.name for folder in ("experiments", "drafts") for path in (home.root / folder).glob("*")]
 
 
 def test_a_submission_is_on_disk_private_and_rung_last(home, told):
     handle = send(home, SPEC, write, {})
     folder = home.bundle(handle.id)
     assert (folder / "main.py").read_text() == "print(1)"
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}
-    assert modes == {"bundle": 0o700, "main.py": 0o600, "files": 0o700, "run.sh": 0o700}
-    assert stat.S_IMODE(home.experiment(handle.id).stat().st_mode) == 0o700
+    folders = (folder, folder.parent, folder.parent.parent, home.drafts)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in folders] == [0o700] * 4
     assert handle.record.spec.bundle.sha256 == "x"
-    assert handle.record.spec.bundle.python
     assert told == ["ensure", "ring"]
     assert handle.state == "WAITING"
 
@@ -118,6 +114,23 @@ def test_an_interrupt_after_the_transaction_keeps_the_experiment_whole(home, tol
     with Store.open(home) as store:
         (record,) = store.experiments()
     assert (home.bundle(record.id) / "main.py").exists()
+
+
+def test_drafts_of_killed_submitters_go_with_the_next_submission_and_living_ones_stay(home, told):
+    killed = home.drafts / "killed"
+    killed.mkdir(parents=True)
+    (killed / "main.py").write_text("")
+
+    def submit_within(folder):
+        assert not killed.exists()
+        other = send(home, SPEC, write, {})
+        assert folder.parent.exists()
+        assert home.bundle(other.id).exists()
+        return write(folder)
+
+    send(home, SPEC, submit_within, {})
+    assert list(home.drafts.iterdir()) == []
+    assert len(left_in(home)) == 2
 
 
 def test_a_doorbell_that_nobody_hears_starts_a_manager(home, told, monkeypatch):
