@@ -11,6 +11,7 @@ from enum import Enum
 
 import cloudpickle
 
+from jupyter_autotrain.capture import refuse
 from jupyter_autotrain.capture.definitions import code_names
 
 _PROTOCOL = 5
@@ -141,6 +142,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
                 self.refers.add(name)
                 return getattr, (_Main(), name)
             self.modules.add(str(getattr(value, "__module__", "")))
+        elif why := refuse.reason(value):  # deeper than one can see from outside, such as a model's tensors
+            raise UnpicklableError(f"it holds {why}")
         if isinstance(value, types.CellType):
             return _cell(value)
         reduced = super().reducer_override(value)

@@ -14,6 +14,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 _SEEN_AT_MOST = 20_000
 _DEPTH = 6
@@ -79,10 +80,10 @@ def find(name: str, value: object) -> Iterator[tuple[str, str]]:
 def parts(value: object) -> Iterator[tuple[str, object]]:
     """What a container or an instance holds: (the step to it, the object). Numbers and text hold nothing."""
     if isinstance(value, Mapping):
-        for key, item in list(value.items()):
+        for key, item in islice(list(value.items()), _SEEN_AT_MOST):
             yield f"[{key!r}]", item
     elif isinstance(value, list | tuple | set | frozenset | deque):
-        for index, item in enumerate(value):
+        for index, item in enumerate(islice(value, _SEEN_AT_MOST)):
             if not isinstance(item, int | float | str | bytes | complex):
                 yield f"[{index}]", item
     if not isinstance(value, type | types.ModuleType | types.FunctionType) and not _pickles_itself(value):

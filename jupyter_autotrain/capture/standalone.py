@@ -10,7 +10,6 @@ import math
 import os
 import pickle
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -92,6 +91,8 @@ def _lay_out(files: Mapping[str, str], here: Path) -> object:
     """Put modules where they can be imported and data files where the cell looks for them; never over another file."""
     if not files:
         return None
+    import tempfile  # noqa: PLC0415 - only scripts with files pay
+
     folder = tempfile.TemporaryDirectory(prefix="autotrain-")
     sys.path.insert(0, folder.name)
     for name, text in files.items():

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import atexit
 import inspect
 import io
 import linecache
@@ -9,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -62,6 +65,8 @@ class Notebook:
         """What the captured script prints, run alone in an empty folder."""
         return run_alone(self.export(code, params, **options))
 
+    alone = staticmethod(lambda script: run_alone(script))
+
     def both(self, code):
         """What the cell prints elsewhere, after checking that it prints the same here."""
         there = self.elsewhere(code)
@@ -70,15 +75,51 @@ class Notebook:
         return here
 
 
+OVEN = """
+import cloudpickle, os, runpy, sys
+for line in sys.stdin:
+    script, folder = line.split("\\0")[:2]
+    child = os.fork()
+    if not child:
+        os.chdir(folder)
+        out = os.open(script + ".out", os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(out, 1), os.dup2(out, 2)
+        sys.argv = [script]
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            sys.stdout.flush()
+            os._exit(1)
+        sys.stdout.flush()
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@cache
+def oven():
+    """One `python -I` that forks for every script: a start per script would cost most of the tests' time."""
+    process = subprocess.Popen([sys.executable, "-I", "-c", OVEN], stdin=PIPE, stdout=PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
+
+
 def run_alone(script):
+    """What a script prints, run under `python -I` in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.py")
         path.write_text(script)
         empty = Path(folder, "empty")
         empty.mkdir()
-        done = subprocess.run([sys.executable, "-I", path], cwd=empty, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-3000:] + script[-3000:]
-    return done.stdout
+        process = oven()
+        process.stdin.write(f"{path}\0{empty}\0\n")
+        process.stdin.flush()
+        code = int(process.stdout.readline())
+        printed = Path(f"{path}.out").read_text()
+        assert code == 0, printed[-3000:] + script[-3000:]
+        return printed
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,163 @@
+"""What cannot travel is refused by name, before anything is sent; all of it at once, in six lines at most."""
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import types
+
+import pytest
+
+from jupyter_autotrain.capture import Limits
+from jupyter_autotrain.errors import CaptureError, ShipError
+
+
+def refusal(book, code, **options):
+    with pytest.raises((CaptureError, ShipError)) as caught:
+        book.capture(code, **options)
+    text = str(caught.value)
+    assert len(text.splitlines()) <= 6, text
+    assert caught.value.found
+    assert caught.value.action
+    return text
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("x = open(__import__('os').devnull)", "an open file"),
+        ("x = (i for i in range(3))", "a generator"),
+        ("import threading\nx = threading.Lock()", "a lock"),
+        ("import threading\nx = threading.Thread(target=print)", "a running thread"),
+        ("import sqlite3\nx = sqlite3.connect(':memory:')", "a database connection"),
+        ("import socket\nx = socket.socket()", "a network connection"),
+        ("async def f(): pass\nx = f()", "an asynchronous task"),
+        ("import tempfile\nx = tempfile.NamedTemporaryFile()", "an open file"),
+        ("import torch\nx = torch.zeros(2, device='meta')", "a tensor without data"),
+        ("import types\nx = types.ModuleType('made_up')", "a module that exists only in this kernel's memory"),
+    ],
+)
+def test_what_cannot_travel_is_refused_with_the_reason(notebook, source, why):
+    book = notebook(source)
+    text = refusal(book, "print(x)")
+    assert "x (cell [1]): " in text
+    assert why.removeprefix("an ") in text
+    close = getattr(book.namespace["x"], "close", None)
+    if close is not None:
+        close()
+
+
+def test_the_way_to_the_culprit_is_shown(notebook):
+    book = notebook("class Box: pass\nbox = Box()\nbox.parts = {'log': [open(__import__('os').devnull)]}")
+    assert "box.parts['log'][0] (cell [1]): an open file" in refusal(book, "print(box)")
+    book.namespace["box"].parts["log"][0].close()
+
+
+def test_all_culprits_are_named_at_once(notebook):
+    book = notebook("import threading\na, b, c, d, e = [threading.Lock() for _ in range(5)]")
+    text = refusal(book, "print(a, b, c, d, e)")
+    assert "5 names" in text
+    assert "a (cell [1])" in text
+    assert "and 3 more" in text
+
+
+def test_a_tensor_on_another_device_is_refused_inside_a_model_too(notebook):
+    book = notebook("import torch\nmodel = torch.nn.Linear(2, 2, device='meta')")
+    assert "it holds a tensor without data (device meta)" in refusal(book, "print(model)")
+
+
+def test_a_culprit_used_only_by_a_helper_is_found(notebook):
+    book = notebook("lines = (i for i in [])", "def helper():\n    return next(lines)")
+    assert "lines (cell [1])" in refusal(book, "helper()")
+
+
+def test_an_object_that_refuses_to_be_pickled_is_named_with_its_own_reason(notebook):
+    book = notebook("class Stubborn:\n    def __reduce__(self): raise TypeError('I stay here')\ns = Stubborn()")
+    assert "s (cell [1]): a Stubborn that cannot be pickled: I stay here" in refusal(book, "print(s)")
+
+
+def test_a_big_array_is_refused_without_pickling_it_and_the_way_out_is_ship(notebook):
+    book = notebook("import numpy as np\nX = np.zeros(50_000_000)\ny = np.zeros(10)")
+    text = refusal(book, "print(X, y)")
+    assert "400 MB  X" in text
+    assert "ship:" in text
+    assert "At most 200 MB" in text
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["X = list(range(3_000_000))", "X = 'x' * 3_000_000", "X = {'k': bytearray(3_000_000)}",
+     "import pandas as pd\nX = pd.DataFrame({'a': range(500_000)})", "import torch\nX = [torch.zeros(1_000_000)]"],
+)  # fmt: skip
+def test_sizes_are_told_without_pickling(notebook, source):
+    assert "ship:" in refusal(notebook(source), "print(X)", limits=Limits(data_bytes=2_000_000))
+
+
+def test_missing_names_come_with_the_nearest_one(notebook):
+    book = notebook("learning_rate = 1", "def helper():\n    return lerning_rate")
+    text = refusal(book, "print(helper(), repotr(1), pritn)")
+    assert "3 names" in text
+    assert "lerning_rate, used by helper; did you mean learning_rate?" in text
+    assert "repotr" in refusal(book, "repotr(loss=1)")
+    assert "did you mean report?" in refusal(book, "repotr(loss=1)")
+
+
+def test_names_that_the_trial_brings_are_not_missing(notebook):
+    code = "for i in range(3):\n    report(step=i, loss=lr)\n    if should_stop(): break\ncheckpoint.save(params)\nprint(rank, world_size)"
+    captured = notebook().capture(code, parameters=["lr"])
+    assert {row.name: row.how for row in captured.captured} == {
+        "lr": "parameter", "checkpoint": "builtin", "params": "builtin", "rank": "builtin", "report": "builtin",
+        "should_stop": "builtin", "world_size": "builtin",
+    }  # fmt: skip
+
+
+def test_names_that_may_be_missing_are_no_error(notebook):
+    code = (
+        "try:\n    profile\nexcept NameError:\n    profile = lambda f: f\n"
+        "if __name__ == '__main__':\n    later = 1\ndef f(): return later\nprint(f(), __name__)"
+    )
+    assert notebook().both(code) == "1 __main__\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("x = 1\n%timeit x", "line 2: %timeit x"),
+        ("!pip install x", "line 1: !pip install x"),
+        ("if True:\n    !ls", "line 2: !ls"),
+        ("files = !ls", "line 1: files = !ls"),
+        ("import os\nos?", "line 2: os?"),
+        ("%cd data", "line 1: %cd data"),
+    ],
+)
+def test_magics_and_shell_lines_are_named(notebook, code, line):
+    assert line in refusal(notebook(), code)
+
+
+def test_a_line_that_only_looks_like_a_magic_is_python(notebook):
+    assert notebook("a = 7").both("x = (a\n% 4)\nprint(x, '''\n!ls\n''')") == "3 \n!ls\n\n"
+
+
+def test_lines_are_counted_from_the_top_of_the_cell(notebook):
+    assert "line 12: !ls" in refusal(notebook(), "x = 1\n!ls", first_line=11)
+    assert "Line 12 of this cell is not Python" in refusal(notebook(), "x = 1\nfor for", first_line=11)
+
+
+def test_a_definition_without_source_travels_by_value(notebook):
+    book = notebook("k = 2")
+    exec("def secret(x): return x * k", book.namespace)
+    assert book.both("print(secret(4))") == "8\n"
+    assert book.row("print(secret(4))", "secret").how == "data"
+
+
+def test_every_kind_of_refused_thing_is_closed_by_its_own_type():
+    from jupyter_autotrain.capture import refuse
+
+    with socket.socket() as s, sqlite3.connect(":memory:") as c, open(os.devnull) as f:
+        assert all(map(refuse.reason, (s, c, f, threading.RLock(), threading.Event(), sys._getframe())))
+    c.close()
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        assert refuse.reason(process) == "a running process"
+    assert not any(map(refuse.reason, (1, "x", [f], types.SimpleNamespace(), len)))
