@@ -28,18 +28,63 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """Seconds = `start_s` + `s_per_byte` * bytes: one algorithm of a collective."""
+
+    start_s: float
+    s_per_byte: float
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
-    """One mesh axis with the levels it runs on, innermost first."""
+    """One mesh axis with the levels it runs on, innermost first, and its algorithms per collective.
+
+    `gather` serves all-gather and reduce-scatter, `reduce` all-reduce, both by bytes of the full tensor; `turn` serves
+    all-to-all, by bytes held per device.
+    """
 
     name: str
     size: int
     segments: tuple[Segment, ...]
+    gather: tuple[Line, ...]
+    reduce: tuple[Line, ...]
+    turn: tuple[Line, ...]
+
+
+def axis_of(name: str, size: int, segments: tuple[Segment, ...]) -> Axis:
+    """Work out the algorithms of an axis."""
+    if size == 1:
+        free = (Line(0.0, 0.0),)
+        return Axis(name, size, segments, free, free, free)
+    start_s = max(s.link.latency_s for s in segments)
+    slowest = max(1 / bandwidth(s) for s in segments)
+    share = (size - 1) / size
+    gather = [Line((size - 1) * start_s, share * slowest)]
+    if len(segments) > 1:
+        gather.append(_by_levels(segments))
+    tree = Line(2 * math.log2(size) * start_s, 2 * slowest)
+    rings = [Line(2 * line.start_s, 2 * line.s_per_byte) for line in gather]
+    turn = Line((size - 1) * start_s, share * max(_hops(s) / bandwidth(s) for s in segments))
+    return Axis(name, size, segments, tuple(gather), (*rings, tree), (turn,))
+
+
+def _by_levels(segments: tuple[Segment, ...]) -> Line:
+    """Each level in turn: the innermost on all bytes, the next on what one inner group leaves to a device."""
+    start_s, s_per_byte, inner = 0.0, 0.0, 1
+    for segment in segments:
+        steps = segment.size - 1
+        start_s += steps * segment.link.latency_s
+        s_per_byte += steps / segment.size / inner / bandwidth(segment)
+        inner *= segment.size
+    return Line(start_s, s_per_byte)
 
 
 def axes_of(mesh: MeshSpec, cluster: ClusterSpec) -> tuple[Axis, ...]:
     """The mesh's axes on the cluster's levels."""
-    spans = (cluster.segments(mesh.stride(index), size) for index, size in enumerate(mesh.shape))
-    return tuple(Axis(name, size, segments) for name, size, segments in zip(mesh.axes, mesh.shape, spans, strict=True))
+    return tuple(
+        axis_of(name, size, cluster.segments(mesh.stride(index), size))
+        for index, (name, size) in enumerate(zip(mesh.axes, mesh.shape, strict=True))
+    )
 
 
 def bandwidth(segment: Segment) -> float:
@@ -69,48 +114,27 @@ def _hops(segment: Segment) -> float:
     return max(1.0, dims * side / 3) if kind is LinkKind.MESH else 1.0
 
 
-def _flat(axis: Axis) -> tuple[float, float]:
-    """Latency and seconds per byte when the whole axis is one ring: its slowest level decides."""
-    return max(s.link.latency_s for s in axis.segments), 1 / min(bandwidth(s) for s in axis.segments)
+def _least(lines: tuple[Line, ...], n_bytes: Floats | float) -> Floats:
+    first, *others = lines
+    best = np.asarray(first.start_s + first.s_per_byte * n_bytes)
+    for line in others:
+        best = np.minimum(best, line.start_s + line.s_per_byte * n_bytes)
+    return best
 
 
 def gather_s(axis: Axis, n_bytes: Floats | float) -> Floats:
     """All-gather or reduce-scatter of a tensor of `n_bytes` in full; seconds."""
-    n = np.asarray(n_bytes, dtype=np.float64)
-    if axis.size == 1:
-        return np.zeros_like(n)
-    alpha, beta = _flat(axis)
-    flat = (axis.size - 1) * alpha + (axis.size - 1) / axis.size * n * beta
-    return np.minimum(flat, _gather_by_levels(axis, n)) if len(axis.segments) > 1 else flat
-
-
-def _gather_by_levels(axis: Axis, n: Floats) -> Floats:
-    total, inner = np.zeros_like(n), 1
-    for segment in axis.segments:
-        steps = segment.size - 1
-        total = total + steps * segment.link.latency_s + steps / segment.size * (n / inner) / bandwidth(segment)
-        inner *= segment.size
-    return total
+    return _least(axis.gather, n_bytes)
 
 
 def all_reduce_s(axis: Axis, n_bytes: Floats | float) -> Floats:
     """All-reduce of a tensor of `n_bytes`; seconds."""
-    n = np.asarray(n_bytes, dtype=np.float64)
-    if axis.size == 1:
-        return np.zeros_like(n)
-    alpha, beta = _flat(axis)
-    tree = 2 * math.log2(axis.size) * alpha + 2 * n * beta
-    return np.minimum(2 * gather_s(axis, n), tree)
+    return _least(axis.reduce, n_bytes)
 
 
 def all_to_all_s(axis: Axis, local_bytes: Floats | float) -> Floats:
     """All-to-all where each device holds `local_bytes` and keeps 1/p of them; seconds."""
-    n = np.asarray(local_bytes, dtype=np.float64)
-    if axis.size == 1:
-        return np.zeros_like(n)
-    alpha = max(s.link.latency_s for s in axis.segments)
-    beta = max(_hops(s) / bandwidth(s) for s in axis.segments)
-    return (axis.size - 1) * alpha + (axis.size - 1) / axis.size * n * beta
+    return _least(axis.turn, local_bytes)
 
 
 def gather_over_axes_s(axes: tuple[Axis, ...], n_bytes: Floats | float) -> Floats:

@@ -102,7 +102,10 @@ class StatePricer:
         count = len(compute.forward_s)
         total = np.zeros((6, len(self.options), count))
         for weight in weights:
-            total += np.stack([self._one(weight, option, compute, repeats) for option in self.options], axis=1)
+            held = weight.elements * weight.item_bytes / split_of(weight.gradient, self.axes)
+            moves = self._over_replicas(weight.gradient, held)
+            for row, option in enumerate(self.options):
+                total[:, row] += self._one(weight, held, option, (moves, compute, repeats))
         return StateTable(self.options, *total)
 
     def exposed(self, communication_s: Floats, compute_s: Floats) -> Floats:
@@ -110,34 +113,39 @@ class StatePricer:
         hidden = np.minimum(communication_s, compute_s)
         return communication_s - hidden * (1 - self.assumptions.overlap_slowdown)
 
-    def _one(self, weight: Weights, option: Option, compute: Compute, repeats: int) -> Floats:
+    def _one(
+        self, weight: Weights, held: Floats, option: Option, around: tuple[tuple[Floats, Floats], Compute, int]
+    ) -> Floats:
         """Rows: micro_s, step_s, update_s, parameter, gradient and optimizer bytes."""
-        local = weight.elements / split_of(weight.gradient, self.axes)
+        moves, compute, repeats = around
         replicas = np.where(weight.gradient == PARTIAL, [a.size for a in self.axes], 1).prod(axis=1)
-        held = local * weight.item_bytes
-        micro, step = self._communication(weight.gradient, held, option.zero, compute)
-        share = np.where(option.zero >= np.arange(1, 4)[:, None], replicas, 1)  # optimizer, gradients, parameters
-        state = local * self.assumptions.optimizer.state_bytes(weight.item_bytes) / share[0]
+        micro, step = self._communication(moves, option.zero, compute)
+        shared = [
+            replicas if option.zero >= level else 1 for level in (Zero.OPTIMIZER, Zero.GRADIENTS, Zero.PARAMETERS)
+        ]
+        elements = held / weight.item_bytes / shared[0]
+        state = elements * self.assumptions.optimizer.state_bytes(weight.item_bytes)
         gathered = held * self.assumptions.gathered_blocks / repeats if option.zero is Zero.PARAMETERS else 0.0
-        kept = np.minimum(held / share[2] + gathered, held)
-        update = self._update_s(local / share[0], weight.item_bytes, offload=option.offload)
-        return np.stack([micro, step, update, kept, held / share[1], np.where(option.offload, 0.0, state)])
+        kept = np.minimum(held / shared[2] + gathered, held)
+        update = self._update_s(elements, weight.item_bytes, offload=option.offload)
+        return np.stack([micro, step, update, kept, held / shared[1], state * (not option.offload)])
 
-    def _communication(self, gradient: Ints, held: Floats, zero: Zero, compute: Compute) -> tuple[Floats, Floats]:
+    def _communication(self, moves: tuple[Floats, Floats], zero: Zero, compute: Compute) -> tuple[Floats, Floats]:
         """Exposed seconds per microbatch and per step.
 
         ZeRO-0 all-reduces gradients once per step; 1 scatters gradients and gathers parameters once; 2 scatters in
         every microbatch; 3 gathers for forward and for backward and scatters, in every microbatch.
         """
-        reduce_s, move_s = self._over_replicas(gradient, held)
+        reduce_s, move_s = moves
+        nothing = np.zeros_like(move_s)
         if zero is Zero.NOTHING:
-            return np.zeros_like(held), self.exposed(reduce_s, compute.backward_s)
+            return nothing, self.exposed(reduce_s, compute.backward_s)
         scatter, gather = self.exposed(move_s, compute.backward_s), self.exposed(move_s, compute.forward_s)
         if zero is Zero.OPTIMIZER:
-            return np.zeros_like(held), scatter + gather
+            return nothing, scatter + gather
         if zero is Zero.GRADIENTS:
             return scatter, gather
-        return gather + self.exposed(2 * move_s, compute.backward_s), np.zeros_like(held)
+        return gather + self.exposed(2 * move_s, compute.backward_s), nothing
 
     def _over_replicas(self, gradient: Ints, held: Floats) -> tuple[Floats, Floats]:
         """All-reduce, and gather or scatter, of `held` bytes over the axes with replicas."""

@@ -19,18 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
+from jupyter_autotrain.parallel.search.dual import SLACK, Dual, Infeasible, Point, Priced, best_price, relative_gap
 from jupyter_autotrain.parallel.search.elimination import Reduction, eliminate, min_fill_order
-from jupyter_autotrain.parallel.search.problem import Assignment, Problem, Variable
+from jupyter_autotrain.parallel.search.problem import Assignment, Problem, Table, Variable
 
 NODES = 20_000
-ROUNDS = 40
-SLACK = 1e-9  # relative; bytes are whole numbers below 2**53, seconds carry rounding
-
-
-def relative_gap(seconds: float, bound_s: float) -> float:
-    """(seconds - bound) / seconds; 0.0 when they differ by rounding only."""
-    gap = (seconds - bound_s) / seconds if seconds > 0 else 0.0
-    return gap if gap > SLACK else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +43,6 @@ class Bounded:
         return relative_gap(self.seconds, self.bound_s)
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """An assignment as a line of the dual."""
-
-    seconds: float
-    bytes: float
-    assignment: Assignment
-
-
-class Infeasible(Exception):  # noqa: N818 - a signal inside the search, not an error to show
-    """No assignment fits; `least_bytes` would do."""
-
-    def __init__(self, least_bytes: float) -> None:
-        super().__init__(f"{least_bytes:.0f} bytes would do")
-        self.least_bytes = least_bytes
-
-
 def minimise_bounded(
     problem: Problem, limit_bytes: float = inf, *, nodes: int = NODES, check: Callable[[], None] | None = None
 ) -> Bounded:
@@ -75,48 +53,33 @@ def minimise_bounded(
     """
     order = min_fill_order([f.scope for f in problem.factors], frozenset())
 
-    def solve(price: float) -> tuple[Reduction, _Point]:
-        reduction = eliminate(problem.priced(price), order=order, check=check)
+    def priced(tables: list[Table]) -> Priced[_Solved]:
+        reduction = eliminate(tables, order=order, check=check)
         chosen = reduction.decode()
-        return reduction, _Point(problem.seconds_of(chosen), problem.bytes_of(chosen), chosen)
+        point = Point(problem.seconds_of(chosen), problem.bytes_of(chosen), _Solved(reduction, chosen))
+        return Priced(reduction.constant, point)
 
-    free, fastest = solve(0.0)
-    if fastest.bytes <= limit_bytes:
-        return Bounded(
-            fastest.seconds, fastest.bytes, fastest.assignment, free.constant if not free.exact else fastest.seconds
-        )
-    least = eliminate(problem.bytes_only(), order=order, check=check)
-    smallest = least.decode()
-    light = _Point(problem.seconds_of(smallest), problem.bytes_of(smallest), smallest)
-    if light.bytes > limit_bytes:
-        raise Infeasible(light.bytes)
-    priced, best, bound = _best_price(solve, fastest, light, limit_bytes)
-    if not (free.exact and priced[1].exact) or best.seconds <= bound * (1 + SLACK):
-        return Bounded(best.seconds, best.bytes, best.assignment, min(bound, best.seconds))
-    search = _Search(problem, limit_bytes, best, priced, (free, least), nodes)
-    return search.run(bound)
+    free = priced(problem.priced(0.0))
+    fast = free.point
+    if fast.bytes <= limit_bytes:
+        return Bounded(fast.seconds, fast.bytes, fast.what.assignment, min(free.value, fast.seconds))
+    least = priced(problem.bytes_only())
+    if least.point.bytes > limit_bytes:
+        raise Infeasible(least.point.bytes)
+    dual = best_price(lambda price: priced(problem.priced(price)), fast, least.point, limit_bytes)
+    best, exact = dual.best, fast.what.reduction.exact and dual.at.what.reduction.exact
+    if not exact or best.seconds <= dual.bound_s * (1 + SLACK):
+        return Bounded(best.seconds, best.bytes, best.what.assignment, min(dual.bound_s, best.seconds))
+    reductions = (dual.at.what.reduction, fast.what.reduction, least.point.what.reduction)
+    return _Search(problem, limit_bytes, (best.seconds, best.bytes, best.what.assignment), reductions, nodes).run(dual)
 
 
-def _best_price(
-    solve: Callable[[float], tuple[Reduction, _Point]], heavy: _Point, light: _Point, limit: float
-) -> tuple[tuple[float, Reduction], _Point, float]:
-    """Maximise the dual. Returns (price, its reduction), the best point that fits, and the bound."""
-    best, bound = light, heavy.seconds
-    kept: tuple[float, Reduction] | None = None
-    for _ in range(ROUNDS):
-        price = (light.seconds - heavy.seconds) / (heavy.bytes - light.bytes)
-        reduction, point = solve(max(price, 0.0))
-        value = reduction.constant - max(price, 0.0) * limit
-        if kept is None or value > bound:
-            kept, bound = (max(price, 0.0), reduction), max(bound, value)
-        if point.bytes <= limit and point.seconds < best.seconds:
-            best = point
-        line = heavy.seconds + price * (heavy.bytes - limit)
-        if value >= line - SLACK * abs(line):
-            break
-        heavy, light = (heavy, point) if point.bytes <= limit else (point, light)
-    assert kept is not None
-    return kept, best, bound
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """An elimination and the assignment it gave."""
+
+    reduction: Reduction
+    assignment: Assignment
 
 
 class _Search:
@@ -126,28 +89,26 @@ class _Search:
         self,
         problem: Problem,
         limit: float,
-        best: _Point,
-        priced: tuple[float, Reduction],
-        others: tuple[Reduction, Reduction],
+        best: tuple[float, float, Assignment],
+        reductions: tuple[Reduction, Reduction, Reduction],
         nodes: int,
     ) -> None:
         self._problem, self._limit, self._best, self._nodes = problem, limit, best, nodes
-        self._price = priced[0]
-        self._reductions = (priced[1], *others)
+        self._reductions = reductions
         self._open_bound = inf
         self._chosen: dict[Variable, int] = {}
-        byte_buckets = {b.variable: b for b in others[1].buckets if b.tables}
+        byte_buckets = {b.variable: b for b in reductions[2].buckets if b.tables}
         self._layers = [
             (p, f, byte_buckets.get(p.variable))
-            for p, f in zip(reversed(priced[1].buckets), reversed(others[0].buckets), strict=True)
+            for p, f in zip(reversed(reductions[0].buckets), reversed(reductions[1].buckets), strict=True)
         ]
 
-    def run(self, bound: float) -> Bounded:
+    def run(self, dual: Dual[_Solved]) -> Bounded:
         """Search to the end, or to the node limit."""
         priced, free, least = (r.constant for r in self._reductions)
-        self._visit(0, (priced - self._price * self._limit, free, least))
-        proved = min(self._best.seconds, max(bound, min(self._open_bound, self._best.seconds)))
-        return Bounded(self._best.seconds, self._best.bytes, self._best.assignment, proved)
+        self._visit(0, (priced - dual.price * self._limit, free, least))
+        proved = min(self._best[0], max(dual.bound_s, min(self._open_bound, self._best[0])))
+        return Bounded(*self._best, proved)
 
     def _visit(self, depth: int, bounds: tuple[float, float, float]) -> None:
         if depth == len(self._layers):
@@ -157,19 +118,13 @@ class _Search:
             self._open_bound = min(self._open_bound, max(bounds[0], bounds[1]))
             return
         priced, free, least = self._layers[depth]
-        rows = [bucket.row(self._chosen) if bucket else None for bucket in (priced, free, least)]
-        options = [row - row.min() if row is not None else None for row in rows]
-        first = options[0]
-        assert first is not None
+        rows = [bucket.row(self._chosen) if bucket else np.zeros(1) for bucket in (priced, free, least)]
+        first, second, third = (np.broadcast_to(row - row.min(), rows[0].shape) for row in rows)
         for value in first.argsort(kind="stable").tolist():
-            after = (
-                bounds[0] + float(first[value]),
-                bounds[1] + (float(options[1][value]) if options[1] is not None else 0.0),
-                bounds[2] + (float(options[2][value]) if options[2] is not None else 0.0),
-            )
-            if after[0] >= self._best.seconds * (1 - SLACK):
+            after = (bounds[0] + first[value], bounds[1] + second[value], bounds[2] + third[value])
+            if after[0] >= self._best[0] * (1 - SLACK):
                 break
-            if after[1] >= self._best.seconds * (1 - SLACK) or after[2] > self._limit * (1 + SLACK):
+            if after[1] >= self._best[0] * (1 - SLACK) or after[2] > self._limit * (1 + SLACK):
                 continue
             self._nodes -= 1
             self._chosen[priced.variable] = value
@@ -179,5 +134,5 @@ class _Search:
     def _leaf(self) -> None:
         chosen = dict(self._chosen)
         seconds, held = self._problem.seconds_of(chosen), self._problem.bytes_of(chosen)
-        if held <= self._limit and seconds < self._best.seconds:
-            self._best = _Point(seconds, held, chosen)
+        if held <= self._limit and seconds < self._best[0]:
+            self._best = (seconds, held, chosen)

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import LinearConstraint, milp
 
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.search.bounded import Infeasible, minimise_bounded
+from jupyter_autotrain.parallel.search.bounded import minimise_bounded
+from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.elimination import eliminate, minimise
 from jupyter_autotrain.parallel.search.exhaustive import exhaustive
 from jupyter_autotrain.parallel.search.problem import Factor, Problem

@@ -1,0 +1,288 @@
+"""Depth for free: one repeated block is reduced to a table between its ends, and the table is raised to a power.
+
+Recurrence: with T(a, c) the least cost of one block between the states a and c of its ends (all inner ops eliminated,
+recompute mode free), n blocks cost
+
+    T^n(a, c) = min over b of T^i(a, b) + T^(n-i)(b, c)         (min-plus product)
+
+so T^n takes log2(n) products of S^3 each by repeated squaring, and a row of it n products of S^2. The block's own
+reduction is done once. Exact: a block touches its neighbours only through its end. Ops before the run that every block
+reads (masks, positions) are kept as a context that indexes all tables.
+
+Source: min-plus matrix powers, e.g. Mohri 2002 (semiring shortest paths); the folding of equal layers follows from
+elimination of one block being independent of the others given its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.cost.memory import Recompute
+from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.graph.graph import BlockRun, OpGraph
+from jupyter_autotrain.parallel.search.elimination import Reduction, eliminate, joined, min_fill_order
+from jupyter_autotrain.parallel.search.loads import Price, tables_of
+from jupyter_autotrain.parallel.search.problem import Table
+
+CONTEXT_LIMIT = 4096
+END_LIMIT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A graph as head, equal blocks, tail.
+
+    Attributes:
+        run: The blocks (the heaviest run of the graph).
+        head: Ops before the run.
+        tail: Ops after it.
+        ends: Offsets in a block of the ops that the next block (or the tail) reads.
+        context: Head ops that blocks after the first, or the tail, read.
+    """
+
+    run: BlockRun
+    head: tuple[int, ...]
+    tail: tuple[int, ...]
+    ends: tuple[int, ...]
+    context: tuple[int, ...]
+
+    def block(self, index: int) -> range:
+        """Ops of a block."""
+        first = self.run.start + index * self.run.length
+        return range(first, first + self.run.length)
+
+    def end(self, index: int) -> tuple[int, ...]:
+        """The ops at a block's end."""
+        first = self.run.start + index * self.run.length
+        return tuple(first + offset for offset in self.ends)
+
+
+def chain_of(graph: OpGraph) -> Chain | None:
+    """The graph as a chain around its heaviest run; None when it has no run of two blocks that fits the form."""
+    runs = [run for run in graph.runs if run.count > 1]
+    if not runs:
+        return None
+    run = max(runs, key=lambda r: sum(op.flops_forward for op in graph.ops[r.start : r.start + r.length]) * r.count)
+    stop = run.start + run.length * run.count
+    ends: set[int] = set()
+    context: set[int] = set()
+    for op in graph.ops[run.start :]:
+        for operand in op.inputs:
+            maker = graph.producers.get(operand.tensor)
+            if maker is None or maker >= stop:
+                continue
+            block = (op.id - run.start) // run.length if op.id < stop else run.count
+            if maker < run.start:
+                if block > 0:
+                    context.add(maker)
+            elif (maker - run.start) // run.length < block - 1:
+                return None
+            elif (maker - run.start) // run.length == block - 1:
+                ends.add((maker - run.start) % run.length)
+    if not ends:
+        return None
+    head, tail = tuple(range(run.start)), tuple(range(stop, len(graph.ops)))
+    return Chain(run, head, tail, tuple(sorted(ends)), tuple(sorted(context)))
+
+
+def product(left: Floats, right: Floats) -> Floats:
+    """Min-plus product over the last two dimensions, context first."""
+    best = left[:, :, 0, None] + right[:, None, 0, :]
+    for k in range(1, left.shape[2]):
+        np.minimum(best, left[:, :, k, None] + right[:, None, k, :], out=best)
+    return np.asarray(best)
+
+
+def power(table: Floats, exponent: int) -> Floats:
+    """`table` to a min-plus power of at least one, by repeated squaring."""
+    result: Floats | None = None
+    while exponent:
+        if exponent & 1:
+            result = table if result is None else product(result, table)
+        exponent >>= 1
+        if exponent:
+            table = product(table, table)
+    assert result is not None
+    return result
+
+
+def step_forward(row: Floats, table: Floats) -> Floats:
+    """(context, a) row times (context, a, c) table."""
+    return np.asarray((row[:, :, None] + table).min(axis=1))
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Some ops reduced to a table over kept variables, once per recompute mode; the best mode entry by entry."""
+
+    model: CostModel
+    ops: Sequence[int]
+    kept: tuple[int, ...]
+    price: Price
+    modes: tuple[Recompute, ...]
+    order: Sequence[int] | None = None
+
+    @cached_property
+    def reductions(self) -> tuple[Reduction, ...]:
+        """One per mode."""
+        found = []
+        for mode in self.modes:
+            tables = tables_of(self.model, self.ops, mode, self.price)
+            order = self.order or min_fill_order([t.scope for t in tables], frozenset(self.kept))
+            found.append(eliminate(tables, keep=self.kept, order=order))
+        return tuple(found)
+
+    @cached_property
+    def by_mode(self) -> Floats:
+        """(modes, kept...) tables."""
+        sizes = [len(self.model.op(v).table) for v in self.kept]
+        return np.stack([joined(r.tables, self.kept, sizes) + r.constant for r in self.reductions])
+
+    @cached_property
+    def best(self) -> Floats:
+        """(kept...) table over the best mode."""
+        return np.asarray(self.by_mode.min(axis=0))
+
+    @property
+    def exact(self) -> bool:
+        """False when mini-buckets were needed."""
+        return all(r.exact for r in self.reductions)
+
+    def decode(self, at: dict[int, int]) -> tuple[Recompute, dict[int, int]]:
+        """The mode and the strategies of `ops`, given the kept ones."""
+        place = tuple(at[v] for v in self.kept)
+        mode = int(np.argmin([table[place] for table in self.by_mode]))
+        chosen = self.reductions[mode].decode(at)
+        return self.modes[mode], {op: chosen[op] for op in self.ops}
+
+
+@dataclass(frozen=True)
+class ChainTables:
+    """Head, block and tail of a chain, reduced at one price. States: context k, block ends a and c, flattened."""
+
+    model: CostModel
+    chain: Chain
+    price: Price
+    modes: tuple[Recompute, ...]
+    _leaves: dict[tuple[int, int, int], tuple[Recompute, dict[int, int]]] = field(default_factory=dict)
+
+    @cached_property
+    def context_sizes(self) -> tuple[int, ...]:
+        """Strategies of the context ops."""
+        return tuple(len(self.model.op(v).table) for v in self.chain.context)
+
+    @cached_property
+    def end_sizes(self) -> tuple[int, ...]:
+        """Strategies of a block's end ops."""
+        return tuple(len(self.model.op(v).table) for v in self.chain.end(0))
+
+    @property
+    def fits(self) -> bool:
+        """Whether the tables between ends stay small."""
+        return prod(self.context_sizes) <= CONTEXT_LIMIT and prod(self.end_sizes) <= END_LIMIT
+
+    @cached_property
+    def first_block(self) -> Reduced:
+        """Block 0 between what it reads from the head and its own end."""
+        chain = self.chain
+        sources = {e.source for op in chain.block(0) for e in self.model.edges_into(op) if e.source < chain.run.start}
+        return Reduced(self.model, chain.block(0), (*sorted(sources), *chain.end(0)), self.price, self.modes)
+
+    @cached_property
+    def head_reduction(self) -> Reduction:
+        """Head ops and block 0, down to context and the end of block 0."""
+        tables = tables_of(self.model, self.chain.head, Recompute.NONE, self.price)
+        tables.append(Table(self.first_block.kept, self.first_block.best))
+        return eliminate(tables, keep=(*self.chain.context, *self.chain.end(0)))
+
+    @cached_property
+    def head(self) -> Floats:
+        """(context, end of block 0)."""
+        scope = (*self.chain.context, *self.chain.end(0))
+        table = joined(self.head_reduction.tables, scope, self.context_sizes + self.end_sizes)
+        return (table + self.head_reduction.constant).reshape(prod(self.context_sizes), -1)
+
+    @cached_property
+    def block(self) -> Reduced:
+        """A block after the first, between the end before it and its own."""
+        chain = self.chain
+        kept = (*chain.context, *chain.end(0), *chain.end(1))
+        return Reduced(self.model, chain.block(1), kept, self.price, self.modes)
+
+    @cached_property
+    def step(self) -> Floats:
+        """(context, end before, end)."""
+        ends = prod(self.end_sizes)
+        return self.block.best.reshape(-1, ends, ends)
+
+    @cached_property
+    def tail_reduction(self) -> Reduction:
+        """Tail ops down to context and the last end."""
+        last = self.chain.end(self.chain.run.count - 1)
+        tables = tables_of(self.model, self.chain.tail, Recompute.NONE, self.price)
+        return eliminate(tables, keep=(*self.chain.context, *last))
+
+    @cached_property
+    def tail(self) -> Floats:
+        """(context, last end)."""
+        scope = (*self.chain.context, *self.chain.end(self.chain.run.count - 1))
+        table = joined(self.tail_reduction.tables, scope, self.context_sizes + self.end_sizes)
+        return (table + self.tail_reduction.constant).reshape(prod(self.context_sizes), -1)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every reduction was exact."""
+        parts = (self.head_reduction, self.tail_reduction, self.block, self.first_block)
+        return all(part.exact for part in parts)
+
+    def path(self, start: Floats, stop: Floats, blocks: int) -> tuple[float, int, list[int]]:
+        """Best way through `blocks` steps: (value, context, ends before and after each).
+
+        Args:
+            start: (context, state) cost of being at the first end.
+            stop: (context, state) cost of finishing at the last end.
+            blocks: Steps between.
+        """
+        rows = [start]
+        for _ in range(blocks):
+            rows.append(step_forward(rows[-1], self.step))
+        total = rows[-1] + stop
+        context, state = (int(x) for x in np.unravel_index(int(total.argmin()), total.shape))
+        states = [state]
+        for row in reversed(rows[:-1]):
+            states.append(int((row[context] + self.step[context, :, states[-1]]).argmin()))
+        return float(total[context, state]), context, states[::-1]
+
+    def decode_block(self, context: int, before: int, after: int) -> tuple[Recompute, dict[int, int]]:
+        """Mode and strategies of a later block, as ids of block 1."""
+        key = (context, before, after)
+        if key not in self._leaves:
+            at = self._at(self.chain.context, self.context_sizes, context)
+            at |= self._at(self.chain.end(0), self.end_sizes, before)
+            at |= self._at(self.chain.end(1), self.end_sizes, after)
+            self._leaves[key] = self.block.decode(at)
+        return self._leaves[key]
+
+    def decode_head(self, context: int, end: int) -> tuple[dict[int, int], Recompute, dict[int, int]]:
+        """Strategies of the head, then mode and strategies of block 0."""
+        at = self._at(self.chain.context, self.context_sizes, context)
+        at |= self._at(self.chain.end(0), self.end_sizes, end)
+        head = self.head_reduction.decode(at)
+        mode, first = self.first_block.decode(head)
+        return {op: head[op] for op in self.chain.head}, mode, first
+
+    def decode_tail(self, context: int, end: int) -> dict[int, int]:
+        """Strategies of the tail."""
+        at = self._at(self.chain.context, self.context_sizes, context)
+        at |= self._at(self.chain.end(self.chain.run.count - 1), self.end_sizes, end)
+        return {op: row for op, row in self.tail_reduction.decode(at).items() if op in set(self.chain.tail)}
+
+    def _at(self, ops: tuple[int, ...], sizes: tuple[int, ...], state: int) -> dict[int, int]:
+        values = np.unravel_index(state, sizes) if sizes else ()
+        return {op: int(value) for op, value in zip(ops, values, strict=True)}

@@ -1,0 +1,192 @@
+"""From a cost model to tables for the solvers, and from decisions back to seconds and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.activations import MODES
+from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.cost.memory import Recompute
+from jupyter_autotrain.parallel.cost.model import CostModel, EdgeTable, OpTable, mode_index
+from jupyter_autotrain.parallel.cost.states import Option
+from jupyter_autotrain.parallel.search.problem import Factor, Problem, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What seconds and bytes weigh in a table.
+
+    value = per_second * (rounds * micro_s + step_s) + per_byte * (state_bytes + in_flight * act_bytes)
+
+    Attributes:
+        per_byte: Weight of a byte at the peak.
+        per_second: Weight of a second; 0 asks for the least memory.
+        in_flight: Microbatches alive at the peak.
+        rounds: Microbatches that a step lasts, bubble included; the model's microbatches unless given.
+    """
+
+    per_byte: float = 0.0
+    per_second: float = 1.0
+    in_flight: float = 1.0
+    rounds: float = 0.0
+
+    def lasting(self, model: CostModel) -> float:
+        """Rounds to count."""
+        return self.per_second * (self.rounds or model.microbatches)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What some ops cost one rank. `micro` is per microbatch, `step` once per step; bytes are held at the peak."""
+
+    compute_micro_s: float = 0.0
+    communication_micro_s: float = 0.0
+    communication_step_s: float = 0.0
+    optimizer_s: float = 0.0
+    parameter_bytes: float = 0.0
+    gradient_bytes: float = 0.0
+    optimizer_bytes: float = 0.0
+    act_bytes: float = 0.0
+
+    def __add__(self, other: Load) -> Load:
+        return Load(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Load)))
+
+    def times(self, count: int) -> Load:
+        """The same `count` times."""
+        return Load(*(count * getattr(self, f.name) for f in fields(Load)))
+
+    @property
+    def micro_s(self) -> float:
+        """One microbatch, forward and backward."""
+        return self.compute_micro_s + self.communication_micro_s
+
+    @property
+    def step_s(self) -> float:
+        """Once per step."""
+        return self.communication_step_s + self.optimizer_s
+
+    @property
+    def state_bytes(self) -> float:
+        """Parameters, gradients and optimizer states."""
+        return self.parameter_bytes + self.gradient_bytes + self.optimizer_bytes
+
+    def seconds(self, microbatches: int) -> float:
+        """Busy time of a step without a pipeline."""
+        return microbatches * self.micro_s + self.step_s
+
+    def bytes(self, in_flight: float = 1.0) -> float:
+        """Peak memory with `in_flight` microbatches alive."""
+        return self.state_bytes + in_flight * self.act_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was decided for one op: row of its strategy table, how to keep its parameters, and its block's mode."""
+
+    strategy: int
+    option: Option
+    mode: Recompute = Recompute.NONE
+
+
+def op_values(model: CostModel, table: OpTable, mode: Recompute, price: Price) -> Floats:
+    """Priced cost of each strategy over a whole step, parameters kept the best way."""
+    compute = table.forward_s + table.backward_s + table.again_s[mode_index(mode)]
+    values = price.lasting(model) * compute + option_values(model, table, price).min(axis=0)
+    if price.per_byte:
+        values = values + price.per_byte * price.in_flight * table.act_bytes[mode_index(mode)]
+    return np.asarray(values)
+
+
+def option_values(model: CostModel, table: OpTable, price: Price) -> Floats:
+    """(options, strategies) priced cost of keeping an op's parameters."""
+    states = table.states
+    values = price.lasting(model) * states.micro_s + price.per_second * (states.step_s + states.update_s)
+    return np.asarray(values + price.per_byte * states.state_bytes if price.per_byte else values)
+
+
+def edge_values(model: CostModel, edge: EdgeTable, mode: Recompute, price: Price) -> Floats:
+    """Priced cost of moving a tensor over a whole step; full recompute moves it forward once more."""
+    again = 2 if mode is Recompute.FULL and model.known.repeats[edge.target] > 1 else 1
+    values = price.lasting(model) * (again * edge.forward_s + edge.backward_s)
+    if price.per_byte and edge.act_bytes.any():
+        values = values + price.per_byte * price.in_flight * edge.act_bytes[mode_index(mode)]
+    return np.asarray(values)
+
+
+def tables_of(model: CostModel, ops: Iterable[int], mode: Recompute, price: Price) -> list[Table]:
+    """Tables of some ops and of the edges into them."""
+    found = []
+    for op in ops:
+        found.append(Table((op,), op_values(model, model.op(op), mode, price)))
+        found += [Table((e.source, op), edge_values(model, e, mode, price)) for e in model.edges_into(op)]
+    return found
+
+
+def problem_of(model: CostModel) -> Problem:
+    """The whole graph as one problem, without recompute: op variables by id, state options behind them.
+
+    For graphs without repeated blocks, and as the form in which tests compare solvers.
+    """
+    sizes: dict[int, int] = {}
+    factors: list[Factor] = []
+    count = len(model.graph.ops)
+    for op in range(count):
+        table = model.op(op)
+        sizes[op] = len(table.table)
+        factors.append(Factor((op,), model.microbatches * (table.forward_s + table.backward_s), table.act_bytes[0]))
+        factors += [
+            Factor((e.source, op), model.microbatches * (e.forward_s + e.backward_s), e.act_bytes[0])
+            for e in model.edges_into(op)
+        ]
+        if table.states.state_bytes.any():
+            sizes[count + op] = len(table.states.options)
+            factors.append(Factor((count + op, op), option_values(model, table, Price()), table.states.state_bytes))
+    return Problem(sizes, tuple(factors))
+
+
+def choices_of(model: CostModel, strategies: Mapping[int, int], mode: Recompute, price: Price) -> dict[int, Choice]:
+    """Complete strategies by the best way to keep parameters at this price."""
+    found = {}
+    for op, row in strategies.items():
+        table = model.op(op)
+        best = int(option_values(model, table, price)[:, row].argmin())
+        found[op] = Choice(row, table.states.options[best], mode)
+    return found
+
+
+def load_of(model: CostModel, chosen: Mapping[int, Choice], ops: Iterable[int]) -> Load:
+    """What `ops` cost, with the edges into them; sources of edges must be among the chosen."""
+    total = np.zeros(len(fields(Load)))
+    for op in ops:
+        total += _op_load(model, chosen[op], op)
+        for edge in model.edges_into(op):
+            total += _edge_load(edge, chosen, model)
+    return Load(*total.tolist())
+
+
+def _op_load(model: CostModel, choice: Choice, op: int) -> Floats:
+    table, row, mode = model.op(op), choice.strategy, MODES.index(choice.mode)
+    states, option = table.states, table.states.options.index(choice.option)
+    return np.array(
+        [
+            table.forward_s[row] + table.backward_s[row] + table.again_s[mode, row],
+            states.micro_s[option, row],
+            states.step_s[option, row],
+            states.update_s[option, row],
+            states.parameter_bytes[option, row],
+            states.gradient_bytes[option, row],
+            states.optimizer_bytes[option, row],
+            table.act_bytes[mode, row],
+        ]
+    )
+
+
+def _edge_load(edge: EdgeTable, chosen: Mapping[int, Choice], model: CostModel) -> Floats:
+    mode = chosen[edge.target].mode
+    at = (chosen[edge.source].strategy, chosen[edge.target].strategy)
+    again = 2 if mode is Recompute.FULL and model.known.repeats[edge.target] > 1 else 1
+    seconds = again * edge.forward_s[at] + edge.backward_s[at]
+    return np.array([0.0, seconds, 0.0, 0.0, 0.0, 0.0, 0.0, edge.act_bytes[(MODES.index(mode), *at)]])
