@@ -65,15 +65,14 @@ class Doorbell:
         with suppress(FileNotFoundError):
             self._path.unlink()
         try:
-            listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket.setblocking(False)
             with _address(self._path) as address:
-                listener.bind(address)
+                self._socket.bind(address)
             self._path.chmod(0o600)
         except (OSError, AttributeError) as error:
             _log.warning("no doorbell here (%s): the store is polled instead", error)
-            return
-        listener.setblocking(False)
-        self._socket = listener
+            self.take_down()
 
     def take_down(self) -> None:
         """Listen no more."""

@@ -48,7 +48,7 @@ def parse(data: bytes, offset: int, objective: str, now_s: float) -> Frames:
     for line in whole.splitlines():
         try:
             _take(frames, json.loads(line), objective)
-        except (ValueError, TypeError, AttributeError, IndexError, KeyError):
+        except (ValueError, TypeError, AttributeError, IndexError, KeyError, OverflowError):
             frames.notes.append((now_s, "warning", f"an unreadable metric line was skipped: {line[:80]!r}"))
     return frames
 

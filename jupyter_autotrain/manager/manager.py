@@ -66,11 +66,11 @@ class Manager:
         self._places.begin_round()
         for run in list(self.runs.values()):
             self._guarded(run, partial(self._start_trials, run))
-        self._desk.settle()
         for run in list(self.runs.values()):
             self._publish(run)
             if run.is_over:
                 self._drop(run)
+        self._desk.settle()
 
     def adopt(self, run: Run) -> None:
         """Take an experiment up: watch what runs, hold what it holds."""
@@ -87,6 +87,7 @@ class Manager:
             notices.publish(self._house.home.experiment(run.id), reasons)
 
     def _drop(self, run: Run) -> None:
+        run.keep_end()
         del self.runs[run.id]
         self._secrets.pop(run.id, None)
         _log.info("%s (%s) is over", run.label, run.id)

@@ -46,6 +46,7 @@ def take_up(house: House, record: ExperimentRecord, *, again: bool = False) -> R
             run.tasks[number] = _task(run, number)
     if not again:
         _resume_retries(run)
+        run.keep_budget()
     return run
 
 

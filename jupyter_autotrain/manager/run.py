@@ -73,6 +73,7 @@ class Run:
     blocked: dict[int, str] = field(default_factory=dict)
     published: dict[int, str] = field(default_factory=dict)
     failures: int = 0
+    closing_reason: str = ""
 
     @property
     def id(self) -> str:
@@ -128,9 +129,13 @@ class Run:
         self._keep(house.insist(house.store.add_trial, self.id, number, params, now_s))
 
     def close(self, reason: str = "") -> None:
-        """Create no further trial."""
-        self.closed = True
-        self.house.insist(self.house.store.close_experiment, self.id, self.house.clocks.now_s(), reason)
+        """Create no further trial. The store is told at the very end: until then, a killed manager comes back to it."""
+        self.closed, self.closing_reason = True, reason
+
+    def keep_end(self) -> None:
+        """Tell the store that nothing more will happen."""
+        house = self.house
+        house.insist(house.store.close_experiment, self.id, house.clocks.now_s(), self.closing_reason)
 
     def move(
         self,
@@ -237,8 +242,12 @@ class Run:
             self.count_failure()
 
     def count_failure(self) -> None:
-        """Count, and close the experiment when its budget of failures is used up."""
+        """Count a trial that failed for good."""
         self.failures += 1
+        self.keep_budget()
+
+    def keep_budget(self) -> None:
+        """Close the experiment when its budget of failures is used up."""
         budget = self.record.spec.budget.failures
         if budget is not None and self.failures >= budget and not self.closed:
             self.close(f"its budget of {budget} failed trials is used up")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import Executor, Future
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -167,15 +168,13 @@ def world(tmp_path):
     world.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def new_world(tmp_path_factory):
-    """Makes worlds, for tests that need a fresh one per example."""
-    worlds = []
+    """Opens worlds, for tests that need a fresh one per example."""
 
+    @contextmanager
     def make():
-        worlds.append(World(tmp_path_factory.mktemp("world") / "home"))
-        return worlds[-1]
+        with closing(World(tmp_path_factory.mktemp("world") / "home")) as world:
+            yield world
 
-    yield make
-    for each in worlds:
-        each.close()
+    return make

@@ -1,0 +1,196 @@
+"""The real manager process with real local trials: killed, doubled, left alone."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
+from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.store import Store
+
+pytestmark = pytest.mark.fault
+DEADLINE_S = 90.0
+
+
+def until(condition, what):
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+class Served:
+    """A home with a real manager."""
+
+    def __init__(self, root):
+        self.home = Home(root)
+        self.store = Store.open(self.home)
+
+    def submit(self, experiment_id, code, **spec):
+        bundle = self.home.bundle(experiment_id)
+        bundle.mkdir(parents=True)
+        (bundle / "main.py").write_text(textwrap.dedent(code))
+        spec = ExperimentSpec("exp", Bundle(python=sys.executable), **spec)
+        self.store.add_experiment(experiment_id, spec, time.time())
+        manager.ensure(self.home)
+        manager.ring(self.home)
+
+    def kill(self):
+        identity = Identity.read(self.home.manager_lock)
+        if identity is not None and identity.alive:
+            with suppress(ProcessLookupError):
+                os.kill(identity.pid, signal.SIGKILL)
+            until(lambda: not identity.alive, "the manager is gone")
+
+    def states(self, experiment_id):
+        return [trial.state.value for trial in self.store.trials(experiment_id)]
+
+    def processes(self):
+        """Every process that was started for this home."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if str(self.home.root) in " ".join(process.cmdline()):
+                    found.append(process.pid)
+        return found
+
+    def close(self):
+        for experiment in self.store.unfinished():
+            request = self.store.add_request("stop", experiment.id, {}, time.time())
+            manager.ensure(self.home)
+            manager.ring(self.home)
+            until(lambda request=request: self.store.request(request).done, "the last stop")
+        self.kill()
+        self.store.close()
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUPYTER_AUTOTRAIN_IDLE_MIN", "5")
+    served = Served(tmp_path / "home")
+    yield served
+    served.close()
+
+
+COUNTING = """
+    import time
+    for step in range(40):
+        report(step=step, acc=step)
+        time.sleep(0.02)
+"""
+
+
+def test_a_manager_killed_at_random_loses_nothing_and_doubles_nothing(served):
+    chance = random.Random(7)
+    served.submit("e1", COUNTING, trials=6, concurrency=2, objective=Objective("acc"))
+    for _ in range(8):
+        pause = time.monotonic() + chance.uniform(0.0, 0.5)
+        until(lambda pause=pause: time.monotonic() > pause, "the moment to kill")
+        served.kill()
+        manager.ensure(served.home)
+    until(lambda: served.store.experiment("e1").state.is_final, "the end of the experiment")
+    assert served.states("e1") == ["SUCCEEDED"] * 6
+    seen = [(p.number, p.attempt, p.step) for p in served.store.points("e1")]
+    assert sorted(seen) == [(number, 1, step) for number in range(1, 7) for step in range(40)]
+    served.kill()
+    until(lambda: not served.processes(), "nothing is left")
+
+
+def test_two_clients_at_once_get_one_manager(served):
+    code = (
+        "import sys; from pathlib import Path; from jupyter_autotrain import manager; "
+        "from jupyter_autotrain.core.home import Home; print(manager.ensure(Home(Path(sys.argv[1]))).pid)"
+    )
+    argv = [sys.executable, "-c", code, str(served.home.root)]
+    clients = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    pids = {client.communicate()[0] for client in clients}
+    assert len(pids) == 1
+    assert served.processes() == [int(pids.pop())]
+
+
+def test_an_idle_manager_goes_by_itself_and_the_next_submit_starts_another(served, monkeypatch):
+    monkeypatch.setenv("JUPYTER_AUTOTRAIN_IDLE_MIN", "0.005")
+    first = manager.ensure(served.home)
+    until(lambda: not first.alive, "the idle exit")
+    assert not served.home.doorbell.exists()
+    assert not manager.status(served.home).alive
+    served.submit("e1", "report(acc=1)")
+    until(lambda: served.states("e1") == ["SUCCEEDED"], "the trial's end")
+
+
+CLIENT = """
+    import os, signal, sys, time
+    from pathlib import Path
+    from jupyter_autotrain import manager
+    from jupyter_autotrain.core.home import Home
+    home = Home(Path(sys.argv[1]))
+    manager.ensure(home)
+    manager.ring(home)
+    print("rung", flush=True)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_happens_to_the_kernel_touches_neither_manager_nor_trials(served, number):
+    code = "import time\nfor step in range(100):\n    report(step=step, acc=1)\n    time.sleep(0.02)\n"
+    bundle = served.home.bundle("e1")
+    bundle.mkdir(parents=True)
+    (bundle / "main.py").write_text(code)
+    served.store.add_experiment("e1", ExperimentSpec("exp", Bundle(python=sys.executable)), time.time())
+    argv = [sys.executable, "-c", textwrap.dedent(CLIENT), str(served.home.root)]
+    kernel = subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert kernel.stdout.readline() == b"rung\n"
+        until(lambda: served.store.points("e1"), "the first metric")
+        identity = Identity.read(served.home.manager_lock)
+        os.killpg(kernel.pid, number)
+        if number == signal.SIGINT:
+            os.killpg(kernel.pid, signal.SIGKILL)
+        kernel.wait()
+        assert psutil.Process(identity.pid).ppid() != kernel.pid
+        until(lambda: served.states("e1") == ["SUCCEEDED"], "the trial's end")
+        assert Identity.read(served.home.manager_lock) == identity
+        assert len(served.store.points("e1")) == 100
+    finally:
+        kernel.stdout.close()
+        kernel.kill()
+        kernel.wait()
+
+
+def test_a_stop_ends_all_and_its_receipt_names_the_pids(served):
+    served.submit("e1", "import time\nreport(acc=1)\ntime.sleep(600)", trials=3, concurrency=2)
+    until(lambda: len(served.store.points("e1")) == 2, "both trials run")
+    request = served.store.add_request("stop", "e1", {}, time.time())
+    manager.ring(served.home)
+    until(lambda: served.store.request(request).done, "the receipt")
+    result = served.store.request(request).result
+    assert result["trials"] == [1, 2]
+    assert result["pids_left"] == []
+    gone = [*result["pids_ended"], *result["pids_killed"]]
+    assert len(gone) >= 2
+    assert not any(psutil.pid_exists(pid) for pid in gone)
+    assert served.states("e1") == ["CANCELLED", "CANCELLED"]
+
+
+def test_files_are_private_and_no_port_is_open(served):
+    served.submit("e1", "import time\nreport(acc=1)\ntime.sleep(600)")
+    until(lambda: served.store.points("e1"), "the first metric")
+    process = psutil.Process(Identity.read(served.home.manager_lock).pid)
+    assert process.net_connections(kind="inet") == []
+    private = [served.home.doorbell, served.home.manager_lock, served.home.manager_log]
+    assert [oct(Path(path).stat().st_mode & 0o777) for path in private] == ["0o600"] * 3

@@ -1,0 +1,122 @@
+"""Identity, lock and doorbell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.errors import ManagerError
+from jupyter_autotrain.manager import ensure, ring, status
+from jupyter_autotrain.manager.doorbell import Doorbell
+from jupyter_autotrain.manager.frames import parse
+from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.start import take_lock
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path)
+
+
+@pytest.fixture
+def bell(home):
+    bell = Doorbell(home.doorbell)
+    bell.hang()
+    yield bell
+    bell.take_down()
+
+
+def test_a_pid_used_again_is_not_the_same_process():
+    me = Identity.of(os.getpid())
+    assert me.alive
+    assert not replace(me, created="1").alive
+    assert not replace(me, boot="another").alive
+
+
+def test_an_ended_process_is_not_alive():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    identity = Identity.of(child.pid)
+    assert identity.alive
+    child.communicate(b"\n")
+    assert not identity.alive
+
+
+def test_the_lock_is_held_once_and_a_stale_one_is_harmless(home):
+    home.manager_lock.write_text("not an identity")
+    lock = take_lock(home)
+    assert lock is not None
+    assert take_lock(home) is None
+    os.close(lock)
+    again = take_lock(home)
+    assert again is not None
+    os.close(again)
+
+
+def test_a_living_manager_is_found_and_not_started_again(home):
+    lock = take_lock(home)
+    Identity.of(os.getpid()).write(lock)
+    assert ensure(home).pid == os.getpid()
+    assert (status(home).alive, status(home).pid) == (True, os.getpid())
+    assert status(home).resident_bytes > 1_000_000
+    os.close(lock)
+
+
+def test_a_home_that_cannot_be_written_is_explained(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ManagerError, match="cannot be written"):
+        ensure(Home(tmp_path / "file" / "home"))
+
+
+def test_a_ring_is_heard_by_the_owner_only(home, bell):
+    assert ring(home)
+    assert ring(home, {"secrets": {"e1": {"TOKEN": "x"}}})
+    assert bell.messages() == [{}, {"secrets": {"e1": {"TOKEN": "x"}}}]
+    assert bell.messages() == []
+    assert home.doorbell.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_ring_that_nobody_hears_says_so(home, bell):
+    bell.take_down()
+    assert not ring(home)
+
+
+def test_a_path_too_long_for_a_socket_still_has_a_doorbell(tmp_path):
+    home = Home(tmp_path / ("x" * 100) / ("y" * 100))
+    home.root.mkdir(parents=True)
+    bell = Doorbell(home.doorbell)
+    bell.hang()
+    assert ring(home, {"a": 1})
+    assert bell.messages() == [{"a": 1}]
+    bell.take_down()
+
+
+def test_where_no_socket_can_be_the_manager_does_without(tmp_path):
+    bell = Doorbell(tmp_path / "missing" / "doorbell")
+    bell.hang()
+    assert bell.fileno() is None
+    assert bell.messages() == []
+
+
+def test_a_message_too_large_is_refused(home, bell):
+    with pytest.raises(ManagerError, match="At most"):
+        ring(home, {"secrets": {"e1": {"A": "x" * 300_000}}})
+
+
+def test_unreadable_metric_lines_become_notes_and_cost_no_others():
+    data = b'["m", 1, 2.0, {"a": 1}]\nrubbish\n["m", 2, 3.0, {"a": null}]\n["n", 4.0, "info", "hi"]\n["m", 3'
+    frames = parse(data, 10, "a", 5.0)
+    assert frames.points == [("a", 1, 2.0, 1.0), ("a", 2, 3.0, None)]
+    assert [level for _, level, _ in frames.notes] == ["warning", "info"]
+    assert frames.cursor == 10 + data.rindex(b'["m", 3')
+    assert (frames.value, frames.objective_seen) == (1.0, True)
+
+
+def test_an_endless_line_is_skipped_rather_than_awaited():
+    frames = parse(b"x" * (1 << 20), 0, "", 5.0)
+    assert frames.cursor == 1 << 20
+    assert frames.notes

@@ -1,0 +1,104 @@
+"""A manager that is killed between any two steps, in a simulated world."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jupyter_autotrain.core.spec import Objective
+from jupyter_autotrain.core.states import TrialState
+
+ACTS = st.sampled_from(["kill", "step", "report", "half", "end", "fail", "lose"])
+
+
+@settings(derandomize=True, max_examples=12, deadline=None)
+@given(st.lists(st.tuples(ACTS, st.integers(1, 4)), max_size=25))
+def test_whatever_happens_nothing_is_lost_and_nothing_is_doubled(new_world, acts):
+    with new_world() as world:
+        experiment = world.submit(trials=4, concurrency=2, retries=1, objective=Objective("acc"))
+        reported = {}
+        for act, number in acts:
+            do(world, act, number, reported)
+        world.restart()
+        finish_all(world, experiment, reported)
+        seen = [(p.number, p.attempt, p.step) for p in world.store.points(experiment)]
+        assert len(seen) == len(set(seen))
+        assert set(seen) == {(n, a, s) for (n, a), steps in reported.items() for s in steps}
+        assert all(job.starts == 1 for job in world.place.jobs.values())
+        assert all(state in {"SUCCEEDED", "FAILED", "LOST"} for state in world.states(experiment))
+        for trial in world.trials(experiment):
+            assert world.place.job(trial.number, trial.attempt).state is trial.state
+
+
+def do(world, act, number, reported):
+    if act == "kill":
+        world.restart()
+    elif act == "step":
+        world.step(1)
+    jobs = [j for j in world.place.jobs.values() if j.trial.number == number and not j.state.is_final]
+    for job in jobs:
+        touch(job, act, reported.setdefault((number, job.trial.attempt), []))
+
+
+def touch(job, act, steps):
+    if act in {"report", "half"}:
+        job.metrics = job.metrics.rpartition(b"\n")[0] + b"\n"  # a new line begins where a broken one was
+        steps.append(len(steps))
+        job.report(steps[-1], acc=0.5)
+        if act == "half":
+            job.metrics += b'["m", 99, 1.'
+    elif act == "end" and steps:
+        job.end()
+    elif act == "fail":
+        job.end(TrialState.FAILED, "no")
+    elif act == "lose":
+        job.end(TrialState.LOST, "gone")
+
+
+def finish_all(world, experiment, reported):
+    for _ in range(60):
+        world.step(1)
+        if world.store.experiment(experiment).state.is_final:
+            return
+        for job in world.place.jobs.values():
+            if not job.state.is_final:
+                key = (job.trial.number, job.trial.attempt)
+                touch(job, "report", reported.setdefault(key, []))
+                job.end()
+    raise AssertionError(world.states(experiment))
+
+
+def test_a_job_submitted_but_not_written_down_is_not_started_twice(world):
+    experiment = world.submit()
+    world.step()
+    world.store._database._connection.execute("UPDATE trials SET state = 'PREPARING', ref = NULL")
+    world.restart()
+    world.step()
+    assert world.states(experiment) == ["RUNNING"]
+    assert len(world.place.jobs) == 1
+
+
+def test_a_retry_due_at_the_moment_of_a_kill_is_begun_after_it(world, monkeypatch):
+    experiment = world.submit(retries=1)
+    world.step()
+    world.place.job(1).end(TrialState.FAILED, "no")
+    monkeypatch.setattr("jupyter_autotrain.manager.run.Run.retry_or_count", lambda run, number: None)
+    monkeypatch.setattr("jupyter_autotrain.manager.manager.Manager._drop", lambda manager, run: None)
+    world.step()
+    assert world.states(experiment) == ["FAILED"]
+    monkeypatch.undo()
+    world.restart()
+    world.step()
+    assert world.trials(experiment)[0].attempt == 2
+
+
+def test_held_gpus_stay_held_over_a_restart(world):
+    from jupyter_autotrain.core.inventory import Gpu, Inventory
+    from jupyter_autotrain.core.spec import Resources
+
+    world.place.inventory = Inventory(4.0, 8_000_000_000, (Gpu(0, "GPU-a"),))
+    experiment = world.submit(trials=2, concurrency=2, resources=Resources(gpus=1))
+    world.step()
+    world.restart()
+    world.step()
+    assert world.states(experiment) == ["RUNNING", "WAITING"]

@@ -1,0 +1,95 @@
+"""What `why` says, driven through the whole manager."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from jupyter_autotrain.core.inventory import Gpu, Inventory
+from jupyter_autotrain.core.spec import Resources
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.start import take_lock
+from jupyter_autotrain.manager.why import why
+
+
+@pytest.fixture
+def lived_in(world):
+    """A world whose manager is this process."""
+    lock = take_lock(world.home)
+    Identity.of(os.getpid()).write(lock)
+    yield world
+    os.close(lock)
+
+
+def say(world, experiment):
+    return why(world.store, world.home, world.store.experiment(experiment))
+
+
+def test_a_waiting_trial_names_the_holder_in_another_experiment(lived_in):
+    lived_in.place.inventory = Inventory(4.0, 8_000_000_000, (Gpu(0, "GPU-a"),))
+    first = lived_in.submit("first", resources=Resources(gpus=1))
+    second = lived_in.submit("second", resources=Resources(gpus=1))
+    lived_in.step()
+    assert say(lived_in, first) == []
+    assert say(lived_in, second) == [
+        "Trial 1 waits for 1 GPU, 0 free of 1: GPU 0 is held by trial 1 of first@1 (at most 1 per GPU); "
+        "it is free when that ends."
+    ]
+    lived_in.place.job(1).end()
+    lived_in.step(20)
+    assert lived_in.states(second) == ["RUNNING"]
+    assert say(lived_in, second) == []
+
+
+def test_a_gpu_freed_by_a_foreign_program_is_noticed(lived_in):
+    lived_in.place.inventory = Inventory(4.0, 8_000_000_000, (Gpu(0, "GPU-a", busy=True),))
+    experiment = lived_in.submit(resources=Resources(gpus=1))
+    lived_in.step()
+    assert "outside this manager" in say(lived_in, experiment)[0]
+    lived_in.place.inventory = replace(lived_in.place.inventory, gpus=(Gpu(0, "GPU-a"),))
+    lived_in.step(20)
+    assert lived_in.states(experiment) == ["RUNNING"]
+
+
+def test_what_can_never_run_fails_with_the_reason(lived_in):
+    experiment = lived_in.submit(resources=Resources(cpus=64.0))
+    lived_in.step()
+    assert say(lived_in, experiment) == [
+        "Trial 1 failed: asks for 64 CPUs; this place has 4 CPUs: ask for less in `resources:`."
+    ]
+
+
+def test_trials_not_created_yet_name_who_takes_the_slots(lived_in):
+    experiment = lived_in.submit(trials=5, concurrency=2)
+    lived_in.step()
+    assert say(lived_in, experiment) == [
+        "3 of 5 trials are not created yet: the slots (`concurrency:`) are taken by trial 1, 2; "
+        "each end makes room for one."
+    ]
+
+
+def test_a_secret_lost_with_the_old_manager_is_named(lived_in):
+    experiment = lived_in.submit(secrets=("HF_TOKEN",))
+    lived_in.step()
+    (sentence,) = say(lived_in, experiment)
+    assert sentence.startswith("Trial 1 waits for its secret HF_TOKEN")
+    lived_in.step(messages=[{"secrets": {experiment: {"HF_TOKEN": "x"}}}])
+    assert say(lived_in, experiment) == []
+
+
+def test_failed_trials_tell_their_cause(lived_in):
+    experiment = lived_in.submit()
+    lived_in.step()
+    lived_in.place.job(1).end(TrialState.FAILED, "ValueError: no (cell 3, line 7)")
+    lived_in.step()
+    assert say(lived_in, experiment) == ["Trial 1 failed: ValueError: no (cell 3, line 7)."]
+
+
+def test_without_a_manager_nothing_is_said_to_be_about_to_start(world):
+    experiment = world.submit()
+    assert say(world, experiment) == [
+        "No manager runs; the next command that needs one starts it, and nothing is lost."
+    ]
