@@ -13,7 +13,7 @@ from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState, experiment_state
 from jupyter_autotrain.errors import UnknownExperimentError
-from jupyter_autotrain.store.section import Section, key_of, unknown
+from jupyter_autotrain.store.section import Section, key_of, plain, unknown
 
 _COLUMNS = "key, id, name, version, spec, created_s, closed, closed_s, reason, stop_requested"
 _NEXT_VERSION = (
@@ -37,12 +37,12 @@ class Experiments(Section):
         Raises:
             StoreError: It is not kept, and nothing was changed.
         """
-        text = json.dumps(to_json(spec))
+        text, name = json.dumps(to_json(spec)), plain(spec.name)
         with self._database.write(durable=True) as connection:
-            version = connection.execute(_NEXT_VERSION, (spec.name,)).fetchall()[0][0]
+            version = connection.execute(_NEXT_VERSION, (name,)).fetchall()[0][0]
             connection.execute(
                 "INSERT INTO experiments (id, name, version, spec, created_s) VALUES (?, ?, ?, ?, ?)",
-                (experiment_id, spec.name, version, text, now_s),
+                (experiment_id, name, version, text, now_s),
             )
         return self.experiment(experiment_id)
 
@@ -80,7 +80,7 @@ class Experiments(Section):
         Raises:
             UnknownExperimentError: None or several answer to it; carries the nearest names.
         """
-        reference = reference.strip()
+        reference = plain(reference.strip())
         with self._database.read() as connection:
             found = _look_up(connection, reference)
             if not found:
@@ -96,6 +96,7 @@ class Experiments(Section):
 
     def close_experiment(self, experiment_id: str, now_s: float, reason: str = "") -> None:
         """Say that no further trial will be created; the first time counts, the last reason given stays."""
+        reason = plain(reason)
         with self._database.write() as connection:
             connection.execute(
                 "UPDATE experiments SET closed = 1, closed_s = coalesce(closed_s, ?), "

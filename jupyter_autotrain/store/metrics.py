@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.records import MetricPoint, Note
-from jupyter_autotrain.store.section import Section, key_of
+from jupyter_autotrain.store.section import Section, key_of, plain
 
 Columns: TypeAlias = "tuple[array[int], array[float]]"
 """Steps (int64) and values (float64, NaN where NaN was reported) of one trial, in order of arrival."""
@@ -24,6 +24,7 @@ _ADVANCE = (
     "ON CONFLICT (experiment, number, attempt, stream) DO UPDATE SET offset = excluded.offset "
     "WHERE excluded.offset > offset"
 )
+_MOST_STEP = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Metrics(Section):
         """Take in what was read, all of it or nothing.
 
         A row whose cursor does not lie beyond the stored one was taken in before and is ignored, and so is a row of a
-        deleted experiment.
+        deleted experiment. A step beyond 64 bits becomes the nearest that fits.
         """
         with self._database.write() as connection:
             for row in rows:
@@ -150,10 +151,10 @@ def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> None:
     if connection.execute(_ADVANCE, (*where, row.stream, row.cursor_after)).rowcount != 1:
         return
     for name, columns in _by_name(row.points).items():
-        _add_chunk(connection, where, name, columns)
+        _add_chunk(connection, where, plain(name), columns)
     connection.executemany(
         "INSERT INTO notes (experiment, number, attempt, time_s, level, text) VALUES (?, ?, ?, ?, ?, ?)",
-        [(*where, *note) for note in row.notes],
+        [(*where, time_s, level, plain(text)) for time_s, level, text in row.notes],
     )
     if row.value is not None:
         query = "UPDATE trials SET value = ? WHERE experiment = ? AND number = ? AND attempt = ?"
@@ -186,11 +187,18 @@ def _add_chunk(
     steps, times, values = columns
     last = connection.execute("SELECT last_id FROM chunks ORDER BY first_id DESC LIMIT 1").fetchone()
     first_id = last[0] + 1 if last else 1
-    blob = b"".join((array("q", steps).tobytes(), array("d", times).tobytes(), array("d", values).tobytes()))
+    blob = b"".join((_int64(steps).tobytes(), array("d", times).tobytes(), array("d", values).tobytes()))
     connection.execute(
         "INSERT INTO chunks (first_id, last_id, experiment, series, columns) VALUES (?, ?, ?, ?, ?)",
         (first_id, first_id + len(steps) - 1, where[0], _series_id(connection, where, name), blob),
     )
+
+
+def _int64(steps: list[int]) -> array[int]:
+    try:
+        return array("q", steps)
+    except OverflowError:
+        return array("q", [min(max(step, -_MOST_STEP - 1), _MOST_STEP) for step in steps])
 
 
 def _series_id(connection: sqlite3.Connection, where: tuple[int, int, int], name: str) -> int:

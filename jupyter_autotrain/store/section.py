@@ -16,6 +16,11 @@ class Section:
         self._database = database
 
 
+def plain(text: str) -> str:
+    """The text as UTF-8 can hold it: half a surrogate pair, as trials may send, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def key_of(connection: sqlite3.Connection, experiment_id: str) -> int:
     """The row key of an experiment.
 

@@ -12,7 +12,7 @@ from jupyter_autotrain.core.json import JsonValue, from_json, to_json
 from jupyter_autotrain.core.records import Move, TrialRecord
 from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.section import Section, key_of
+from jupyter_autotrain.store.section import Section, key_of, plain
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus"
 
@@ -66,7 +66,7 @@ class Trials(Section):
             StoreError: The move is not legal (it names both states), or there is no such trial.
         """
         with self._database.write() as connection:
-            key = key_of(connection, experiment_id)
+            key, reason = key_of(connection, experiment_id), plain(reason)
             trial = _trial(connection, experiment_id, key, number)
             _check_legal(trial, state)
             begins = trial.state.is_final

@@ -310,3 +310,19 @@ def test_pieces_give_as_columns_what_arrived_after_the_last_one_seen(home: Home)
     assert (first.name, first.number, first.attempt, list(first.columns[0])) == ("loss", 1, 1, [0, 1])
     assert math.isnan(first.columns[1][1])
     assert (list(second.columns[0]), list(second.columns[1])) == ([2], [0.25])
+
+
+def test_whatever_a_trial_sends_is_taken_in(store):
+    store.add_experiment("a1", spec("half \ud800"), 1.0)
+    store.add_trial("a1", 1, {"text": "\udcff"}, 1.0)
+    points = [("n\udcff", 10**30, 0.0, math.inf), ("n\udcff", -(10**30), 0.0, -math.inf), ("", 0, 0.0, 1.0)]
+    store.ingest([Ingest("a1", 1, 1, "metrics", 9, points, [(0.0, "info", "t\ud800\0t")])])
+    store.move("a1", 1, TrialState.FAILED, 2.0, reason="r\udcff")
+    assert [(p.name, p.step, p.value) for p in store.points("a1")] == [
+        ("n?", 2**63 - 1, None),
+        ("n?", -(2**63), None),
+        ("", 0, 1.0),
+    ]
+    assert store.notes("a1")[0].text == "t?\0t"
+    assert store.trial("a1", 1).reason == "r?"
+    assert store.find("half \ud800").name == "half ?"
