@@ -69,7 +69,7 @@ def submit(draft: Draft, home: Home, environ: Mapping[str, str]) -> Experiment:
 
 def notice(draft: Draft) -> str:
     """What travels with the cell, as told before it is sent: the capture table, cut to a few rows; or nothing."""
-    if not draft.captured.captured:
+    if all(entry.how in {"builtin", "parameter"} for entry in draft.captured.captured):
         return ""
     rows = capture.table(draft.captured).splitlines()
     more = len(rows) - 1 - _MOST_ROWS
