@@ -1,0 +1,163 @@
+"""Files that travel: modules beside the notebook, files its strings name, `ship:` patterns, ignore files, limits."""
+
+import importlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jupyter_autotrain.capture import Limits
+from jupyter_autotrain.capture.ignore import Ignore
+from jupyter_autotrain.errors import ShipError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A notebook's folder: on `sys.path`, and the current one, as in a kernel."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_py", ".py").replace("_txt", ".txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    importlib.invalidate_caches()
+
+
+def test_modules_beside_the_notebook_travel_with_what_they_import(notebook, folder):
+    write(
+        folder,
+        helpers_py="import math\nfrom pkg.deep import tool\nimport other\ndef go(): return tool() + other.ONE",
+        other_py="ONE = 1",
+        pkg__init_py="",
+        pkg__deep_py="from .near import two\ndef tool(): return two()",
+        pkg__near_py="def two(): return 2",
+        unused_py="",
+    )
+    (folder / "pkg" / "init.py").rename(folder / "pkg" / "__init__.py")
+    book = notebook("from helpers import go", "import helpers as h", cwd=folder)
+    captured = book.capture("print(go(), h.go())")
+    assert set(captured.files) == {"helpers.py", "other.py", "pkg/__init__.py", "pkg/deep.py", "pkg/near.py"}
+    assert book.both("print(go(), h.go())") == "3 3\n"
+
+
+def test_a_module_that_only_data_refers_to_travels_too(notebook, folder):
+    write(folder, shapes_py="class Circle:\n    r = 2")
+    book = notebook("import shapes\nc = shapes.Circle()", cwd=folder)
+    assert set(book.capture("print(c.r)").files) == {"shapes.py"}
+    assert book.both("print(c.r)") == "2\n"
+
+
+def test_a_module_imported_inside_a_function_travels(notebook, folder):
+    write(folder, lazy_py="V = 9")
+    assert notebook("def f():\n    import lazy\n    return lazy.V", cwd=folder).both("print(f())") == "9\n"
+
+
+def test_a_module_imported_before_the_notebook_moved_on_still_travels(notebook, folder):
+    write(folder, early_py="V = 4")
+    book = notebook("import early", cwd=folder)
+    (folder / "elsewhere").mkdir()
+    book.cwd = folder / "elsewhere"
+    assert set(book.capture("print(early.V)").files) == {"early.py"}
+
+
+def test_installed_modules_and_this_package_stay(notebook, folder):
+    code = "import numpy, json, jupyter_autotrain, pytest\nprint(1)"
+    assert notebook(cwd=folder).capture(code).files == {}
+
+
+def test_files_that_strings_name_travel(notebook, folder):
+    write(folder, data__a_txt="a", data__b_txt="b", conf_txt="c", out_txt="old", doc_txt="d")
+    book = notebook("PATH = 'conf.txt'", "def load(): return open('conf.txt').read()", cwd=folder)
+    code = '"""doc.txt"""\nprint(load(), open("out.txt", "w").write("x"))\nimport os\nprint(sorted(os.listdir("data")), "data/none.txt", "..", "/etc/passwd")'
+    assert set(book.capture(code).files) == {"conf.txt", "data/a.txt", "data/b.txt"}
+    assert book.elsewhere(code) == "c 1\n['a.txt', 'b.txt'] data/none.txt .. /etc/passwd\n"
+    rows = [row.name for row in book.capture(code).captured if row.how == "file"]
+    assert rows == ["conf.txt", "data/a.txt", "data/b.txt"]
+
+
+def test_ship_patterns_take_files_folders_and_stars(notebook, folder):
+    write(folder, data__x_txt="", data__deep__y_txt="", top_txt="", data__skip_py="")
+    book = notebook(cwd=folder)
+    assert set(book.capture("1", ship=["**/*.txt"]).files) == {"data/x.txt", "data/deep/y.txt", "top.txt"}
+    assert set(book.capture("1", ship=["data"]).files) == {"data/x.txt", "data/deep/y.txt", "data/skip.py"}
+    (folder / ".autotrainignore").write_text("deep/\n")
+    (folder / ".nniignore").write_text("*.py\n")
+    assert set(book.capture("1", ship=["data"]).files) == {"data/x.txt"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [("tpo.txt", "Did you mean 'top.txt'?"), ("../x", "not below"), ("/etc", "not below"), ("secret.txt", "leave out")],
+)
+def test_a_pattern_that_ships_nothing_is_an_error(notebook, folder, pattern, says):
+    write(folder, top_txt="", secret_txt="", _autotrainignore="")
+    (folder / ".autotrainignore").write_text("secret*")
+    with pytest.raises(ShipError) as caught:
+        notebook(cwd=folder).capture("1", ship=[pattern])
+    assert says in str(caught.value)
+
+
+def test_too_many_or_too_big_files_come_with_a_size_tree(notebook, folder):
+    write(folder, **{f"data__f{i}_txt": "x" * 1000 for i in range(30)}, data__big__b_txt="x" * 50_000)
+    book = notebook(cwd=folder)
+    with pytest.raises(ShipError) as many:
+        book.capture("1", ship=["data"], limits=Limits(files=10))
+    with pytest.raises(ShipError) as big:
+        book.capture("1", ship=["data"], limits=Limits(file_bytes=1000))
+    assert "31 files, 80 kB" in str(many.value)
+    assert "50 kB  data/big/" in str(big.value)
+    assert "in 29 more" in str(big.value)
+    assert max(len(str(e.value).splitlines()) for e in (many, big)) <= 6
+
+
+LINES = st.lists(
+    st.sampled_from(["a", "*.t", "/a", "a/", "a/b", "**/b", "a/**", "a/**/c", "!a/b", "!*.t", "?", "[ab]", "[!a]", "#a",
+                     "\\#x", "b ", "*/c", "!c", "a*", "**", "x.t/", "/**/c", "a**b"]),
+    min_size=1, max_size=4,
+)  # fmt: skip
+PATHS = (
+    "a",
+    "b",
+    "c",
+    "#x",
+    "x.t",
+    "a/b",
+    "a/c",
+    "b/a",
+    "a/b/c",
+    "b/a/c",
+    "b/x.t",
+    "c/b/a/x.t",
+    "ab",
+    "axb",
+    "a/x.t/c",
+)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the reference")
+@settings(derandomize=True, max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LINES)
+def test_ignore_rules_agree_with_git(tmp_path, lines):
+    root = tmp_path / "repository"
+    if not root.exists():
+        subprocess.run(["git", "init", "-q", root], check=True)
+    (root / ".gitignore").write_text("\n".join(lines) + "\n")
+    done = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin"],
+        cwd=root,
+        input="\n".join(PATHS),
+        capture_output=True,
+        text=True,
+    )
+    assert {path for path in PATHS if Ignore(lines)(path)} == set(done.stdout.replace('"', "").split())
