@@ -1,0 +1,224 @@
+"""The run card: an experiment on one page, as text and as HTML, that reads with no kernel, network or script.
+
+It is what a notebook file keeps of an experiment, so it is bounded whatever the trials print and however many there
+are, and it holds no secret and no path of this machine.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+import numpy as np
+
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Columns, Store
+from jupyter_autotrain.widgets import svg
+from jupyter_autotrain.widgets.wording import cut, duration, number, parameters
+
+LIMIT_BYTES: Final = 50_000
+_PANELS, _CURVES, _ROWS, _CAPTURED = 3, 24, 10, 12
+_POINTS: Final = 2_400
+_WIDTH, _HEIGHT = 720.0, 170.0
+_RANKED: Final = frozenset({TrialState.RUNNING, TrialState.SUCCEEDED, TrialState.EARLY_STOPPED})
+_COLORS: Final = {"SUCCEEDED": "#1b9e77", "FAILED": "#d1495b", "CANCELLED": "#8a8a8a", "RUNNING": "#3b7dd8"}
+_PATH = re.compile(r"(?<![\w.…/])~?/(?:[^\s/:'\"<>|]+/)+(?=[^\s/:'\"<>|])")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The two forms of one run card."""
+
+    text: str
+    html: str
+
+
+def card(store: Store, record: ExperimentRecord, now_s: float | None = None) -> Card:
+    """Draw the run card of an experiment as it stands; at most 50 kB, both forms together.
+
+    Args:
+        store: The store the experiment lies in.
+        record: The experiment.
+        now_s: The time to count a running experiment's age with; None takes the clock.
+    """
+    trials = ranked(record, store.trials(record.id))
+    metrics = _metrics(record, store.metric_names(record.id))
+    page = _Page(record, trials, time.time() if now_s is None else now_s)
+    curves = {name: store.series(record.id, name) for name in metrics[:_PANELS]}
+    made = Card(page.text(), page.html(curves))
+    if len(made.text.encode()) + len(made.html.encode()) <= LIMIT_BYTES:
+        return made
+    return Card(page.text(), page.html({}))
+
+
+def ranked(record: ExperimentRecord, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """Best first by the objective; trials without a value after them, by number."""
+    objective = record.spec.objective
+    if objective is None:
+        return list(trials)
+    sign = -1.0 if objective.better(1.0, 0.0) else 1.0
+    valued = [trial for trial in trials if trial.value is not None and trial.state in _RANKED]
+    valued.sort(key=lambda trial: sign * (trial.value or 0.0))
+    return [*valued, *(trial for trial in trials if trial.value is None or trial.state not in _RANKED)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    record: ExperimentRecord
+    trials: Sequence[TrialRecord]
+    now_s: float
+
+    @property
+    def name(self) -> str:
+        version = f"@{self.record.version}" if self.record.version > 1 else ""
+        return cut(self.record.name, 60) + version
+
+    @property
+    def objective(self) -> str:
+        return cut(self.record.spec.objective.metric, 40) if self.record.spec.objective else ""
+
+    def facts(self) -> str:
+        ended = sum(trial.state.is_final for trial in self.trials)
+        failed = sum(trial.state is TrialState.FAILED for trial in self.trials)
+        total = max(self.record.spec.trials, len(self.trials))
+        spent_s = (self.record.ended_s or self.now_s) - self.record.created_s
+        parts = [f"{ended} of {total} trial{'s' if total > 1 else ''} ended", f"{failed} failed" if failed else ""]
+        return " · ".join(part for part in [*parts, duration(spent_s), self.record.spec.backend] if part)
+
+    def best(self) -> str:
+        if not self.objective or not self.trials or self.trials[0].value is None:
+            return ""
+        best = self.trials[0]
+        return f"Best {self.objective} {number(best.value)} in trial {best.number}: {parameters(best.params)}"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                str(trial.number),
+                trial.state,
+                number(trial.value) if self.objective else "",
+                _spent(trial, self.now_s),
+                parameters(trial.params),
+                cut(without_paths(trial.reason), 120),
+            )
+            for trial in self.trials[:_ROWS]
+        ]
+
+    def heads(self) -> tuple[str, ...]:
+        return ("trial", "state", self.objective, "time", "parameters", "reason")
+
+    def more(self) -> str:
+        left = len(self.trials) - _ROWS
+        return f"and {left} more trials" if left > 0 else ""
+
+    def again(self) -> str:
+        return f"%autotrain show {self.name}"
+
+    def text(self) -> str:
+        lines = [f"{self.name}  {self.record.state}  {self.facts()}", self.best(), cut(self._reason(), 200), ""]
+        rows = self.rows()
+        if rows:
+            columns = [i for i, head in enumerate(self.heads()) if head and any(row[i] for row in rows)]
+            table = [tuple(row[i] for i in columns) for row in [self.heads(), *rows]]
+            widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+            lines += ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
+        lines += [self.more(), f"Show it live: {self.again()}"]
+        return "\n".join(line for i, line in enumerate(lines) if line or i == 3)
+
+    def html(self, curves: Mapping[str, Mapping[int, Columns]]) -> str:
+        color = _COLORS.get(self.record.state, "#8a8a8a")
+        badge = f'<span style="color:{color};font-weight:600">● {self.record.state}</span>'
+        parts = [
+            f'<p style="margin:4px 0"><b>{escape(self.name)}</b>&ensp;{badge}&ensp;{escape(self.facts())}</p>',
+            _paragraph(self.best()),
+            _paragraph(cut(self._reason(), 200)),
+            self._picture(curves),
+            self._table(),
+            _captured(self.record.spec.bundle.captured),
+            f'<p style="margin:4px 0;opacity:.7">Show it live: <code>{escape(self.again())}</code></p>',
+        ]
+        return f'<div style="font:13px system-ui,sans-serif;max-width:720px">{"".join(parts)}</div>'
+
+    def _reason(self) -> str:
+        return without_paths(self.record.reason)
+
+    def _picture(self, curves: Mapping[str, Mapping[int, Columns]]) -> str:
+        if not curves:
+            return ""
+        order = [trial.number for trial in self.trials]
+        width = _WIDTH / min(max(len(curves), 2), _PANELS)
+        budget = _POINTS // len(curves)
+        panels = [
+            svg.chart(name, _drawn(series, order, budget), i * width, width, _HEIGHT)
+            for i, (name, series) in enumerate(curves.items())
+        ]
+        label = f"Curves of {', '.join(cut(name, 40) for name in curves)} of {len(order)} trials. {self.best()}"
+        return svg.document(panels, width * len(curves), _HEIGHT, label)
+
+    def _table(self) -> str:
+        rows = self.rows()
+        if not rows:
+            return ""
+        columns = [i for i, head in enumerate(self.heads()) if head and any(row[i] for row in rows)]
+        cell = 'style="text-align:left;padding:2px 10px 2px 0"'
+        head = "".join(f'<th scope="col" {cell}>{escape(self.heads()[i])}</th>' for i in columns)
+        body = "".join(f"<tr>{''.join(f'<td {cell}>{escape(row[i])}</td>' for i in columns)}</tr>" for row in rows)
+        more = _paragraph(self.more())
+        return (
+            f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
+        )
+
+
+def without_paths(text: str) -> str:
+    """The text with each path that has folders cut to its last part."""
+    return _PATH.sub("…/", text)
+
+
+def _metrics(record: ExperimentRecord, names: Sequence[str]) -> list[str]:
+    first = record.spec.objective.metric if record.spec.objective else None
+    return sorted(names, key=lambda name: name != first)
+
+
+def _drawn(series: Mapping[int, Columns], order: Sequence[int], budget: int) -> list[svg.Curve]:
+    numbers = [number for number in order if number in series][:_CURVES]
+    buckets = max(budget // max(len(numbers), 1) // 2, 8)
+    curves = []
+    for rank, trial in enumerate(numbers):
+        steps, values = series[trial]
+        columns = np.frombuffer(steps, dtype=np.int64).astype(np.float64), np.frombuffer(values, dtype=np.float64)
+        kept_steps, kept_values = svg.decimate(*columns, buckets)
+        curves.append(_styled(svg.Curve(kept_steps, kept_values, label=str(trial)), rank, len(numbers)))
+    # The best lies on top.
+    return curves[::-1]
+
+
+def _styled(curve: svg.Curve, rank: int, total: int) -> svg.Curve:
+    if rank == 0:
+        return svg.Curve(curve.steps, curve.values, svg.PALETTE[0], 2.25, label=curve.label)
+    if total > len(svg.PALETTE):
+        return svg.Curve(curve.steps, curve.values, "currentColor", 1.0, 0.28, label=curve.label)
+    color, dash = svg.PALETTE[rank % len(svg.PALETTE)], svg.DASHES[rank % len(svg.DASHES)]
+    return svg.Curve(curve.steps, curve.values, color, 1.25, 0.85, dash, curve.label)
+
+
+def _captured(names: Sequence[CapturedName]) -> str:
+    shown = [name for name in names if name.how not in {"builtin", "skipped"}]
+    if not shown:
+        return ""
+    items = [f"<code>{escape(cut(name.name, 40))}</code> ({escape(name.how)})" for name in shown[:_CAPTURED]]
+    more = f" and {len(shown) - _CAPTURED} more" if len(shown) > _CAPTURED else ""
+    return f"<details><summary>Captured {len(shown)} names</summary>{', '.join(items)}{more}</details>"
+
+
+def _spent(trial: TrialRecord, now_s: float) -> str:
+    return "" if trial.started_s is None else duration((trial.ended_s or now_s) - trial.started_s)
+
+
+def _paragraph(text: str) -> str:
+    return f'<p style="margin:4px 0">{escape(text)}</p>' if text else ""

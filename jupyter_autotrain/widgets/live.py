@@ -1,0 +1,103 @@
+"""The live view: an anywidget that shows one experiment; everything in it comes from the store.
+
+From the front end: `attach` (seq: what it has), `log` (trial, stream), `stop`. To the front end: `frame`
+(see `feed`), `log` (trial, stream, text), `receipt` (text).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import anywidget
+import traitlets
+
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.widgets.feed import Frame, snapshot
+from jupyter_autotrain.widgets.sender import Sender
+
+_STATIC: Final = Path(__file__).parent.parent / "static"
+_STREAMS: Final = ("stdout", "stderr")
+
+
+class LiveView(anywidget.AnyWidget):
+    """Shows an experiment while it runs and after it has ended.
+
+    The trait `snapshot` is empty here and is filled from the store when a front end attaches: a view that comes
+    late, after a reload or in a second tab, gets the whole picture, and following an experiment costs nothing more.
+
+    Args:
+        experiment: The experiment.
+        ended: Called once after the last frame, when the experiment ends while it is shown.
+    """
+
+    _esm = _STATIC / "live.js"
+    _css = _STATIC / "live.css"
+    snapshot = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, experiment: Experiment, ended: Callable[[], None]) -> None:
+        self._experiment = experiment
+        self._sender = Sender(experiment.store, experiment.id, self._send, ended)
+        super().__init__()
+        self.on_msg(self._receive)
+        if not experiment.state.is_final:
+            self._sender.start()
+
+    def get_state(self, key: object = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """The state for a front end that attaches, with the whole picture in it."""
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        if "snapshot" in state:
+            state["snapshot"] = self._picture()
+        return state
+
+    def close(self) -> None:
+        """Close the view; the experiment goes on."""
+        self._sender.stop()
+        super().close()
+
+    def _picture(self) -> dict[str, Any]:
+        try:
+            frame = self._whole()
+        except AutotrainError as error:
+            return {"error": str(error)}
+        return {**frame.content, "steps": frame.steps, "values": frame.values}
+
+    def _whole(self) -> Frame:
+        # The number is read first: a frame sent meanwhile then comes twice, which a view notices, not never.
+        seq = self._sender.seq
+        return snapshot(self._experiment.store, self._experiment.id, time.time(), seq)
+
+    def _send(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
+        self.send(content, buffers)
+
+    def _receive(self, _widget: object, content: Mapping[str, Any], _buffers: object) -> None:
+        # This may run on the main thread or on a subshell's while a cell runs: nothing here waits.
+        kind = content.get("kind")
+        if kind == "stop":
+            threading.Thread(target=self._stop, name="autotrain-stop", daemon=True).start()
+        elif kind == "log":
+            self._follow_log(content)
+        elif kind == "attach" and content.get("seq") != self._sender.seq:
+            frame = self._whole()
+            self._send({"kind": "frame", **frame.content}, [frame.steps, frame.values])
+
+    def _follow_log(self, content: Mapping[str, Any]) -> None:
+        stream, trial = content.get("stream"), content.get("trial")
+        if stream not in _STREAMS or not isinstance(trial, int):
+            return
+        try:
+            path = self._experiment.directory(trial) / stream
+        except AutotrainError:
+            return
+        self._sender.follow_log({"trial": trial, "stream": stream}, path)
+
+    def _stop(self) -> None:
+        try:
+            text = str(self._experiment.stop())
+        except AutotrainError as error:
+            text = str(error)
+        self._send({"kind": "receipt", "text": text}, [])

@@ -1,0 +1,99 @@
+"""One thread per widget: looks at the store, sends what is new, ends with the experiment or the widget."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.widgets import logs
+from jupyter_autotrain.widgets.feed import Feed, Frame
+
+_PERIOD_S: Final = 0.1
+_BEAT_S: Final = 2.0
+_LOG_PERIOD_S: Final = 0.5
+
+Send = Callable[[JsonObject, list[bytes]], None]
+
+
+class Sender:
+    """Feeds one widget, at most ten times a second.
+
+    Args:
+        store: The store.
+        experiment_id: The experiment.
+        send: Gives a message with its buffers to the front end; called on the sender's thread.
+        ended: Called once, on the sender's thread, after the last frame of an experiment that has ended.
+    """
+
+    def __init__(self, store: Store, experiment_id: str, send: Send, ended: Callable[[], None]) -> None:
+        self._store, self._send, self._ended = store, send, ended
+        self._feed = Feed(store, experiment_id)
+        self._stopped = threading.Event()
+        self._log: tuple[JsonObject, Path] | None = None
+        self._log_size = -1
+        self._thread = threading.Thread(target=self._run, name=f"autotrain-view-{experiment_id}", daemon=True)
+
+    @property
+    def seq(self) -> int:
+        """The number of the newest frame."""
+        return self._feed.seq
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still follows the experiment."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Take the picture that the front end gets with the widget, then follow."""
+        self._feed.delta(time.time())
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; returns at once."""
+        self._stopped.set()
+
+    def follow_log(self, wish: JsonObject, path: Path) -> None:
+        """Send the tail of this log now, and again when it grows; `wish` comes back with it."""
+        self._log, self._log_size = (wish, path), -1
+        self._send_log()
+
+    def _run(self) -> None:
+        seen, sent_s, log_s = -1, 0.0, 0.0
+        while not self._stopped.is_set():
+            now_s = time.monotonic()
+            if now_s - log_s >= _LOG_PERIOD_S:
+                log_s = now_s
+                self._send_log()
+            try:
+                version = self._store.data_version()
+                if version != seen or now_s - sent_s >= _BEAT_S:
+                    seen, sent_s = version, now_s
+                    if self._flush().final:
+                        break
+            except AutotrainError:
+                # Deleted, or the disk is in trouble: the view keeps its last picture and tries again.
+                self._stopped.wait(_BEAT_S)
+            self._stopped.wait(_PERIOD_S)
+        if not self._stopped.is_set():
+            self._send_log()
+            self._ended()
+
+    def _flush(self) -> Frame:
+        frame = self._feed.delta(time.time())
+        self._send({"kind": "frame", **frame.content}, [frame.steps, frame.values])
+        return frame
+
+    def _send_log(self) -> None:
+        if self._log is None:
+            return
+        wish, path = self._log
+        size = logs.size(path)
+        if size != self._log_size:
+            self._log_size = size
+            self._send({**wish, "kind": "log", "text": logs.tail(path), "bytes": size}, [])

@@ -1,0 +1,140 @@
+"""The run card reads by itself, and stays small whatever it shows."""
+
+import math
+import re
+from array import array
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, CapturedName, Direction, ExperimentSpec, Objective
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Ingest, Store
+from jupyter_autotrain.widgets import card, svg
+from jupyter_autotrain.widgets.card import LIMIT_BYTES, ranked, without_paths
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(Home(tmp_path / "home")) as opened:
+        yield opened
+
+
+def fill(store, *, trials=3, points=20, direction=Direction.MAXIMIZE, reason="", params=None):
+    captured = (CapturedName("train_one_epoch", "source"), CapturedName("np", "import"))
+    spec = ExperimentSpec("digits", Bundle(captured=captured), objective=Objective("val_acc", direction), trials=trials)
+    record = store.add_experiment("e1", spec, 1000.0)
+    for number in range(1, trials + 1):
+        store.add_trial("e1", number, params or {"lr": 0.1 / number}, 1000.0)
+        for state in (TrialState.PREPARING, TrialState.RUNNING):
+            store.move("e1", number, state, 1000.0 + number)
+        rows = [("val_acc", step, 1001.0, math.tanh(step * number / 50)) for step in range(points)]
+        rows += [("loss", step, 1001.0, math.exp(-step / 9)) for step in range(points)]
+        store.ingest([Ingest("e1", number, 1, "metrics", 9, points=rows, value=rows[points - 1][3])])
+        store.move("e1", number, TrialState.FAILED if reason else TrialState.SUCCEEDED, 1010.0, reason=reason)
+    store.close_experiment("e1", 1020.0)
+    return store.experiment(record.id)
+
+
+def test_a_card_tells_state_best_trial_and_curves_in_both_forms(store):
+    made = card(store, fill(store))
+    for form in (made.text, made.html):
+        assert "digits" in form
+        assert "SUCCEEDED" in form
+        assert "3 of 3 trials ended" in form
+        assert "Best val_acc 0.8144 in trial 3: lr=0.03333" in form
+        assert "%autotrain show digits" in form
+    assert "train_one_epoch" in made.html
+
+
+def test_a_card_needs_no_script_no_network_and_no_style_sheet(store):
+    html = card(store, fill(store)).html
+    assert not re.search(r"<script|<style|https?:|url\(|<img|<link|@import", html)
+    assert "currentColor" in html
+
+
+def test_the_picture_of_a_card_is_well_formed_and_labelled(store):
+    html = card(store, fill(store)).html
+    picture = ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.DOTALL).group())
+    assert picture.get("role") == "img"
+    assert "Best val_acc" in picture.get("aria-label")
+    assert len(picture.findall(".//polyline")) == 6
+
+
+def test_the_best_curve_lies_on_top_of_the_others(store):
+    made = card(store, fill(store, trials=12)).html
+    assert re.findall(r'<polyline fill="none" stroke="([^"]+)" stroke-width="([^"]+)"', made)[11] == (
+        svg.PALETTE[0],
+        "2.25",
+    )
+
+
+def test_a_minimised_objective_puts_the_least_value_first(store):
+    record = fill(store, direction=Direction.MINIMIZE)
+    assert [trial.number for trial in ranked(record, store.trials("e1"))] == [1, 2, 3]
+
+
+def test_a_card_of_many_trials_with_long_texts_stays_below_the_limit(store):
+    record = fill(store, trials=200, points=30, reason="x" * 2_000, params={f"p{i}": "y" * 300 for i in range(20)})
+    made = card(store, record)
+    assert len(made.text.encode()) + len(made.html.encode()) < LIMIT_BYTES
+    assert "<svg" in made.html
+    assert "and 190 more trials" in made.text
+
+
+def test_a_card_of_two_hundred_curves_of_a_hundred_thousand_points_stays_below_the_limit(store):
+    record = fill(store, trials=200, points=1)
+    values = np.random.default_rng(0).normal(size=100_000)
+    column = array("q", range(values.size)), array("d", values)
+    long = SimpleNamespace(
+        trials=store.trials,
+        metric_names=lambda _id: ["val_acc", "loss", "norm", "rate"],
+        series=lambda _id, _name: dict.fromkeys(range(1, 201), column),
+    )
+    made = card(long, record)
+    assert "<svg" in made.html
+    assert len(made.text.encode()) + len(made.html.encode()) < LIMIT_BYTES
+
+
+def test_decimation_keeps_every_spike_and_both_ends():
+    values = np.zeros(50_000)
+    values[[12_345, 40_000]] = 9.0, -9.0
+    steps, kept = svg.decimate(np.arange(50_000.0), values, 50)
+    assert (kept.max(), kept.min(), steps[0], steps[-1]) == (9.0, -9.0, 0.0, 49_999.0)
+    assert len(kept) <= 102
+
+
+def test_values_that_are_not_numbers_leave_no_mark_in_the_picture():
+    curve = svg.Curve(*svg.decimate(np.arange(4.0), np.array([1.0, math.nan, math.inf, 2.0]), 8))
+    assert "nan" not in svg.chart("loss", [curve], 0, 300, 100)
+    assert "no value yet" in svg.chart("loss", [svg.Curve(np.array([]), np.array([]))], 0, 300, 100)
+
+
+def test_ticks_are_round_and_within_the_range():
+    assert svg.ticks(0.0, 1.0) == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
+    assert svg.ticks(-3.0, 7.0) == pytest.approx([-2.5, 0.0, 2.5, 5.0])
+
+
+def test_names_and_reasons_from_users_cannot_become_markup(store):
+    record = fill(store, reason="<img src=x onerror=alert(1)>", params={"<b>": "</td><script>"})
+    html = card(store, record).html
+    assert "<script" not in html
+    assert "<img" not in html
+
+
+def test_paths_of_this_machine_do_not_enter_a_card(store):
+    record = fill(store, reason="File /home/someone/work/train.py, line 3: no such file: '~/data/x.csv'")
+    made = card(store, record)
+    assert "someone" not in made.text + made.html
+    assert "…/train.py" in made.text
+    assert without_paths("3/4 of a/b and 1.5 it/s") == "3/4 of a/b and 1.5 it/s"
+
+
+def test_an_experiment_without_trials_or_objective_has_a_card(store):
+    record = store.add_experiment("e0", ExperimentSpec("plain", Bundle()), 1.0)
+    made = card(store, record, now_s=2.0)
+    assert "WAITING" in made.text
+    assert "0 of 1 trial ended" in made.html

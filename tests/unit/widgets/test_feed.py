@@ -1,0 +1,195 @@
+"""What views receive: everything once, in order, and nothing is missed."""
+
+import math
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Ingest, Store
+from jupyter_autotrain.widgets import logs
+from jupyter_autotrain.widgets.feed import Feed, eta_s, snapshot
+from jupyter_autotrain.widgets.sender import Sender
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(Home(tmp_path / "home")) as opened:
+        opened.add_experiment("e1", ExperimentSpec("digits", Bundle(), objective=Objective("acc"), trials=4), 100.0)
+        yield opened
+
+
+def begin(store, number, now_s=100.0):
+    store.add_trial("e1", number, {"lr": 0.1}, now_s)
+    store.move("e1", number, TrialState.PREPARING, now_s)
+    store.move("e1", number, TrialState.RUNNING, now_s)
+
+
+def report(store, number, steps, cursor, attempt=1):
+    points = [("acc", step, 1.0, step / 10) for step in steps]
+    store.ingest([Ingest("e1", number, attempt, "metrics", cursor, points=points)])
+
+
+def rows(frame):
+    steps = np.frombuffer(frame.steps)
+    taken, found = 0, {}
+    for metric, number, attempt, first, count in frame.content["series"]:
+        found[metric, number, attempt] = (first, list(steps[taken : taken + count]))
+        taken += count
+    return found
+
+
+def test_deltas_tell_each_row_once_with_its_place_in_the_series(store):
+    feed = Feed(store, "e1")
+    begin(store, 1)
+    report(store, 1, [0, 1], 10)
+    assert rows(feed.delta(101.0)) == {("acc", 1, 1): (0, [0.0, 1.0])}
+    report(store, 1, [2], 20)
+    report(store, 1, [3], 30)
+    assert rows(feed.delta(102.0)) == {("acc", 1, 1): (2, [2.0, 3.0])}
+    assert rows(feed.delta(103.0)) == {}
+
+
+def test_a_snapshot_equals_the_sum_of_all_deltas(store):
+    feed = Feed(store, "e1")
+    begin(store, 1)
+    begin(store, 2)
+    collected = {}
+    for step in range(6):
+        report(store, 1 + step % 2, [step], 10 * (step + 1))
+        for key, (first, steps) in rows(feed.delta(101.0)).items():
+            assert len(collected.setdefault(key, [])) == first
+            collected[key] += steps
+    whole = snapshot(store, "e1", 101.0, feed.seq)
+    assert {key: steps for key, (_, steps) in rows(whole).items()} == collected
+    assert whole.content["seq"] == feed.seq == 6
+
+
+def test_only_trials_that_changed_are_told_again(store):
+    feed = Feed(store, "e1")
+    begin(store, 1)
+    begin(store, 2)
+    assert [trial["number"] for trial in feed.delta(101.0).content["trials"]] == [1, 2]
+    store.move("e1", 2, TrialState.FAILED, 102.0, reason="out of memory")
+    [trial] = feed.delta(103.0).content["trials"]
+    assert (trial["number"], trial["state"], trial["reason"]) == (2, "FAILED", "out of memory")
+
+
+def test_a_retried_trial_begins_a_series_of_its_own(store):
+    feed = Feed(store, "e1")
+    begin(store, 1)
+    report(store, 1, [0, 1, 2], 10)
+    store.move("e1", 1, TrialState.FAILED, 101.0)
+    feed.delta(101.0)
+    store.move("e1", 1, TrialState.WAITING, 102.0)
+    report(store, 1, [0], 10, attempt=2)
+    assert rows(feed.delta(103.0)) == {("acc", 1, 2): (0, [0.0])}
+
+
+def test_numbers_that_json_does_not_know_travel_as_text_and_nan_values_as_nan(store):
+    store.add_trial("e1", 1, {"a": math.inf, "b": {"c": math.nan}}, 100.0)
+    store.ingest([Ingest("e1", 1, 1, "metrics", 9, points=[("acc", 0, 1.0, None)])])
+    frame = snapshot(store, "e1", 101.0)
+    assert frame.content["trials"][0]["params"] == {"a": "inf", "b": {"c": "nan"}}
+    assert math.isnan(np.frombuffer(frame.values)[0])
+
+
+def test_the_time_left_follows_from_the_trials_that_ended(store):
+    begin(store, 1)
+    assert eta_s(store.experiment("e1"), store.trials("e1"), 105.0) is None
+    store.move("e1", 1, TrialState.SUCCEEDED, 110.0)
+    assert eta_s(store.experiment("e1"), store.trials("e1"), 110.0) == pytest.approx(30.0)
+    begin(store, 2, 110.0)
+    assert eta_s(store.experiment("e1"), store.trials("e1"), 115.0) == pytest.approx(25.0)
+
+
+class Inbox:
+    def __init__(self):
+        self.messages, self._arrived = [], threading.Condition()
+
+    def __call__(self, content, buffers):
+        with self._arrived:
+            self.messages.append((content, buffers))
+            self._arrived.notify_all()
+
+    def wait(self, accept, timeout_s=5.0):
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: any(accept(c) for c, _ in self.messages), timeout_s)
+
+
+def test_a_sender_sends_the_last_row_before_it_ends_with_the_experiment(store):
+    begin(store, 1)
+    inbox, ended = Inbox(), threading.Event()
+    sender = Sender(store, "e1", inbox, ended.set)
+    sender.start()
+    report(store, 1, [0, 1], 10)
+    store.move("e1", 1, TrialState.SUCCEEDED, 105.0)
+    store.close_experiment("e1", 106.0)
+    assert ended.wait(5.0)
+    assert inbox.messages[-1][0]["experiment"]["state"] == "SUCCEEDED"
+    assert sum(len(buffers[0]) for _, buffers in inbox.messages) == 16
+    assert [content["seq"] for content, _ in inbox.messages] == list(range(2, sender.seq + 1))
+    assert wait_until(lambda: not sender.alive)
+
+
+def test_a_sender_flushes_at_most_ten_times_a_second(store):
+    begin(store, 1)
+    inbox = Inbox()
+    sender = Sender(store, "e1", inbox, lambda: None)
+    sender.start()
+    begun_s, step = time.monotonic(), 0
+    while len(inbox.messages) < 4 and time.monotonic() < begun_s + 5:
+        report(store, 1, [step], step + 1)
+        step += 1
+    assert len(inbox.messages) >= 4
+    assert time.monotonic() - begun_s >= 0.3
+    sender.stop()
+    assert wait_until(lambda: not sender.alive)
+
+
+def test_a_stopped_sender_ends_without_calling_the_experiment_ended(store):
+    ended = threading.Event()
+    sender = Sender(store, "e1", Inbox(), ended.set)
+    sender.start()
+    sender.stop()
+    assert wait_until(lambda: not sender.alive)
+    assert not ended.is_set()
+
+
+def test_a_followed_log_is_sent_at_once_and_when_it_grows(store, tmp_path):
+    inbox, path = Inbox(), tmp_path / "stdout"
+    path.write_text("one\n")
+    sender = Sender(store, "e1", inbox, lambda: None)
+    sender.start()
+    sender.follow_log({"trial": 1, "stream": "stdout"}, path)
+    told = {"trial": 1, "stream": "stdout", "kind": "log", "text": "one\n", "bytes": 4}
+    assert told in [content for content, _ in inbox.messages]
+    path.write_text("one\ntwo\n")
+    inbox.wait(lambda content: content.get("text") == "one\ntwo\n")
+    sender.stop()
+    assert wait_until(lambda: not sender.alive)
+
+
+def test_the_tail_of_a_huge_log_is_its_last_whole_lines(tmp_path):
+    path = tmp_path / "stdout"
+    path.write_text("".join(f"line {i}\n" for i in range(100_000)))
+    lines = logs.tail(path).splitlines()
+    assert (len(lines), lines[0], lines[-1]) == (200, "line 99800", "line 99999")
+
+
+def test_progress_bars_in_a_log_show_their_last_state(tmp_path):
+    path = tmp_path / "stdout"
+    path.write_bytes(b"start\n 10%\r 50%\r100%\nhalf \xff")
+    assert logs.tail(path) == "start\n100%\nhalf \ufffd"
+    assert logs.tail(tmp_path / "none") == ""
+
+
+def wait_until(condition, timeout_s=5.0):
+    deadline = time.monotonic() + timeout_s
+    while not condition() and time.monotonic() < deadline:
+        threading.Event().wait(0.01)
+    return condition()
