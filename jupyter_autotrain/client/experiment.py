@@ -206,6 +206,11 @@ class Experiment:
             text += f", best {objective.metric} {best.value:.4g} (trial {best.number})"
         return f"{text}>"
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Where a notebook shows the handle as a value, it shows the run card."""
+        card = importlib.import_module("jupyter_autotrain.widgets").card(self.store, self.record)
+        return {"text/plain": card.text, "text/html": card.html}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Experiment) and (self.home, self.id) == (other.home, other.id)
 

@@ -252,8 +252,11 @@ def test_only_an_ended_experiment_is_deleted_and_then_wholly(home, store):
 def test_showing_is_done_by_the_views_when_they_are_wanted(home, store, monkeypatch):
     views = types.ModuleType("jupyter_autotrain.widgets")
     views.show = lambda handle: ("shown", handle.id)
+    views.card = lambda store, record: types.SimpleNamespace(text=record.name, html="<b>card</b>")
     monkeypatch.setitem(sys.modules, "jupyter_autotrain.widgets", views)
-    assert add(home, store).show() == ("shown", "abc")
+    handle = add(home, store)
+    assert handle.show() == ("shown", "abc")
+    assert handle._repr_mimebundle_(include=None) == {"text/plain": "digits", "text/html": "<b>card</b>"}
 
 
 def test_a_handle_shows_no_secret(home, store):

@@ -90,4 +90,4 @@ class Moves(RuleBasedStateMachine):
 
 
 TestMoves = Moves.TestCase
-TestMoves.settings = settings(max_examples=25, stateful_step_count=25, derandomize=True, deadline=None)
+TestMoves.settings = settings(max_examples=12, stateful_step_count=25, derandomize=True, deadline=None)

@@ -1,0 +1,90 @@
+"""What a place cannot do is said before anything is sent, and a dry run touches nothing."""
+
+import pytest
+
+from jupyter_autotrain import backends
+from jupyter_autotrain.client import check, preview
+from jupyter_autotrain.core.backend import Capabilities, Probe, Submission
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
+
+
+class Place:
+    """A backend that can do what it is told to."""
+
+    name = "place"
+
+    def __init__(self, capabilities, reason=""):
+        self.capabilities, self.reason = capabilities, reason
+
+    def probe(self):
+        return Probe(not self.reason, self.reason)
+
+    def render(self, trial):
+        return Submission((trial.job_id, trial.script), notes=(trial.directory,))
+
+
+GREEDY = ExperimentSpec(
+    "a",
+    Bundle(),
+    backend="place",
+    secrets=("TOKEN",),
+    returns=("model",),
+    resources=Resources(cpus=1.0, memory_bytes=10, gpus=1),
+)
+ABLE = Capabilities(secrets=True, artifacts=True, gpu_slots=True, limits_memory=True, limits_cpu=True)
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+def use(monkeypatch, place):
+    monkeypatch.setattr(backends, "create", lambda name, home: place)
+
+
+def test_a_place_that_can_do_it_passes(home, monkeypatch):
+    use(monkeypatch, Place(ABLE))
+    check(GREEDY, home)
+    use(monkeypatch, Place(Capabilities(artifacts=False)))
+    check(ExperimentSpec("a", Bundle(), backend="place"), home)
+    assert not home.root.exists()
+
+
+def test_everything_that_is_wanting_is_named_at_once(home, monkeypatch):
+    use(monkeypatch, Place(Capabilities(artifacts=False)))
+    with pytest.raises(BackendUnavailableError) as caught:
+        check(GREEDY, home)
+    for key in ("secrets", "returns", "resources.gpus", "resources.memory", "resources.cpus"):
+        assert key in caught.value.found
+    assert all((caught.value.expected, caught.value.action))
+
+
+def test_a_place_that_is_not_usable_says_why(home, monkeypatch):
+    use(monkeypatch, Place(ABLE, reason="no cluster answers"))
+    with pytest.raises(BackendUnavailableError, match="no cluster answers"):
+        check(GREEDY, home)
+
+
+def test_an_unknown_place_is_named_with_the_known_ones(home):
+    with pytest.raises(BackendError, match="local"):
+        check(ExperimentSpec("a", Bundle(), backend="locl"), home)
+
+
+def test_a_preview_is_what_the_place_renders_and_touches_nothing(home, monkeypatch):
+    use(monkeypatch, Place(ABLE))
+    shown = preview(GREEDY, home)
+    assert shown.argv[1] == "main.py"
+    assert str(home.root) in shown.notes[0]
+    assert not home.root.exists()
+
+
+def test_the_local_place_shows_what_it_would_start(home):
+    spec = ExperimentSpec("a", Bundle(), env={"COLOUR": "red"})
+    check(spec, home)
+    shown = preview(spec, home)
+    assert shown.argv
+    assert shown == preview(spec, home)
+    assert not home.root.exists()
