@@ -74,7 +74,7 @@ class DebugBackend(folder.TrialFolders):
             context = api.of(trial.directory)
             enter_work(trial.directory, trial.bundle)
             outcome, code = Run(context).run()
-        told: settle.Status = {key: str(outcome[key]) for key in ("state", "reason", "traceback", "cell_line")}
+        told: settle.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line")}
         settle.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})
         return ref
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import time
@@ -56,13 +57,14 @@ def _lose(directory: Path, status: Status) -> Status:
         "groups": [],
         "receipt": cast("JsonValue", receipt.to_json()),
     }
-    return write(directory, status | changes)
+    with contextlib.suppress(OSError):  # a full disk: the next look settles it again
+        write(directory, status | changes)
+    return status | changes
 
 
-def write(directory: Path, status: Status) -> Status:
+def write(directory: Path, status: Status) -> None:
     """Replace the status file."""
     wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status).encode())
-    return status
 
 
 def _end_tree(directory: Path, status: Status, grace_s: float) -> processes.Receipt:

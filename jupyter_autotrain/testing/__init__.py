@@ -1,1 +1,15 @@
-"""Placeholder."""
+"""What authors of backends test theirs with: subclass `BackendContract`, give `make`, run pytest.
+
+```python
+class TestMyPlace(BackendContract):
+    def make(self, home: Home) -> Backend:
+        return MyPlace(home)
+```
+"""
+
+from jupyter_autotrain.testing.backend import BackendContract
+from jupyter_autotrain.testing.bundles import trial_of, wait_until, write_bundle
+from jupyter_autotrain.testing.clock import FakeClock
+from jupyter_autotrain.testing.nvml import FakeGpu, FakeNvml
+
+__all__ = ["BackendContract", "FakeClock", "FakeGpu", "FakeNvml", "trial_of", "wait_until", "write_bundle"]

@@ -15,6 +15,7 @@ from functools import cache
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker.checkpoint import Checkpoint
+from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.reporter import Reporter
 
 _LOOK_EVERY_S = 0.05
@@ -44,7 +45,10 @@ class Context:
         self.script = f"{trial['bundle']}/{trial.get('script') or 'main.py'}"
         given = trial.get("params")
         self.params = Params(given if isinstance(given, dict) else {})
-        self.reporter = Reporter(directory)
+        named = trial.get("secrets")
+        values = [os.environ.get(name, "") for name in named] if isinstance(named, list) else []
+        self.redact = Redactor(values).text
+        self.reporter = Reporter(directory, self.redact)
         self.checkpoint = Checkpoint(
             f"{directory}/{wire.CHECKPOINTS}", str(trial.get("resume_from") or ""), self.reporter.note
         )

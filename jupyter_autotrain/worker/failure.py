@@ -26,7 +26,7 @@ class Failure:
         message = " ".join(str(error).split())
         self.reason = f"{type(error).__name__}: {_ended(message)}{where}{advice}".strip()
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, str]:
         """The content of `outcome.json`."""
         return {
             "state": "FAILED",

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable
 
 from jupyter_autotrain.core import wire
 
@@ -21,9 +22,11 @@ class Reporter:
 
     Args:
         directory: The trial directory.
+        redact: Takes secret values out of a text.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, redact: Callable[[str], str] = str) -> None:
+        self._redact = redact
         self.seen: set[str] = set()
         self._step = -1
         self._keys: dict[str, str] = {}
@@ -79,7 +82,10 @@ class Reporter:
 
     def _text(self, name: str, value: object) -> str | None:
         """The value as JSON text; None (and one warning) when it is no number."""
-        number = _number(value)
+        try:
+            number = _number(value)
+        except Exception:  # noqa: BLE001 - a value may do anything when asked for its number
+            number = None
         if number is None:
             kind = type(value).__name__
             self._warn(name, kind, f"{name} is {_short(value)} ({kind}), not one number; it was not kept")
@@ -94,7 +100,7 @@ class Reporter:
 
     def note(self, level: str, text: str) -> None:
         """Send a note to the user; level is info, warning or error."""
-        self._write(json.dumps(["n", round(time.time(), 6), level, text]) + "\n")
+        self._write(json.dumps(["n", round(time.time(), 6), level, self._redact(text)]) + "\n")
 
     def _warn(self, about: str, kind: str, text: str) -> None:
         """Warn once of each kind of trouble with each name."""

@@ -24,7 +24,8 @@ def main(directory: str) -> None:
     context = api.of(directory)
     enter_work(directory, str(context.trial["bundle"]))
     outcome, code = Run(context).run()
-    wire.write_atomically(f"{directory}/{wire.OUTCOME_FILE}", json.dumps(outcome).encode(), sync=False)
+    told = {key: context.redact(value) for key, value in outcome.items()}
+    wire.write_atomically(f"{directory}/{wire.OUTCOME_FILE}", json.dumps(told).encode(), sync=False)
     if code:
         sys.exit(code)
 
@@ -63,7 +64,7 @@ class Run:
         self.bundle = str(self.trial["bundle"])
         self.script = context.script
 
-    def run(self) -> tuple[dict[str, object], int]:
+    def run(self) -> tuple[dict[str, str], int]:
         """Execute the cell; gives the content of `outcome.json` and the process's exit code."""
         if isinstance(seed := self.trial.get("seed"), int):
             from jupyter_autotrain.worker.seeds import seed_everything  # noqa: PLC0415 - only trials with a seed pay
@@ -97,7 +98,7 @@ class Run:
             asyncio.run(result)
         return names
 
-    def _left(self, error: SystemExit) -> tuple[dict[str, object], int]:
+    def _left(self, error: SystemExit) -> tuple[dict[str, str], int]:
         """The cell called `exit()`: not a failure unless it says so."""
         if error.code is None or error.code == 0:
             return self._ended()
@@ -107,7 +108,7 @@ class Run:
         reason = f"The cell ended itself: exit({error.code!r})."
         return {"state": "FAILED", "reason": reason, "kind": "exit", "traceback": "", "cell_line": ""}, code & 0xFF or 1
 
-    def _failed(self, error: BaseException) -> tuple[dict[str, object], int]:
+    def _failed(self, error: BaseException) -> tuple[dict[str, str], int]:
         failure = Failure(error, self.script, self._source_map(), sys.executable)
         sys.stdout.flush()
         print(failure.traceback, end="", file=sys.stderr)  # noqa: T201 - the trial's own stderr
@@ -120,8 +121,8 @@ class Run:
         except (OSError, ValueError):
             return []
 
-    def _ended(self) -> tuple[dict[str, object], int]:
-        outcome: dict[str, object] = {"state": "SUCCEEDED", "reason": "", "kind": "", "traceback": "", "cell_line": ""}
+    def _ended(self) -> tuple[dict[str, str], int]:
+        outcome: dict[str, str] = {"state": "SUCCEEDED", "reason": "", "kind": "", "traceback": "", "cell_line": ""}
         objective = str(self.trial.get("objective") or "")
         if self.context.stop_seen:
             return outcome | {"state": "EARLY_STOPPED", "reason": self.context.stop_reason()}, 0

@@ -1,0 +1,71 @@
+"""Small bundles and trials, written by hand as capture writes them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.core.spec import Bundle, TrialSpec
+
+
+def write_bundle(
+    directory: Path,
+    code: str,
+    *,
+    data: Mapping[str, object] | None = None,
+    files: Mapping[str, str] | None = None,
+    source_map: Sequence[str] | None = None,
+) -> Bundle:
+    """Write a bundle folder.
+
+    Args:
+        directory: Where; made when missing.
+        code: The script, indented as the caller likes.
+        data: Objects for `__autotrain_data__`, by name.
+        files: Shipped files: path to text.
+        source_map: "cell label:line" per line of the script; `cell 1` throughout when not given.
+    """
+    script = textwrap.dedent(code)
+    lines = source_map if source_map is not None else [f"cell 1:{n + 1}" for n in range(script.count("\n") + 1)]
+    for folder in (directory, directory / "data", directory / "files"):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (directory / "main.py").write_text(script, encoding="utf-8")
+    for name, value in (data or {}).items():
+        (directory / "data" / f"{name}.pkl").write_bytes(pickle.dumps(value))
+    for path, text in (files or {}).items():
+        target = directory / "files" / path
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    bundle = Bundle(python=sys.executable, source_map=tuple(lines), files=tuple(files or ()))
+    (directory / "bundle.json").write_text(json.dumps(to_json(bundle)), encoding="utf-8")
+    return bundle
+
+
+def trial_of(home: Home, code: str, *, experiment_id: str = "e1", number: int = 1, **spec: object) -> TrialSpec:
+    """A trial of its own experiment, with its bundle written; `spec` sets fields of `TrialSpec`."""
+    bundle = home.bundle(experiment_id)
+    if not (bundle / "main.py").exists():
+        write_bundle(bundle, code)
+    attempt = spec.pop("attempt", 1)
+    assert isinstance(attempt, int)
+    directory = str(home.trial(experiment_id, number, attempt))
+    return TrialSpec(experiment_id, number, attempt, directory, str(bundle), **spec)  # type: ignore[arg-type] # by name
+
+
+def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 30.0) -> None:
+    """Wait for a condition to hold.
+
+    Raises:
+        AssertionError: When it does not hold in time.
+    """
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"after {within_s:g} s still waiting for: {what}"
+        time.sleep(0.01)

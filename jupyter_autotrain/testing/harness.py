@@ -1,0 +1,81 @@
+"""What the tests of the backend contract stand on."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import Backend, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.testing.bundles import trial_of, wait_until
+
+WAITS = """
+import time
+print("begun", flush=True)
+report(alive=1)
+while not should_stop():
+    time.sleep(0.01)
+"""
+
+
+class BackendHarness(ABC):
+    """Makes homes, backends and trials."""
+
+    @abstractmethod
+    def make(self, home: Home) -> Backend:
+        """Give a fresh instance of the place under test."""
+
+    @pytest.fixture
+    def home(self, tmp_path: Path) -> Home:
+        """A home of its own for each test."""
+        return Home(tmp_path / "home")
+
+    @pytest.fixture
+    def place(self, home: Home) -> Backend:
+        """The backend under test."""
+        return self.make(home)
+
+    def start(self, place: Backend, home: Home, code: str, **spec: object) -> JobRef:
+        """Submit a trial of its own."""
+        return place.submit(trial_of(home, code, **spec), {})  # type: ignore[arg-type] # by name
+
+    def status(self, place: Backend, ref: JobRef) -> JobStatus:
+        """Ask for one job."""
+        return place.poll([ref])[0]
+
+    def finish(self, place: Backend, ref: JobRef) -> JobStatus:
+        """Wait for the job's end."""
+        wait_until(lambda: self.status(place, ref).state.is_final, f"the end of {ref.job_id}")
+        return self.status(place, ref)
+
+    def run(self, place: Backend, home: Home, code: str, **spec: object) -> tuple[JobRef, JobStatus]:
+        """Submit, and wait for the end."""
+        ref = self.start(place, home, code, **spec)
+        return ref, self.finish(place, ref)
+
+    def read(self, place: Backend, ref: JobRef, stream: str, offset: int = 0) -> bytes:
+        """Read a stream once."""
+        return place.read([Cursor(ref, stream, offset)])[0].data
+
+    def begun(self, place: Backend, ref: JobRef, word: bytes = b"begun") -> None:
+        """Wait until the cell has printed a word."""
+        wait_until(lambda: word in self.read(place, ref, wire.STDOUT), f"{word!r} from {ref.job_id}")
+
+    def points(self, place: Backend, ref: JobRef) -> list[tuple[int, dict[str, float | None]]]:
+        """Step and values of all metric frames."""
+        frames = [json.loads(line) for line in self.read(place, ref, wire.METRICS).splitlines()]
+        return [(frame[1], frame[3]) for frame in frames if frame[0] == "m"]
+
+    def needs_background(self, place: Backend) -> None:
+        """Skip where a trial is over when `submit` returns."""
+        if not place.capabilities.survives_manager:
+            pytest.skip("trials of this place run inside `submit`")
+
+    def directory(self, trial: TrialSpec) -> Path:
+        """The trial directory."""
+        return Path(trial.directory)

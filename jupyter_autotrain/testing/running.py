@@ -1,0 +1,237 @@
+"""The backend contract, first part: asking, submitting, reading, files."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import Backend, Cursor, JobRef
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Resources
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.testing.bundles import trial_of, write_bundle
+from jupyter_autotrain.testing.harness import WAITS, BackendHarness
+
+
+class RunningContract(BackendHarness):
+    """What every place does with a trial that goes well."""
+
+    def test_a_usable_place_says_so_in_one_sentence(self, place: Backend) -> None:
+        probe = place.probe()
+        assert probe.usable
+        assert probe.reason.endswith(".")
+        assert "\n" not in probe.reason
+
+    def test_the_inventory_tells_cpus_memory_and_how_limits_are_kept(self, place: Backend) -> None:
+        inventory = place.discover()
+        assert inventory.cpus > 0
+        assert inventory.memory_bytes > 1 << 20
+        assert inventory.limits
+
+    def test_rendering_is_pure(self, place: Backend, home: Home) -> None:
+        trial = trial_of(home, "", params={"lr": 0.1})
+        first = place.render(trial)
+        assert place.render(trial) == first
+        assert not self.directory(trial).exists()
+
+    def test_what_is_rendered_holds_the_parameters_but_no_secret_value(
+        self, place: Backend, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("API_KEY", "hunter2-hunter2")
+        plan = place.render(trial_of(home, "", params={"lr": 0.125}, secrets=("API_KEY",)))
+        text = f"{plan}"
+        assert "0.125" in text
+        assert "API_KEY" in text
+        assert "hunter2" not in text
+
+    def test_a_cell_that_ends_well_succeeds(self, place: Backend, home: Home) -> None:
+        _, status = self.run(place, home, "x = 1")
+        assert (status.state, status.reason) == (TrialState.SUCCEEDED, "")
+
+    def test_parameters_reach_the_cell_in_all_three_ways(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "print(params.lr, params['lr'], lr)", params={"lr": 0.25})
+        assert self.read(place, ref, wire.STDOUT) == b"0.25 0.25 0.25\n"
+
+    def test_metrics_come_in_order_with_steps_counted_when_not_given(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "for k in range(3): report(loss=k / 2)\nreport(step=9, loss=float('nan'))")
+        assert self.points(place, ref) == [
+            (0, {"loss": 0.0}),
+            (1, {"loss": 0.5}),
+            (2, {"loss": 1.0}),
+            (9, {"loss": None}),
+        ]
+
+    def test_the_first_frame_tells_the_version_of_the_wire(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "report(loss=1)")
+        assert json.loads(self.read(place, ref, wire.METRICS).splitlines()[0]) == ["v", wire.VERSION]
+
+    def test_stdout_and_stderr_are_kept_apart(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "import sys\nprint('out')\nprint('err', file=sys.stderr)")
+        assert self.read(place, ref, wire.STDOUT) == b"out\n"
+        assert self.read(place, ref, wire.STDERR) == b"err\n"
+
+    def test_a_cursor_gives_only_what_is_new(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "print('one')\nprint('two')")
+        assert self.read(place, ref, wire.STDOUT, 4) == b"two\n"
+        assert self.read(place, ref, wire.STDOUT, 8) == b""
+
+    def test_several_streams_are_read_in_one_call_and_in_order(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "print('out')\nreport(loss=1)")
+        cursors = [Cursor(ref, wire.METRICS, 0), Cursor(ref, wire.STDOUT, 1)]
+        chunks = place.read(cursors)
+        assert [chunk.cursor for chunk in chunks] == cursors
+        assert b'"loss"' in chunks[0].data
+        assert chunks[1].data == b"ut\n"
+
+    def test_a_read_is_bounded_and_goes_on_where_it_stopped(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "import sys\nsys.stdout.write('x' * (5 << 20) + 'end')")
+        first = self.read(place, ref, wire.STDOUT)
+        assert len(first) == 4 << 20
+        assert self.read(place, ref, wire.STDOUT, len(first)).endswith(b"end")
+
+    def test_the_same_trial_submitted_twice_runs_once(self, place: Backend, home: Home) -> None:
+        trial = trial_of(home, "print('ran')")
+        first = place.submit(trial, {})
+        self.finish(place, first)
+        assert self.make(home).submit(trial, {}) == first
+        self.finish(place, first)
+        assert self.read(place, first, wire.STDOUT) == b"ran\n"
+
+    def test_two_starters_at_once_start_a_trial_once(self, place: Backend, home: Home) -> None:
+        self.needs_background(place)
+        trial = trial_of(home, "print('ran')")
+        starters = [threading.Thread(target=lambda: self.make(home).submit(trial, {})) for _ in range(4)]
+        for starter in starters:
+            starter.start()
+        for starter in starters:
+            starter.join()
+        ref = place.submit(trial, {})
+        assert self.finish(place, ref).state is TrialState.SUCCEEDED
+        assert self.read(place, ref, wire.STDOUT) == b"ran\n"
+
+    def test_a_fresh_instance_finds_the_job_again(self, place: Backend, home: Home) -> None:
+        ref, status = self.run(place, home, "print('kept')")
+        place.close()
+        fresh = self.make(home)
+        assert self.status(fresh, ref).state is status.state
+        assert self.read(fresh, ref, wire.STDOUT) == b"kept\n"
+
+    def test_a_running_job_goes_on_after_close(self, place: Backend, home: Home) -> None:
+        self.needs_background(place)
+        ref = self.start(place, home, WAITS)
+        self.begun(place, ref)
+        place.close()
+        fresh = self.make(home)
+        assert self.status(fresh, ref).state is TrialState.RUNNING
+        fresh.put(ref, wire.STOP_FILE, b"")
+        assert self.finish(fresh, ref).state is TrialState.EARLY_STOPPED
+
+    def test_an_unknown_job_is_lost_with_a_reason_and_has_no_output(self, place: Backend, tmp_path: Path) -> None:
+        ref = JobRef(place.name, "nobody-1-1", {"directory": str(tmp_path / "nowhere")})
+        status = self.status(place, ref)
+        assert status.state is TrialState.LOST
+        assert "nobody-1-1" in status.reason
+        assert self.read(place, ref, wire.STDOUT) == b""
+
+    def test_one_poll_answers_for_all_in_order(self, place: Backend, home: Home) -> None:
+        refs = [self.start(place, home, "", number=number) for number in (1, 2, 3)]
+        assert [status.ref for status in place.poll(refs[::-1])] == refs[::-1]
+        for ref in refs:
+            self.finish(place, ref)
+
+    def test_a_status_is_whole_whenever_it_is_asked_for(self, place: Backend, home: Home) -> None:
+        ref = self.start(place, home, "report(loss=1)")
+        seen = [self.status(place, ref).state]
+        while not seen[-1].is_final:
+            seen.append(self.status(place, ref).state)
+        order = [TrialState.PREPARING, TrialState.RUNNING, TrialState.SUCCEEDED]
+        assert seen == sorted(seen, key=order.index)
+
+    def test_a_file_put_there_is_seen_by_the_trial(self, place: Backend, home: Home) -> None:
+        self.needs_background(place)
+        ref = self.start(place, home, WAITS)
+        self.begun(place, ref)
+        place.put(ref, wire.STOP_FILE, b"No better than the median.")
+        status = self.finish(place, ref)
+        assert (status.state, status.reason) == (TrialState.EARLY_STOPPED, "No better than the median.")
+
+    def test_put_and_fetch_give_the_same_bytes(self, place: Backend, home: Home, tmp_path: Path) -> None:
+        ref, _ = self.run(place, home, "")
+        place.put(ref, "outputs/deep/blob", b"\0\xff" * 1000)
+        place.fetch(ref, "outputs/deep/blob", str(tmp_path / "blob"))
+        assert (tmp_path / "blob").read_bytes() == b"\0\xff" * 1000
+
+    def test_a_folder_is_fetched_whole(self, place: Backend, home: Home, tmp_path: Path) -> None:
+        code = "from pathlib import Path\nPath('../outputs/a').mkdir()\nPath('../outputs/a/b.txt').write_text('hi')"
+        ref, _ = self.run(place, home, code)
+        place.fetch(ref, "outputs", str(tmp_path / "all"))
+        assert (tmp_path / "all" / "a" / "b.txt").read_text() == "hi"
+
+    def test_a_path_outside_the_trial_is_refused(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "")
+        with pytest.raises(BackendError):
+            place.put(ref, "../../escape", b"")
+
+    def test_fetching_what_is_not_there_is_an_error_in_plain_words(
+        self, place: Backend, home: Home, tmp_path: Path
+    ) -> None:
+        ref, _ = self.run(place, home, "")
+        with pytest.raises(BackendError, match=r"nothing\.pkl"):
+            place.fetch(ref, "outputs/nothing.pkl", str(tmp_path / "x"))
+
+    def test_returned_names_come_back(self, place: Backend, home: Home) -> None:
+        trial = trial_of(home, "model = {'w': [1, 2]}", returns=("model",))
+        self.finish(place, place.submit(trial, {}))
+        saved = (self.directory(trial) / "outputs" / "model.pkl").read_bytes()
+        assert pickle.loads(saved) == {"w": [1, 2]}  # noqa: S301 - written by this test
+
+    def test_a_second_attempt_goes_on_from_the_first_ones_checkpoint(self, place: Backend, home: Home) -> None:
+        code = "start = checkpoint.load(0)\nprint('from', start)\ncheckpoint.save(start + 10, step=start + 10)"
+        first = trial_of(home, code)
+        self.finish(place, place.submit(first, {}))
+        former = str(self.directory(first) / wire.CHECKPOINTS)
+        ref, _ = self.run(place, home, code, attempt=2, resume_from=former)
+        assert self.read(place, ref, wire.STDOUT) == b"from 10\n"
+
+    def test_data_and_shipped_files_are_there(self, place: Backend, home: Home) -> None:
+        code = """
+            import helper
+            from pathlib import Path
+            print(__autotrain_data__("table")[1], helper.WORD, Path("d/x.txt").read_text())
+        """
+        files = {"helper.py": "WORD = 'beside'", "d/x.txt": "text"}
+        write_bundle(home.bundle("e1"), code, data={"table": [1, 2]}, files=files)
+        ref, _ = self.run(place, home, "")
+        assert self.read(place, ref, wire.STDOUT) == b"2 beside text\n"
+
+    def test_the_seed_makes_two_runs_alike(self, place: Backend, home: Home) -> None:
+        code = "import random, numpy\nprint(random.random(), numpy.random.rand())"
+        said = {self.read(place, self.run(place, home, code, number=n, seed=7)[0], wire.STDOUT) for n in (1, 2)}
+        assert len(said) == 1
+
+    def test_variables_of_the_header_reach_the_cell(self, place: Backend, home: Home) -> None:
+        ref, _ = self.run(place, home, "import os\nprint(os.environ['MY_MODE'])", env={"MY_MODE": "fast"})
+        assert self.read(place, ref, wire.STDOUT) == b"fast\n"
+
+    def test_given_gpus_are_the_visible_ones(self, place: Backend, home: Home) -> None:
+        if not place.capabilities.gpu_slots:
+            pytest.skip("this place has no GPU slots")
+        code = "import os\nprint(os.environ['CUDA_VISIBLE_DEVICES'])"
+        ref, _ = self.run(place, home, code, gpus=("GPU-a", "GPU-b"), resources=Resources(gpus=2))
+        assert self.read(place, ref, wire.STDOUT) == b"GPU-a,GPU-b\n"
+
+    def test_everything_in_the_trial_directory_is_private(self, place: Backend, home: Home) -> None:
+        if not place.capabilities.shares_home:
+            pytest.skip("the trial directory lies elsewhere")
+        trial = trial_of(home, "report(a=1)\ncheckpoint.save(1)\nx = 1", returns=("x",))
+        self.finish(place, place.submit(trial, {}))
+        directory = self.directory(trial)
+        modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.rglob("*"))}
+        assert {path for path, mode in modes.items() if mode & 0o077} == set()

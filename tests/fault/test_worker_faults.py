@@ -1,0 +1,263 @@
+"""Kills at random points, limits with and without cgroups, trees that fight back."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Resources
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.worker import groups, processes
+
+pytestmark = pytest.mark.fault
+
+COUNTS = """
+import subprocess, time
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+print("begun", child.pid, flush=True)
+step = 0
+while True:
+    report(step=step, loss=1 / (step + 1))
+    step += 1
+    time.sleep(0.001)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def place(home: Home) -> LocalBackend:
+    return LocalBackend(home)
+
+
+@pytest.fixture
+def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine where no cgroup can be made: the supervisor is started through a shim that hides them."""
+    shim = tmp_path / "shim.py"
+    shim.write_text(
+        textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(Path(groups.__file__).parents[2])!r})
+        from jupyter_autotrain.worker import groups, supervisor
+        whole = groups.make
+        groups.make = lambda wanted: whole(wanted, mountinfo="", own="")
+        supervisor.main(sys.argv[1])
+        """)
+    )
+    start = LocalBackend._start
+    monkeypatch.setattr(
+        LocalBackend, "_start", lambda self, argv, env: start(self, [*argv[:3], str(shim), argv[4]], env)
+    )
+
+
+def status(place: LocalBackend, ref: JobRef) -> JobStatus:
+    return place.poll([ref])[0]
+
+
+def text(place: LocalBackend, ref: JobRef, stream: str = wire.STDOUT) -> str:
+    return place.read([Cursor(ref, stream, 0)])[0].data.decode()
+
+
+def begun(place: LocalBackend, ref: JobRef) -> None:
+    wait_until(lambda: "begun" in text(place, ref), "the cell's first word")
+
+
+def finish(place: LocalBackend, ref: JobRef) -> JobStatus:
+    wait_until(lambda: status(place, ref).state.is_final, "the end", within_s=60)
+    return status(place, ref)
+
+
+def pid_of(place: LocalBackend, ref: JobRef, who: str) -> int:
+    wait_until(lambda: status(place, ref).detail.get(who), f"the {who}")
+    return int(status(place, ref).detail[who][0])  # type: ignore[index, arg-type]
+
+
+def nothing_left(trial_directory: str) -> bool:
+    return not processes.marked(wire.TRIAL_VARIABLE, trial_directory)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_worker_killed_at_any_moment_fails_and_loses_no_metric(place: LocalBackend, home: Home, seed: int) -> None:
+    trial = trial_of(home, COUNTS)
+    ref = place.submit(trial, {})
+    worker = pid_of(place, ref, "worker")
+    time.sleep(random.Random(seed).uniform(0, 0.4))  # the moment is the point
+    os.kill(worker, signal.SIGKILL)
+    end = finish(place, ref)
+    assert (end.state, end.detail["signal"]) == (TrialState.FAILED, 9)
+    assert "SIGKILL" in end.reason
+    frames = [json.loads(line) for line in text(place, ref, wire.METRICS).splitlines()][1:]
+    assert [frame[1] for frame in frames] == list(range(len(frames)))
+    assert nothing_left(trial.directory)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_supervisor_killed_at_any_moment_takes_its_worker_along_and_the_job_is_lost(
+    place: LocalBackend, home: Home, seed: int
+) -> None:
+    trial = trial_of(home, COUNTS)
+    ref = place.submit(trial, {})
+    supervisor = pid_of(place, ref, "supervisor")
+    if seed:
+        begun(place, ref)
+        time.sleep(random.Random(seed).uniform(0, 0.2))  # the moment is the point
+    worker = status(place, ref).detail.get("worker")
+    os.kill(supervisor, signal.SIGKILL)
+    end = finish(place, ref)
+    assert end.state is TrialState.LOST
+    assert "supervisor was killed" in end.reason
+    wait_until(lambda: not processes.is_alive(worker), "the worker's death")  # type: ignore[arg-type]
+    assert nothing_left(trial.directory)
+    assert not [folder for folder in end.detail.get("groups", ()) if Path(str(folder)).exists()]  # type: ignore[union-attr]
+    assert LocalBackend(home).submit(trial, {}) == ref
+    assert status(place, ref) == end
+
+
+def test_a_job_whose_starter_was_killed_goes_on(place: LocalBackend, home: Home) -> None:
+    trial = trial_of(home, COUNTS)
+    code = f"""
+        import os, signal, sys
+        sys.path.insert(0, {str(Path(groups.__file__).parents[2])!r})
+        from pathlib import Path
+        from jupyter_autotrain.backends.local import LocalBackend
+        from jupyter_autotrain.core.home import Home
+        from jupyter_autotrain.testing import trial_of
+        home = Home(Path({str(home.root)!r}))
+        LocalBackend(home).submit(trial_of(home, ""), {{}})
+        os.killpg(0, signal.SIGKILL)
+    """
+    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], start_new_session=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    ref = place.submit(trial, {})
+    begun(place, ref)
+    assert text(place, ref).count("begun") == 1
+    before = len(text(place, ref, wire.METRICS))
+    wait_until(lambda: len(text(place, ref, wire.METRICS)) > before, "more metrics")
+    place.cancel(ref, 1.0)
+    assert nothing_left(trial.directory)
+
+
+def test_a_supervisor_asked_to_end_by_the_machine_says_preempted(place: LocalBackend, home: Home) -> None:
+    ref = place.submit(trial_of(home, COUNTS), {})
+    begun(place, ref)
+    os.kill(pid_of(place, ref, "supervisor"), signal.SIGTERM)
+    end = finish(place, ref)
+    assert end.state is TrialState.PREEMPTED
+
+
+def test_a_stopped_supervisor_cannot_hold_up_a_cancel(
+    place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyter_autotrain.backends.settle._STUCK_S", 0.3)
+    trial = trial_of(home, COUNTS)
+    ref = place.submit(trial, {})
+    begun(place, ref)
+    os.kill(pid_of(place, ref, "supervisor"), signal.SIGSTOP)
+    assert place.cancel(ref, 0.1).pids_left == ()
+    assert nothing_left(trial.directory)
+
+
+BOMB = """
+import os, time
+print("begun", flush=True)
+while True:
+    try:
+        os.fork()
+    except OSError:
+        time.sleep(0.01)
+"""
+
+
+def test_a_fork_bomb_is_bounded_and_ended(place: LocalBackend, home: Home) -> None:
+    if "process count by cgroup" not in str(finish(place, place.submit(trial_of(home, ""), {})).detail["limits"]):
+        pytest.skip("no writable pids cgroup on this machine")
+    trial = trial_of(home, "", number=2, options={"max_processes": 40})
+    (home.bundle("e1") / "main.py").write_text(BOMB)
+    ref = place.submit(trial, {})
+    wait_until(lambda: len(processes.marked(wire.TRIAL_VARIABLE, trial.directory)) >= 20, "the bomb")
+    assert len(processes.marked(wire.TRIAL_VARIABLE, trial.directory)) <= 40
+    receipt = place.cancel(ref, 0.2)
+    assert receipt.pids_left == ()
+    assert nothing_left(trial.directory)
+
+
+@pytest.mark.usefixtures("without_cgroups")
+def test_without_cgroups_memory_is_limited_by_polling_and_the_status_says_so(place: LocalBackend, home: Home) -> None:
+    code = "import time\nblocks = []\nwhile True: blocks.append(bytearray(b'x') * (5 << 20)); time.sleep(0.01)"
+    trial = trial_of(home, code, resources=Resources(memory_bytes=150_000_000, cpus=1.0))
+    end = finish(place, place.submit(trial, {}))
+    assert end.state is TrialState.FAILED
+    assert "Out of memory" in end.reason
+    assert "150 MB" in end.reason
+    assert end.detail["limits"] == "memory 150 MB by polling; cpus 1 by pinning to 1 CPUs; process count not limited"
+
+
+@pytest.mark.usefixtures("without_cgroups")
+def test_without_cgroups_a_stubborn_tree_is_found_and_ended(place: LocalBackend, home: Home) -> None:
+    from jupyter_autotrain.testing.ending import STUBBORN
+
+    trial = trial_of(home, STUBBORN)
+    ref = place.submit(trial, {})
+    begun(place, ref)
+    receipt = place.cancel(ref, 0.1)
+    assert len(receipt.pids_killed) == 3
+    assert nothing_left(trial.directory)
+
+
+def test_a_million_printed_lines_neither_hurt_nor_get_lost(place: LocalBackend, home: Home) -> None:
+    code = "for k in range(1_000_000): print(k)\nreport(done=1)"
+    trial = trial_of(home, code)
+    end = finish(place, place.submit(trial, {}))
+    assert end.state is TrialState.SUCCEEDED
+    with (Path(trial.directory) / wire.STDOUT).open("rb") as file:
+        assert sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) == 1_000_000
+    assert int(end.detail["peak_memory_bytes"]) < 60_000_000  # type: ignore[arg-type]
+
+
+def test_a_million_lines_pass_the_redactor_too(place: LocalBackend, home: Home) -> None:
+    code = "import os\nfor k in range(1_000_000): print(k)\nprint(os.environ['KEY'])"
+    trial = trial_of(home, code, secrets=("KEY",))
+    end = finish(place, place.submit(trial, {"KEY": "hunter2-hunter2"}))
+    assert end.state is TrialState.SUCCEEDED
+    said = (Path(trial.directory) / wire.STDOUT).read_bytes()
+    assert said.count(b"\n") == 1_000_001
+    assert said.endswith(b"999999\n***\n")
+
+
+def test_a_pool_started_by_spawn_from_an_unguarded_cell_works(place: LocalBackend, home: Home) -> None:
+    code = """
+        import multiprocessing
+        SCALE = 10
+        def f(x):
+            return x * SCALE * lr
+        print("main")
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            print(pool.map(f, [1, 2]))
+    """
+    trial = trial_of(home, code, params={"lr": 0.5})
+    ref = place.submit(trial, {})
+    assert finish(place, ref).state is TrialState.SUCCEEDED, text(place, ref, wire.STDERR)
+    assert text(place, ref) == "main\n[5.0, 10.0]\n"
+
+
+def test_a_cell_may_await_at_top_level(place: LocalBackend, home: Home) -> None:
+    ref = place.submit(trial_of(home, "import asyncio\nawait asyncio.sleep(0)\nprint('awaited')"), {})
+    assert finish(place, ref).state is TrialState.SUCCEEDED
+    assert text(place, ref) == "awaited\n"

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain import backends
+from jupyter_autotrain.backends import gpus
+from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Resources, TrialSpec
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.testing import FakeGpu, FakeNvml, trial_of, wait_until
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "local_render.json"
+
+
+def local(tmp_path: Path, nvml: FakeNvml | None = None) -> LocalBackend:
+    return LocalBackend(Home(tmp_path / "home"), nvml)
+
+
+def test_what_local_would_run_is_as_it_was(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    trial = TrialSpec(
+        "20261121-digits", 3, 2, "/home/ada/at/trials/3/2", "/home/ada/at/bundle", python="/usr/bin/python3",
+        params={"lr": 0.01, "layers": 2}, seed=11, objective="val_acc",
+        resources=Resources(cpus=1.5, memory_bytes=2_000_000_000, gpus=1), gpus=("GPU-1",), timeout_s=60.0,
+        env={"MODE": "fast"}, secrets=("TOKEN",), returns=("model",),
+    )  # fmt: skip
+    plan = local(tmp_path).render(trial)
+    shown = dataclasses.asdict(plan)
+    shown["argv"] = [Path(part).name if part in {sys.executable, plan.argv[3]} else part for part in plan.argv]
+    shown["argv"][0] = "python"
+    text = json.dumps(shown, indent=1, sort_keys=True) + "\n"
+    if request.config.getoption("--golden-update"):
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_both_built_in_places_are_found_by_their_entry_points() -> None:
+    assert {"local", "debug"} <= set(backends.names())
+
+
+def test_an_unknown_place_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match="Did you mean 'local'"):
+        backends.create("locla", Home(tmp_path))
+
+
+def test_gpus_are_told_with_memory_and_whether_a_stranger_uses_them(tmp_path: Path) -> None:
+    nvml = FakeNvml([FakeGpu("GPU-1"), FakeGpu("GPU-2", pids=[1])])
+    first, second = local(tmp_path, nvml).discover().gpus
+    assert (first.id, first.name, first.memory_bytes, first.busy) == ("GPU-1", "Fake A100", 80 << 30, False)
+    assert (second.index, second.id, second.busy) == (1, "GPU-2", True)
+    assert nvml.sessions == 0
+
+
+def test_a_gpu_used_by_a_trial_of_ours_is_not_busy() -> None:
+    ours = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={wire.TRIAL_VARIABLE: "/x"})
+    try:
+        first, second = gpus.find(FakeNvml([FakeGpu("GPU-1", pids=[ours.pid]), FakeGpu("GPU-2", pids=[ours.pid, 1])]))
+    finally:
+        ours.communicate(b"\n")
+    assert (first.busy, second.busy) == (False, True)
+
+
+def test_without_a_driver_there_are_no_gpus_and_probe_says_why(tmp_path: Path) -> None:
+    nvml = FakeNvml([], fault=RuntimeError("Driver Not Loaded"))
+    place = local(tmp_path, nvml)
+    assert place.discover().gpus == ()
+    assert "Driver Not Loaded" in place.probe().reason
+
+
+def test_equal_gpus_are_counted_in_the_sentence() -> None:
+    assert gpus.sentence(FakeNvml([FakeGpu("a"), FakeGpu("b")])) == "2 x Fake A100"
+
+
+def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    trial = dataclasses.replace(trial_of(Home(tmp_path / "home"), ""), directory=str(tmp_path / "file" / "trial"))
+    with pytest.raises(BackendError, match="cannot be started"):
+        local(tmp_path).submit(trial, {})
+
+
+def test_a_trial_whose_supervisor_cannot_begin_is_an_error_at_once(tmp_path: Path) -> None:
+    trial = trial_of(Home(tmp_path / "home"), "")
+    directory = Path(trial.directory)
+    (directory / wire.CLAIM_FILE).mkdir(parents=True)
+    with pytest.raises(BackendError, match="claim"):
+        local(tmp_path).submit(trial, {})
+
+
+def test_a_crash_between_writing_and_starting_is_made_good_by_submitting_again(tmp_path: Path) -> None:
+    trial = trial_of(Home(tmp_path / "home"), "")
+    Path(trial.directory).mkdir(parents=True)
+    (Path(trial.directory) / wire.TRIAL_FILE).write_text('{"half": ')
+    (Path(trial.directory) / wire.CLAIM_FILE).write_text("")
+    ref = local(tmp_path).submit(trial, {})
+    assert json.loads((Path(trial.directory) / wire.STATUS_FILE).read_text())["wire"] == wire.VERSION
+    local(tmp_path).cancel(ref, 1.0)
+
+
+def test_an_interpreter_that_does_not_exist_is_the_reason(tmp_path: Path) -> None:
+    place = local(tmp_path)
+    ref = place.submit(trial_of(Home(tmp_path / "home"), "", python="/no/such/python"), {})
+    wait_until(lambda: place.poll([ref])[0].state.is_final, "the end")
+    assert "/no/such/python cannot be started: No such file" in place.poll([ref])[0].reason

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.worker.checkpoint import Checkpoint
+
+
+def checkpoint(folder: Path, previous: Path | None = None, said: list[str] | None = None) -> Checkpoint:
+    folder.mkdir(exist_ok=True)
+    return Checkpoint(str(folder), str(previous or ""), lambda _, text: (said if said is not None else []).append(text))
+
+
+def test_the_newest_is_loaded_and_two_are_kept(tmp_path: Path) -> None:
+    kept = checkpoint(tmp_path / "a")
+    for step in (1, 20, 3000):
+        kept.save({"step": step}, step=step)
+    assert kept.load() == {"step": 3000}
+    assert len(list((tmp_path / "a").iterdir())) == 2
+
+
+def test_steps_are_counted_when_not_given_also_after_a_load(tmp_path: Path) -> None:
+    first = checkpoint(tmp_path / "a")
+    assert [Path(first.save(k)).name[-5:] for k in range(2)] == ["0.pkl", "1.pkl"]
+    second = checkpoint(tmp_path / "b", tmp_path / "a")
+    assert second.load() == 1
+    assert Path(second.save("next")).name.endswith("2.pkl")
+
+
+def test_without_any_the_default_comes_back(tmp_path: Path) -> None:
+    assert checkpoint(tmp_path / "a", tmp_path / "nowhere").load("fresh") == "fresh"
+
+
+def test_a_spoiled_file_is_passed_over_with_a_note(tmp_path: Path) -> None:
+    said: list[str] = []
+    kept = checkpoint(tmp_path / "a", said=said)
+    kept.save("good", step=1)
+    Path(kept.save("spoiled", step=2)).write_bytes(b"\x80\x05half")
+    assert kept.load() == "good"
+    assert "cannot be read" in said[0]
+
+
+def test_what_cannot_be_pickled_leaves_the_former_one(tmp_path: Path) -> None:
+    kept = checkpoint(tmp_path / "a")
+    kept.save("good", step=1)
+    with pytest.raises(Exception, match=r"pickle|lambda"):
+        kept.save(lambda: None, step=2)
+    assert kept.load() == "good"
+
+
+def test_own_files_of_the_attempt_before_are_copied_and_stay_whole(tmp_path: Path) -> None:
+    former = checkpoint(tmp_path / "a")
+    (Path(former.path) / "model.bin").write_text("old")
+    again = checkpoint(tmp_path / "b", tmp_path / "a")
+    (Path(again.path) / "model.bin").write_text("new")
+    assert (Path(former.path) / "model.bin").read_text() == "old"

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import ast
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.testing import trial_of
+from jupyter_autotrain.worker import api, definitions, environment, processes
+from jupyter_autotrain.worker.api import Params
+
+
+@pytest.fixture
+def trial_dir(tmp_path: Path) -> Path:
+    trial = trial_of(Home(tmp_path), "", params={"lr": 0.5})
+    Path(trial.directory, wire.CONTROL).mkdir(parents=True)
+    Path(trial.directory, wire.TRIAL_FILE).write_text(json.dumps(to_json(trial)))
+    return Path(trial.directory)
+
+
+def python(code: str, cwd: Path, **env: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=cwd, env={**os.environ, **env}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_parameters_are_read_both_ways_and_a_wrong_name_lists_the_right_ones() -> None:
+    params = Params({"lr": 0.1, "net": {"depth": 3}})
+    assert params.lr == params["lr"] == 0.1
+    assert params.net.depth == 3  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="it has: lr, net"):
+        _ = params.rate
+
+
+def test_an_override_is_said_once_and_only_when_it_changes_something(
+    trial_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trial = api.Context(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
+    assert trial.override("lr", 0.001) == 0.5
+    assert trial.override("lr", 0.5) == 0.5
+    assert trial.override("other", 3) == 3
+    assert capsys.readouterr().out == "lr = 0.001 in the cell; this trial uses 0.5 (search)\n"
+
+
+def test_should_stop_turns_true_and_stays_so(trial_dir: Path) -> None:
+    trial = api.Context(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
+    assert not trial.should_stop()
+    (trial_dir / wire.STOP_FILE).write_text("Enough.")
+    deadline = time.monotonic() + 5
+    while not trial.should_stop():
+        assert time.monotonic() < deadline
+    (trial_dir / wire.STOP_FILE).unlink()
+    assert trial.should_stop()
+
+
+def test_asking_whether_to_stop_looks_at_the_disk_at_most_every_50_ms(
+    trial_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = api.Context(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
+    looks: list[str] = []
+    monkeypatch.setattr(os.path, "exists", lambda path: bool(looks.append(path)))
+    monkeypatch.setattr(time, "monotonic", iter([k / 1000 for k in range(1, 101)]).__next__)
+    for _ in range(100):
+        trial.should_stop()
+    assert len(looks) == 2
+
+
+def test_a_module_beside_the_notebook_reports_through_the_package(trial_dir: Path) -> None:
+    code = "import jupyter_autotrain as at; at.report(loss=2.0); print(at.params.lr, at.should_stop())"
+    assert python(code, trial_dir, **{wire.TRIAL_VARIABLE: str(trial_dir)}) == "0.5 False\n"
+    assert '{"loss":2.0}' in (trial_dir / wire.METRICS).read_text()
+
+
+def test_outside_a_trial_reports_are_printed(tmp_path: Path) -> None:
+    assert python("import jupyter_autotrain as at; at.report(step=3, loss=2.0)", tmp_path) == "step 3: loss=2.0\n"
+
+
+def test_the_trial_side_loads_the_standard_library_alone(trial_dir: Path) -> None:
+    code = "import sys, jupyter_autotrain.worker.trial\nprint(*{m.partition('.')[0] for m in sys.modules})"
+    loaded = set(python(code, trial_dir).split())
+    ours = {"jupyter_autotrain"}
+    foreign = {name for name in loaded - ours - sys.stdlib_module_names if not name.startswith(("_", "sitecustomize"))}
+    assert foreign <= {"distutils-precedence"}
+
+
+def test_definitions_are_told_from_actions() -> None:
+    code = """
+import os
+from math import pi
+K = 3
+TABLE = __autotrain_data__("t")
+lr = __autotrain_override__("lr", 0.1)
+def f(): train()
+class A: pass
+try:
+    import numpy as np
+except ImportError:
+    np = None
+if K > 2:
+    mode = "fast"
+print("acts")
+model = train()
+for _ in range(3): f()
+if f(): x = 1
+with open("x"): pass
+"""
+    kept = "\n".join(map(ast.unparse, definitions.select(ast.parse(code).body)))
+    assert [
+        word in kept for word in ("import os", "pi", "K = 3", "TABLE", "lr =", "def f", "class A", "np = None", "mode")
+    ] == [True] * 9
+    assert [word in kept for word in ("print", "model", "for _", "x = 1", "with")] == [False] * 5
+
+
+def test_the_environment_of_a_trial_is_complete_and_minimal() -> None:
+    trial = {"directory": "/t", "gpus": ["G1", "G2"], "resources": {"cpus": 1.5}, "seed": 5, "env": {"A": "b"}}
+    own = environment.additions(trial, {"MPLBACKEND": "module://matplotlib_inline.backend_inline"})
+    assert own == {
+        wire.TRIAL_VARIABLE: "/t", "CUDA_VISIBLE_DEVICES": "G1,G2", "OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "5",
+        "MPLBACKEND": "Agg", "A": "b",
+    }  # fmt: skip
+
+
+def test_visible_gpus_and_threads_stay_as_they_are_when_nothing_is_asked() -> None:
+    own = environment.additions({"directory": "/t", "resources": {"cpus": 2.0}}, {"OMP_NUM_THREADS": "7"})
+    assert own == {wire.TRIAL_VARIABLE: "/t"}
+
+
+def test_what_a_kernel_set_for_itself_does_not_reach_a_trial() -> None:
+    assert "JPY_PARENT_PID" not in environment.complete({"directory": "/t"}, {"JPY_PARENT_PID": "7", "HOME": "/h"})
+
+
+def test_seeds_are_set_when_a_library_is_imported_and_not_before(tmp_path: Path) -> None:
+    code = """
+import sys
+from jupyter_autotrain.worker.seeds import seed_everything
+seed_everything(3)
+assert "numpy" not in sys.modules
+import random, numpy.random
+print(random.random(), numpy.random.rand(), type(numpy.random.__loader__).__name__)
+"""
+    import numpy as np
+
+    first, second = python(code, tmp_path), python(code, tmp_path)
+    state = np.random.RandomState(3)
+    assert first == second == f"{random.Random(3).random()} {state.rand()} SourceFileLoader\n"
+
+
+def test_an_identity_is_true_for_one_process_only() -> None:
+    me = processes.identity(os.getpid())
+    assert processes.is_alive(me)
+    assert not processes.is_alive([me[0], float(me[1]) - 1.0, me[2]])
+    assert not processes.is_alive([me[0], me[1], "another boot"])
+    assert not processes.is_alive(None)
+
+
+def test_nobody_is_hit_by_a_signal_for_a_pid_that_is_used_again() -> None:
+    me = processes.identity(os.getpid())
+    assert not processes.send([me[0], float(me[1]) - 1.0, me[2]], 9)
+
+
+def test_a_child_and_its_environment_are_found() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={wire.TRIAL_VARIABLE: "/x/y"}
+    )
+    try:
+        assert child.pid in processes.descendants(os.getpid())
+        assert processes.marked(wire.TRIAL_VARIABLE, "/x/y") == {child.pid}
+        assert processes.resident_bytes({child.pid}) > 1 << 20
+        assert processes.living({child.pid, 2**30}) == {child.pid}
+    finally:
+        child.communicate(b"\n")
