@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from jupyter_autotrain.parallel.graph.graph import Family, Op, Operand, OpGraph, Tensor, TensorKind
@@ -45,10 +45,18 @@ class Builder:
         self._names: dict[str, int] = {}
         self._unknown: dict[str, None] = {}
 
-    def tensor(self, name: str, shape: Shape, kind: TensorKind = TensorKind.ACTIVATION, dtype: str = "") -> int:
-        """Add a tensor; parameters are trainable. Returns its id."""
-        trainable = kind is TensorKind.PARAMETER
-        self.tensors.append(Tensor(len(self.tensors), name, shape, dtype or self.dtype, kind, trainable))
+    def tensor(
+        self,
+        name: str,
+        shape: Shape,
+        kind: TensorKind = TensorKind.ACTIVATION,
+        dtype: str = "",
+        *,
+        trainable: bool | None = None,
+    ) -> int:
+        """Add a tensor; parameters are trainable unless it is said that they are not. Returns its id."""
+        learns = kind is TensorKind.PARAMETER and trainable is not False
+        self.tensors.append(Tensor(len(self.tensors), name, shape, dtype or self.dtype, kind, learns))
         return len(self.tensors) - 1
 
     def parameter(self, name: str, *shape: int) -> int:
@@ -93,6 +101,9 @@ class Builder:
             self._unknown[call.kind] = None
         if costs is None:
             costs = self._costs(nest, call, inputs, outputs)
+        for number, tensor in enumerate(outputs):
+            if not self.tensors[tensor].name:
+                self.tensors[tensor] = replace(self.tensors[tensor], name=f"{name}:{number}" if number else name)
         self.ops.append(
             Op(
                 id=len(self.ops),

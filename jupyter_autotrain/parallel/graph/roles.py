@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jupyter_autotrain.parallel.graph.graph import Loop, LoopRole, Op, Operand, OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.graph.graph import Family, Loop, LoopRole, Op, Operand, OpGraph, Tensor, TensorKind
 
+CUTTING = frozenset(("slice", "cat", "split", "constant_pad_nd", "flip", "roll"))
 FLOATING = ("float", "bfloat", "complex")
 
 
@@ -21,7 +22,8 @@ def with_roles(graph: OpGraph) -> OpGraph:
     for op in graph.ops:
         loops = tuple(_named(loop, _role(i, loop, op.inputs, known)) for i, loop in enumerate(op.loops))
         for out in op.outputs:
-            known[out.tensor] = tuple(_out_role(i, loops) for i in out.loops)
+            known[out.tensor] = tuple(LoopRole.OTHER if loop is None else loops[loop].role for loop in out.loops)
+            _inherit(op, out, known)
         ops.append(_with_loops(op, loops))
     return replace(graph, ops=tuple(ops))
 
@@ -57,8 +59,12 @@ def _role(index: int, loop: Loop, operands: tuple[Operand, ...], known: dict[int
     return found
 
 
-def _out_role(index: int | None, loops: tuple[Loop, ...]) -> LoopRole:
-    return LoopRole.OTHER if index is None else loops[index].role
+def _inherit(op: Op, out: Operand, known: dict[int, tuple[LoopRole, ...]]) -> None:
+    """A dim that a move of elements keeps whole keeps its role when the rank stays."""
+    before = known.get(op.inputs[0].tensor, ()) if op.inputs and op.family is Family.RESHAPE else ()
+    if len(before) == len(out.loops) and op.kind in CUTTING:
+        pairs = zip(known[out.tensor], before, strict=True)
+        known[out.tensor] = tuple(was if now is LoopRole.OTHER else now for now, was in pairs)
 
 
 def _named(loop: Loop, role: LoopRole) -> Loop:

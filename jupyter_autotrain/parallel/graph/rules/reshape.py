@@ -107,13 +107,13 @@ def last_two(call: Call) -> Nest:
     return nest(call, Family.RESHAPE, [word], [word])
 
 
-CUTS = frozenset(("slice", "cat", "narrow", "constant_pad_nd", "index_fill", "slice_scatter"))
+CUTS = frozenset(("slice", "cat", "narrow", "index_fill", "slice_scatter"))
 VIEWS = "view _unsafe_view reshape _reshape_alias squeeze unsqueeze flatten unflatten view_as"
 RULES: Mapping[str, Rule] = {
     **dict.fromkeys(VIEWS.split(), view),
     **dict.fromkeys(("permute", "transpose", "t", "swapaxes"), permute),
     "expand": expand,
-    **dict.fromkeys((*CUTS, "flip", "roll"), within),
+    **dict.fromkeys((*CUTS, "constant_pad_nd", "flip", "roll"), within),
     **dict.fromkeys(("split", "split_with_sizes", "chunk"), split),
     **dict.fromkeys(("select", "unbind"), drop),
     "stack": stack,

@@ -1,0 +1,55 @@
+"""Attention as one op that only has shapes: what a fused kernel reads, writes, keeps and computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from jupyter_autotrain.parallel.trace.records import Record
+
+BACKWARD = 2.5
+"""Backward over forward: the scores again, then two products each for values and scores (FlashAttention-2, sec. 3)."""
+
+
+class Attention(torch.autograd.Function):
+    """Fused attention on shapes: keeps queries, keys, values, output and one float per row of scores."""
+
+    @staticmethod
+    def forward(ctx: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - torch gives the context no public type
+        """Output of shape (..., heads, rows, value width), laid out as kernels do: rows outside heads."""
+        *batch, heads, rows, _ = query.shape
+        out = query.new_empty(*batch, rows, heads, value.shape[-1]).transpose(-3, -2)
+        statistics = query.new_empty(*batch, heads, rows, dtype=torch.float32)
+        ctx.save_for_backward(query, key, value, out, statistics)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, ...]:  # noqa: ANN401, ARG004 - see forward
+        """Gradients of the three inputs."""
+        query, key, value, *_ = ctx.saved_tensors
+        return torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
+
+
+def attend(
+    record: Record | None,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+) -> torch.Tensor:
+    """Stand in for `scaled_dot_product_attention` and give the record its costs.
+
+    FLOPs: 2 per multiply-add of both products over all scores (a causal mask does not lower the count, as in torch's own
+    counter). Bytes: each operand once, no scores, as fused kernels do.
+    """
+    out: torch.Tensor = Attention.apply(query, key, value)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    if record is not None:
+        pairs = query.numel() // query.shape[-1] * key.shape[-2]
+        operands = [query, key, value, out, *([] if mask is None else [mask])]
+        moved = sum(t.numel() * t.element_size() for t in operands)
+        record.exact = True
+        record.flops_forward = 2.0 * pairs * (query.shape[-1] + value.shape[-1])
+        record.flops_backward = BACKWARD * record.flops_forward
+        record.bytes_forward, record.bytes_backward = moved, 2.0 * moved
+    return out

@@ -1,0 +1,108 @@
+"""From records to an `OpGraph`: what the loss does not need goes, what depends on no input becomes a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from jupyter_autotrain.parallel.graph.builder import Builder, Costs
+from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.rules import Call
+from jupyter_autotrain.parallel.trace.records import Record, Seen
+
+KEPT = (TensorKind.INPUT, TensorKind.ACTIVATION)
+"""Kinds of tensors that count as kept for the backward pass; parameters are there anyway."""
+
+
+Tables: TypeAlias = tuple[Sequence[Seen], Mapping[int, int], Mapping[int, int], set[int]]
+"""Seen tensors; place → id in the graph; storage → place; storages already counted."""
+
+
+def to_graph(
+    name: str, seen: Sequence[Seen], records: Sequence[Record], owners: Mapping[int, int], loss: int
+) -> OpGraph:
+    """The graph of all ops that lead from an input or a parameter to the loss.
+
+    Args:
+        name: Name of the graph.
+        seen: Tensors that records name by position.
+        records: Ops in the order they ran.
+        owners: Storage → position of the tensor that holds it.
+        loss: Position of the loss.
+    """
+    alive = _needed(_variable(seen, records), loss)
+    read = {place for record in alive for place in record.inputs} | {loss}
+    made = {place for record in alive for place in record.outputs if place in read}
+    builder = Builder(name)
+    counted: set[int] = set()
+    ids: dict[int, int] = {}
+    for record in alive:
+        outputs = [place for place in record.outputs if place in made]
+        for place in (*record.inputs, *outputs):
+            if place not in ids:
+                ids[place] = _tensor(builder, seen[place], made=place in made)
+        _add(builder, record, outputs, (seen, ids, owners, counted))
+    return builder.graph()
+
+
+def _variable(seen: Sequence[Seen], records: Sequence[Record]) -> list[Record]:
+    """Ops that depend on an input or a parameter; the others make constants."""
+    changing = {place for place, tensor in enumerate(seen) if tensor.kind in (TensorKind.INPUT, TensorKind.PARAMETER)}
+    kept = []
+    for record in records:
+        if not changing.isdisjoint(record.inputs):
+            changing.update(record.outputs)
+            kept.append(record)
+    return kept
+
+
+def _needed(records: Sequence[Record], loss: int) -> list[Record]:
+    """Ops whose result reaches the loss."""
+    wanted, kept = {loss}, []
+    for record in reversed(records):
+        if not wanted.isdisjoint(record.outputs):
+            wanted.update(record.inputs)
+            kept.append(record)
+    return kept[::-1]
+
+
+def _tensor(builder: Builder, tensor: Seen, *, made: bool) -> int:
+    kind = tensor.kind
+    if kind is TensorKind.ACTIVATION and not made:
+        kind = TensorKind.BUFFER
+    dtype = tensor.dtype if tensor.dtype in DTYPE_BYTES else "float32"
+    return builder.tensor(
+        tensor.name or ("" if made else "constant"), tensor.shape, kind, dtype, trainable=tensor.trainable
+    )
+
+
+def _add(builder: Builder, record: Record, outputs: Sequence[int], tables: Tables) -> None:
+    seen, ids, _, _ = tables
+    call = Call(
+        record.kind,
+        tuple(seen[place].shape for place in record.inputs),
+        tuple(seen[place].shape for place in outputs),
+        record.args,
+        record.pointwise,
+    )
+    saved, extra = _saved(builder, record, tables)
+    costs = Costs(
+        record.flops_forward, record.flops_backward, record.bytes_forward, record.bytes_backward, saved, extra
+    )
+    inputs = [ids[place] for place in record.inputs]
+    builder.add(record.name, call, inputs, [ids[place] for place in outputs], costs, record.source)
+
+
+def _saved(builder: Builder, record: Record, tables: Tables) -> tuple[tuple[int, ...], int]:
+    """Saved tensors of the graph, and the bytes of those saved that are not in it, each storage once."""
+    seen, ids, owners, counted = tables
+    tensors, extra = [], 0
+    for storage, size in record.saved.items():
+        place = owners.get(storage, -1)
+        if place in ids:
+            if builder.tensors[ids[place]].kind in KEPT:
+                tensors.append(ids[place])
+        elif storage not in counted and (place < 0 or seen[place].kind in KEPT):
+            counted.add(storage)
+            extra += size
+    return tuple(tensors), extra

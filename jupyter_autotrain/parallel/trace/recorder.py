@@ -1,0 +1,249 @@
+"""Watches a training step on shapes: which op ran where, what it costs, what it keeps, what its backward does.
+
+Two modes work together. The function mode sees whole calls (`linear`, `matmul`, attention) and module calls (a norm
+written out, experts); whatever is dispatched inside belongs to that one op. The dispatch mode sees every single op. An
+op of the backward pass belongs to the forward op whose autograd node has the same sequence number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from jupyter_autotrain.parallel.graph.graph import TensorKind
+from jupyter_autotrain.parallel.trace import price
+from jupyter_autotrain.parallel.trace.blame import here
+from jupyter_autotrain.parallel.trace.records import Record, Seen
+from jupyter_autotrain.parallel.trace.values import Values
+
+
+class Recorder(TorchDispatchMode):
+    """Records ops on fake tensors.
+
+    Attributes:
+        seen: Every tensor version, in order of appearance.
+        records: Every op of the forward pass, in order.
+        owners: Storage → the seen tensor that holds it now.
+        path: Names of the modules being called, outermost first.
+    """
+
+    def __init__(self, fakes: FakeTensorMode) -> None:
+        super().__init__()
+        self.seen: list[Seen] = []
+        self.records: list[Record] = []
+        self.owners: dict[int, int] = {}
+        self.path: list[str] = []
+        self.values = Values(fakes)
+        self._fakes = fakes
+        self._places: dict[int, int] = {}
+        self._alive: list[object] = []
+        self._nodes: dict[int, Record] = {}
+        self._kept: dict[int, dict[int, int]] = {}
+        self._tensors: dict[int, torch.Tensor] = {}
+        self._constants: dict[int, torch.Tensor] = {}
+        self._region: Record | None = None
+        self._inside: set[int] = set()
+        self._backward = False
+
+    def meet(self, tensor: torch.Tensor, name: str, kind: TensorKind) -> int:
+        """Give a tensor its place among the seen ones."""
+        shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
+        self.seen.append(Seen(name, shape, dtype, kind, tensor.requires_grad))
+        self._places[id(tensor)] = place = len(self.seen) - 1
+        self._tensors[place] = tensor  # an id names a tensor only while it lives
+        if kind is not TensorKind.ACTIVATION or storage_of(tensor) not in self.owners:
+            self.owners[storage_of(tensor)] = place
+        return place
+
+    def place(self, tensor: torch.Tensor) -> int:
+        """Place of a tensor; one never met is a constant of the model."""
+        found = self._places.get(id(tensor))
+        return self.meet(tensor, "constant", TensorKind.BUFFER) if found is None else found
+
+    @contextmanager
+    def region(
+        self, kind: str, inputs: Sequence[torch.Tensor], **args: object
+    ) -> Iterator[tuple[Record | None, list[Any]]]:
+        """One op made of all that is dispatched inside; yields its record and a list to put its outputs in.
+
+        Inside another region it is part of that one, and the record is None.
+        """
+        results: list[Any] = []
+        if self._region is not None or self._backward:
+            yield None, results
+            return
+        record = self._new(kind, args)
+        record.inputs = [self.place(t) for t in inputs]
+        first = len(self.seen)
+        self._region, self._inside = record, set()
+        try:
+            yield record, results
+        finally:
+            self._region = None
+        for tensor in tree_leaves(results):
+            if isinstance(tensor, torch.Tensor):
+                record.outputs.append(self.place_output(tensor))
+                if self.owners[storage_of(tensor)] >= first:
+                    self.owners[storage_of(tensor)] = record.outputs[-1]
+        extra = (p for p in self._inside if p < first and p not in record.inputs)
+        record.inputs += [p for p in extra if self.seen[p].kind is not TensorKind.BUFFER]
+        self.records.append(record)
+
+    @contextmanager
+    def backward(self) -> Iterator[None]:
+        """What is dispatched inside belongs to the backward pass."""
+        self._backward = True
+        try:
+            yield
+        finally:
+            self._backward = False
+
+    def keep(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Hook of autograd: the newest node keeps a tensor for the backward pass."""
+        self._kept.setdefault(newest_node(), {})[storage_of(tensor)] = tensor.untyped_storage().nbytes()
+        self._alive.append(tensor)
+        return tensor
+
+    def settle(self) -> None:
+        """Give what the nodes keep to the ops that made the nodes."""
+        for node, kept in self._kept.items():
+            if node in self._nodes:
+                self._nodes[node].saved.update(kept)
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,  # noqa: ANN401, ARG002 - torch's signature
+    ) -> Any:  # noqa: ANN401 - torch's signature
+        """Run the op on shapes and write it down."""
+        kwargs = kwargs or {}
+        if func is torch.ops.prim.device.default:
+            return func(*args, **kwargs)
+        args, kwargs = tree_map(self._faked, (args, kwargs))
+        inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        places = [] if self._backward else [self.place(t) for t in inputs]
+        out = self._run(func, args, kwargs)
+        outputs = [leaf for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)]
+        record = self._record(func, args, kwargs, places, outputs)
+        if record is not None:
+            cost = price.flops(func, args, kwargs, out), price.moved_bytes(func, inputs, outputs)
+            record.cost(*cost, backward=self._backward)
+        return out
+
+    def _run(self, func: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401 - any op's arguments
+        try:
+            out = func(*args, **kwargs)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            out = self.values.resolve(func, args, kwargs)
+            if out is None:
+                raise
+            return out
+        if not self._backward:
+            self.values.follow(func, args, kwargs, out)
+        return out
+
+    def _record(
+        self,
+        func: Any,
+        args: Any,
+        kwargs: Any,
+        places: list[int],
+        outputs: list[torch.Tensor],  # noqa: ANN401 - any op
+    ) -> Record | None:
+        """The record that the op belongs to, new when it is a forward op outside any region."""
+        if self._backward:
+            node = torch._C._current_autograd_node()
+            return None if node is None else self._nodes.get(node._sequence_nr())
+        record = self._region or self._new(price.kind_of(func))
+        self._nodes.setdefault(newest_node(), record)
+        if record is self._region:
+            self._inside.update(places)
+            for tensor in outputs:
+                self.place_output(tensor)
+            return record
+        record.args = named_arguments(func, args, kwargs)
+        record.pointwise = torch.Tag.pointwise in func.tags
+        record.inputs = places
+        record.outputs = [self.place_output(t) for t in outputs]
+        self.records.append(record)
+        if func._schema.is_mutable and outputs:
+            self._write_through(args[0], places[0], record)
+        return record
+
+    def place_output(self, tensor: torch.Tensor) -> int:
+        """Place of an op's result: always a new one, also for a tensor changed in place."""
+        known = storage_of(tensor) in self.owners
+        before = self._places.get(id(tensor))
+        place = self.meet(tensor, "", TensorKind.ACTIVATION)
+        if known and before is not None and self.owners[storage_of(tensor)] == before:
+            self.owners[storage_of(tensor)] = place
+        return place
+
+    def _write_through(self, tensor: torch.Tensor, before: int, record: Record) -> None:
+        """A change through a view also changes what it is a view of."""
+        owner = self.owners[storage_of(tensor)]
+        base = self._tensors.get(owner)
+        if base is None or base is tensor or owner in (before, record.outputs[0]):
+            return
+        patch = self._new("slice_scatter")
+        patch.inputs = [owner, record.outputs[0]]
+        patch.outputs = [self.place_output(base)]
+        self.records.append(patch)
+
+    def _new(self, kind: str, args: Mapping[str, object] | None = None) -> Record:
+        return Record(kind, ".".join([*filter(None, self.path[-1:]), kind]), here(), args=args or {})
+
+    def _faked(self, leaf: object) -> object:
+        """A tensor that the model holds outside its parameters and buffers, as a fake one."""
+        if not isinstance(leaf, torch.Tensor) or isinstance(leaf, FakeTensor):
+            return leaf
+        fake = self._constants.get(id(leaf))
+        if fake is None:
+            fake = self._constants[id(leaf)] = shape_only(leaf)
+            self._alive.append(leaf)
+            self.values.learn(fake, leaf)
+        return fake
+
+
+def shape_only(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of the same form without memory; to be called under a fake mode."""
+    if tensor.layout is not torch.strided:
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
+    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """What tensors that share memory have in common."""
+    return tensor.untyped_storage()._cdata
+
+
+def newest_node() -> int:
+    """Sequence number of the autograd node made last."""
+    return torch._C._autograd._get_sequence_nr() - 1
+
+
+def named_arguments(func: Any, args: Any, kwargs: Any) -> dict[str, object]:  # noqa: ANN401 - any op's arguments
+    """Arguments that are no tensors by their names; in a list, True stands for a tensor."""
+    names = [argument.name for argument in func._schema.arguments]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    return {name: plain(value) for name, value in given.items() if not isinstance(value, torch.Tensor)}
+
+
+def plain(value: object) -> object:
+    """An argument without torch's types."""
+    if isinstance(value, list | tuple):
+        return [True if isinstance(item, torch.Tensor) else plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str | None) else str(value)

@@ -1,0 +1,141 @@
+"""Calls that are one op for a split, whatever torch makes of them: whole functions, and norms and experts by module."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own custom
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+
+from jupyter_autotrain.parallel.trace.attention import attend
+from jupyter_autotrain.parallel.trace.recorder import Recorder
+
+WHOLE: Mapping[Callable[..., Any], str] = {
+    F.linear: "linear",
+    torch.matmul: "matmul",
+    torch.Tensor.matmul: "matmul",
+    torch.Tensor.__matmul__: "matmul",
+    torch.einsum: "einsum",
+}
+"""Functions that become one op."""
+
+UNFOLDED = frozenset((F.multi_head_attention_forward,))
+"""Functions written in Python whose inner calls are to be seen one by one."""
+
+CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class Functions(TorchFunctionMode):
+    """Sees whole calls of torch functions."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,  # noqa: ANN401, ARG002 - torch's signature
+    ) -> Any:  # noqa: ANN401 - torch's signature
+        """Run a call, as one op where it is one."""
+        kwargs = kwargs or {}
+        if func in WHOLE:
+            inputs, named = _operands(func, args, kwargs)
+            with self._recorder.region(WHOLE[func], inputs, **named) as (_, results):
+                results.append(func(*args, **kwargs))
+                return results[0]
+        if func is F.scaled_dot_product_attention:
+            return self._attention(*args, **kwargs)
+        if func is F.dropout:
+            return _dropout(*args, **kwargs)
+        if func in UNFOLDED:
+            with self:
+                return _unchecked(func)(*args, **kwargs)
+        return func(*args, **kwargs)
+
+    def _attention(  # noqa: PLR0913 - torch's signature
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attn_mask: torch.Tensor | None = None,
+        dropout_p: float = 0.0,  # noqa: ARG002 - fused kernels draw the mask anew in the backward pass: no cost
+        is_causal: bool = False,  # noqa: ARG002, FBT001, FBT002 - see attend
+        **_: object,
+    ) -> torch.Tensor:
+        operands = [query, key, value, *([] if attn_mask is None else [attn_mask])]
+        with self._recorder.region("attention", operands) as (record, results):
+            results.append(attend(record, query, key, value, attn_mask))
+            out: torch.Tensor = results[0]
+            return out
+
+
+def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:  # noqa: A002, ARG001, FBT001, FBT002 - torch's signature
+    """Dropout as accelerators do it: one op that keeps one byte per element."""
+    return torch.native_dropout(input, p, True)[0] if training and p > 0 else input
+
+
+def _operands(func: Callable[..., Any], args: Any, kwargs: Any) -> tuple[list[torch.Tensor], dict[str, object]]:  # noqa: ANN401 - any call's arguments
+    inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    named = {"equation": args[0]} if func is torch.einsum and isinstance(args[0], str) else {}
+    return inputs, dict(named)
+
+
+def _unchecked(func: types.FunctionType) -> types.FunctionType:
+    """A copy of a torch function that does not hand itself to the function mode again."""
+    names = {**func.__globals__, **dict.fromkeys(CHECKS, lambda *_: False)}
+    copy = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
+    copy.__kwdefaults__ = func.__kwdefaults__
+    return copy
+
+
+@contextmanager
+def modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
+    """Follow module calls: names for the ops inside, and norms and experts as one op each."""
+    names = {module: name for name, module in model.named_modules()}
+    open_regions: list[tuple[ExitStack, list[Any]]] = []
+
+    def enter(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
+        recorder.path.append(names.get(module, type(module).__name__))
+        stack = ExitStack()
+        results: list[Any] = []
+        kind, known = _module_kind(module)
+        if kind:
+            inputs = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
+            inputs += [p for p in module.parameters() if isinstance(p, torch.Tensor)]
+            _, results = stack.enter_context(recorder.region(kind, inputs, **known))
+        open_regions.append((stack, results))
+
+    def leave(_module: torch.nn.Module, _args: tuple[Any, ...], out: object) -> None:
+        stack, results = open_regions.pop()
+        if out is not None:
+            results.append(out)
+        stack.close()
+        recorder.path.pop()
+
+    with ExitStack() as hooks:
+        hooks.callback(torch.nn.modules.module.register_module_forward_pre_hook(enter).remove)
+        hooks.callback(torch.nn.modules.module.register_module_forward_hook(leave, always_call=False).remove)
+        yield
+
+
+def _module_kind(module: torch.nn.Module) -> tuple[str, dict[str, int]]:
+    """Kind of op that a module is as a whole, with what its rule needs to know; "" for most modules."""
+    name = type(module).__name__
+    parameters = list(module.parameters())
+    if name.endswith(("RMSNorm", "LayerNorm")) and not isinstance(module, torch.nn.LayerNorm):
+        flat = parameters and all(p.dim() == 1 for p in parameters) and not list(module.children())
+        return ("rms_norm" if flat else ""), {}
+    stacked = [p for p in parameters if p.dim() == 3]
+    if name.endswith("Experts") and len(stacked) > 1:
+        first, second = stacked[0].shape, stacked[-1].shape
+        inner = min(set(second[1:]) & {*first[1:], *(size // 2 for size in first[1:])}, default=0)
+        return "experts", {"experts": first[0], "inner": inner}
+    return "", {}

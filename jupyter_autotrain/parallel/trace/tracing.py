@@ -1,0 +1,166 @@
+"""`trace`: one training step on shapes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.func import functional_call
+from torch.utils._pytree import tree_leaves, tree_map
+
+from jupyter_autotrain.errors import TraceError
+from jupyter_autotrain.parallel.graph.fold import fold
+from jupyter_autotrain.parallel.graph.graph import OpGraph, TensorKind
+from jupyter_autotrain.parallel.trace.blame import explain
+from jupyter_autotrain.parallel.trace.convert import to_graph
+from jupyter_autotrain.parallel.trace.recorder import Recorder, shape_only
+from jupyter_autotrain.parallel.trace.regions import Functions, modules
+
+
+def trace(
+    model: torch.nn.Module,
+    example_inputs: object,
+    *,
+    loss_fn: Callable[[Any], torch.Tensor] | None = None,
+    name: str = "",
+) -> OpGraph:
+    """The graph of one training step of a model, forward and backward, from shapes alone.
+
+    Nothing is computed and nothing is allocated: parameters, buffers and inputs (real, fake or meta) are replaced by
+    tensors that only have a shape. The model is traced in training mode and left as it was. FLOPs are those of torch's
+    own counter (products, convolutions, attention; elementwise work counts as bytes only).
+
+    Args:
+        model: The model; may live on the meta device.
+        example_inputs: A tensor, a tuple of arguments, or a mapping of keyword arguments, with the batch size to plan for.
+        loss_fn: Makes the loss from what the model returns. Without it: the model's own `loss`, else the sum of the
+            floating point outputs.
+        name: Name of the graph; the model's class unless given.
+
+    Raises:
+        TraceError: The model fails on these inputs, or its course depends on values (the line is named).
+    """
+    args, kwargs = _arguments(model, example_inputs)
+    fakes = FakeTensorMode(allow_non_fake_inputs=True)
+    recorder = Recorder(fakes)
+    with _training(model), fakes:
+        state = _shapes(recorder, model)
+        args, kwargs = _inputs(recorder, args, kwargs)
+        try:
+            with recorder, Functions(recorder):
+                loss = _forward(recorder, model, (state, args, kwargs), loss_fn)
+                if loss.requires_grad:
+                    with recorder.backward():
+                        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        except TraceError:
+            raise
+        except Exception as fault:  # whatever the user's model raises
+            raise explain(fault) from None
+    recorder.settle()
+    graph = to_graph(
+        name or type(model).__name__, recorder.seen, recorder.records, recorder.owners, recorder.place(loss)
+    )
+    return fold(replace(graph, meta={"torch": torch.__version__}))
+
+
+def _forward(
+    recorder: Recorder,
+    model: torch.nn.Module,
+    call: tuple[Any, Any, Any],
+    loss_fn: Callable[[Any], torch.Tensor] | None,
+) -> torch.Tensor:
+    state, args, kwargs = call
+    with torch.autograd.graph.saved_tensors_hooks(recorder.keep, lambda kept: kept), modules(recorder, model):
+        out = functional_call(model, state, args, kwargs)
+        return loss_fn(out) if loss_fn else _loss(out)
+
+
+def _loss(out: Any) -> torch.Tensor:  # noqa: ANN401 - whatever a model returns
+    """The model's own loss, or the sum of its outputs in its place."""
+    own = out.get("loss") if isinstance(out, Mapping) else getattr(out, "loss", None)
+    if isinstance(own, torch.Tensor):
+        return own if own.dim() == 0 else own.sum()
+    values = [out[key] for key in out] if isinstance(out, Mapping) else out
+    parts = [t for t in tree_leaves(values) if isinstance(t, torch.Tensor) and t.is_floating_point()]
+    if not parts:
+        raise TraceError(
+            f"The model returns {type(out).__name__} without a floating point tensor.",
+            "A loss, or outputs that a loss can be made of.",
+            "Give trace a loss_fn that makes the loss from what the model returns.",
+        )
+    total = parts[0] if parts[0].dim() == 0 else parts[0].sum()
+    for part in parts[1:]:
+        total = total + part.sum()
+    return total
+
+
+def _arguments(model: torch.nn.Module, given: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments; a cache of past keys, which no training step wants, is switched off."""
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    if isinstance(given, Mapping):
+        kwargs = {str(key): value for key, value in given.items()}
+    else:
+        args = tuple(given) if isinstance(given, Sequence) else (given,)
+    caches = getattr(getattr(model, "config", None), "use_cache", False)
+    if caches and "use_cache" not in kwargs and "use_cache" in inspect.signature(model.forward).parameters:
+        kwargs["use_cache"] = False
+    return args, kwargs
+
+
+def _shapes(recorder: Recorder, model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Shape-only parameters and buffers by name; what is shared stays shared."""
+    fakes: dict[int, torch.Tensor] = {}
+    state = {}
+    for key, tensor in (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)):
+        if id(tensor) not in fakes:
+            fake, kind = shape_only(tensor), TensorKind.BUFFER
+            if isinstance(tensor, torch.nn.Parameter):
+                fake, kind = torch.nn.Parameter(fake, requires_grad=tensor.requires_grad), TensorKind.PARAMETER
+            fakes[id(tensor)] = fake
+            recorder.meet(fake, key, kind)
+        state[key] = fakes[id(tensor)]
+    return state
+
+
+def _inputs(
+    recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    names = iter(range(len(tree_leaves((args, kwargs)))))
+
+    def fake(leaf: object) -> object:
+        number = next(names)
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        made = shape_only(leaf).requires_grad_(leaf.requires_grad and leaf.is_floating_point())
+        recorder.meet(made, f"input_{number}", TensorKind.INPUT)
+        recorder.values.learn(made, leaf)
+        return made
+
+    args = tree_map(fake, args)
+    return args, {key: _rename(recorder, tree_map(fake, value), key) for key, value in kwargs.items()}
+
+
+def _rename(recorder: Recorder, value: Any, key: str) -> Any:  # noqa: ANN401 - any input
+    """A keyword argument that is one tensor has its keyword for a name."""
+    if isinstance(value, torch.Tensor):
+        place = recorder.place(value)
+        recorder.seen[place] = replace(recorder.seen[place], name=key)
+    return value
+
+
+@contextmanager
+def _training(model: torch.nn.Module) -> Iterator[None]:
+    """All modules in training mode, afterwards each as it was."""
+    before = {module: module.training for module in model.modules()}
+    model.train()
+    try:
+        yield
+    finally:
+        for module, mode in before.items():
+            module.training = mode

@@ -1,0 +1,72 @@
+"""Values of small integer tensors, kept beside the shapes: index tensors decide shapes (graphs, masks)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
+from torch.utils._pytree import tree_any, tree_map
+
+LARGEST = 1 << 22
+"""Elements of the largest tensor whose values are kept."""
+
+
+class Values:
+    """Fake integer tensor → its value, for tensors computed from nothing but example inputs of integer type.
+
+    A value is used for shapes (which edges, how many) and for integers; never for a branch, since the branch of one
+    batch is not that of the next.
+    """
+
+    def __init__(self, mode: FakeTensorMode) -> None:
+        self._mode = mode
+        self._real: dict[int, torch.Tensor] = {}
+
+    def learn(self, fake: torch.Tensor, real: torch.Tensor) -> None:
+        """Keep the value of an example input."""
+        if not (real.is_floating_point() or real.is_complex() or real.is_meta or isinstance(real, FakeTensor)):
+            if real.numel() <= LARGEST:
+                self._real[id(fake)] = real.detach().clone()
+
+    def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:  # noqa: ANN401 - any op's arguments
+        """Compute an op on values when all are known and the result is one integer tensor."""
+        if isinstance(out, torch.Tensor) and not out.is_floating_point() and self._known((args, kwargs)):
+            if out.numel() <= LARGEST:
+                self._real[id(out)] = self._compute(func, args, kwargs)
+
+    def resolve(self, func: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401 - any op's arguments
+        """The result of an op whose shape or number depends on values, or None when they are not known."""
+        if func is torch.ops.aten.index.Tensor:
+            return self._index(func, args)
+        if not self._known((args, kwargs)):
+            return None
+        real = self._compute(func, args, kwargs)
+        if not isinstance(real, torch.Tensor):
+            return None if isinstance(real, bool) else real
+        return self._fake(real)
+
+    def _index(self, func: Any, args: Any) -> Any:  # noqa: ANN401 - any op's arguments
+        """Indexing by a mask is indexing by the places where it is set."""
+        places: list[torch.Tensor | None] = []
+        for index in args[1]:
+            if index is None or index.dtype not in (torch.bool, torch.uint8):
+                places.append(index)
+            elif id(index) in self._real:
+                places.extend(self._fake(p) for p in self._real[id(index)].nonzero(as_tuple=True))
+            else:
+                return None
+        return func(args[0], places)
+
+    def _fake(self, real: torch.Tensor) -> torch.Tensor:
+        fake = self._mode.from_tensor(real)
+        self._real[id(fake)] = real
+        return fake
+
+    def _known(self, tree: Any) -> bool:  # noqa: ANN401 - any op's arguments
+        return not tree_any(lambda leaf: isinstance(leaf, torch.Tensor) and id(leaf) not in self._real, tree)
+
+    def _compute(self, func: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401 - any op's arguments
+        args, kwargs = tree_map(lambda t: self._real[id(t)] if isinstance(t, torch.Tensor) else t, (args, kwargs))
+        with unset_fake_temporarily():
+            return func(*args, **kwargs)
