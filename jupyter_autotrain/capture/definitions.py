@@ -122,7 +122,7 @@ def _changed_attribute(value: type, node: ast.ClassDef) -> str:
 def _made_by(binding: Binding, value: object, futures: tuple[str, ...], *, trusted: bool) -> bool:
     """Whether this statement made the value; a decorator's result without a trace is believed when `trusted`."""
     node = binding.node
-    codes = _compiled(node, futures)
+    codes = _compiled(binding, futures)
     if isinstance(node, ast.ClassDef):
         return isinstance(value, type) and _class_made_by(value, node, codes, trusted=trusted)
     live = list(_live_codes(value, set()))
@@ -136,11 +136,12 @@ def _made_by(binding: Binding, value: object, futures: tuple[str, ...], *, trust
 def _class_made_by(value: type, node: ast.ClassDef, codes: list[CodeType], *, trusted: bool) -> bool:
     if node.decorator_list and trusted:
         return True
-    methods = {code.co_name: code for body in codes for code in body.co_consts if isinstance(code, CodeType)}
+    methods = [code for body in codes for code in body.co_consts if isinstance(code, CodeType)]
     defined = {part.name for part in node.body if isinstance(part, Function) and not part.decorator_list}
-    for name in defined & set(methods):
+    for name in defined:
         live = vars(value).get(name)
-        if isinstance(live, FunctionType) and not same_code(methods[name], live.__code__):
+        written = [code for code in methods if code.co_name == name]
+        if isinstance(live, FunctionType) and not any(same_code(code, live.__code__) for code in written):
             return False
     hints = {s.target.id for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}
     return (
@@ -150,10 +151,17 @@ def _class_made_by(value: type, node: ast.ClassDef, codes: list[CodeType], *, tr
     )
 
 
-def _compiled(node: ast.stmt, futures: tuple[str, ...]) -> list[CodeType]:
-    module = ast.Module([node], type_ignores=[])
-    code = compile(module, "<cell>", "exec", flags=compiler_flags(futures), dont_inherit=True)
-    return [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+def _compiled(binding: Binding, futures: tuple[str, ...]) -> list[CodeType]:
+    """What the definition compiles to: alone, as IPython does, and with its cell or file around it.
+
+    The two may differ: the compiler treats a method of a name imported in the same text in another way.
+    """
+    flags = compiler_flags(futures) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    node = binding.node
+    alone = compile(ast.Module([node], type_ignores=[]), "<cell>", "exec", flags=flags, dont_inherit=True)
+    whole = compile(binding.text, "<cell>", "exec", flags=flags, dont_inherit=True)
+    codes = [code for code in (*alone.co_consts, *whole.co_consts) if isinstance(code, CodeType)]
+    return [code for code in codes if binding.first_line <= code.co_firstlineno <= (node.end_lineno or node.lineno)]
 
 
 def _live_codes(value: object, seen: set[int]) -> Iterator[CodeType]:

@@ -48,7 +48,7 @@ def from_function(
     text, line = _source(function)
     namespace = {**getattr(function, "__globals__", {}), **_around(function)}
     path = inspect.getsourcefile(function) or ""
-    label = next((cell.label for cell in cells if text in cell.source), Path(path).name)
+    label = next((cell.label for cell in cells if text.strip() in cell.source), Path(path).name)
     code = f"{text.rstrip()}\n\n{_call(function, parameters)}\n"
     return capture(
         code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
@@ -82,7 +82,7 @@ def _source(function: Callable[..., object]) -> tuple[str, int]:
         node = ast.parse(text).body[0]
     except (OSError, TypeError, SyntaxError):
         node = None
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name != function.__name__:
         raise CaptureError(
             f"{getattr(function, '__qualname__', function)!r} has no source that can travel.",
             "A function written with `def`, in a file or a notebook cell.",

@@ -189,7 +189,7 @@ class Slice:
     def _plain(self, name: str, stale: str = "") -> Item:
         binding = self.history.last(name)
         value = self.namespace.get(name)
-        if name not in self.namespace:
+        if name not in self.namespace or name == "get_ipython":
             self.refused[name] = "a part of IPython, which trials do not have"
         elif isinstance(value, types.ModuleType):
             self.refused[name] = "a module that exists only in this kernel's memory"
@@ -242,7 +242,7 @@ class Slice:
         return name if self.items[name].how == "source" else None
 
     def _share(self) -> None:
-        for names in sharing({name: pickled.parts for name, pickled in self.pickles.items()}):
+        for names in sharing({name: pickled.parts for name, pickled in sorted(self.pickles.items())}):
             first, file = self.items[names[0]], file_name(names)
             together = self.pickles[names[0]]
             if len(names) > 1:
