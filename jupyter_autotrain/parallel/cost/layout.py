@@ -28,7 +28,8 @@ PARTIAL = -2
 @cache
 def _all_rows(options: int, axes: int) -> Ints:
     """Every way to give each axis one of `options` loops or none; the all-none row first."""
-    return np.array(list(product(range(-1, options), repeat=axes)), dtype=np.int64).reshape(-1, axes)
+    rows = list(product(range(-1, options), repeat=axes))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), axes)
 
 
 def strategies(op: Op, loop_sizes: tuple[int, ...], shape: tuple[int, ...]) -> Ints:

@@ -5,7 +5,7 @@ All times of one microbatch unless named otherwise; a step runs `microbatches` o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -87,6 +87,9 @@ class EdgeTable:
     act_bytes: Floats
 
 
+Restriction = Callable[[Op, Ints], Ints]
+
+
 @dataclass(frozen=True)
 class CostModel:
     """Prices strategies of a graph on one mesh, for one number of microbatches.
@@ -99,6 +102,7 @@ class CostModel:
         settings: Constants.
         device: Figures to compute with; the cluster's weakest unless given.
         facts: `facts_of(graph)` when already known.
+        restrict: Keeps some rows of an op's strategy table (pins, baselines).
     """
 
     graph: OpGraph
@@ -108,6 +112,7 @@ class CostModel:
     settings: Settings = field(default_factory=Settings)
     device: Device | None = None
     facts: Facts | None = None
+    restrict: Restriction | None = None
     _ops: dict[int, OpTable] = field(default_factory=dict, repr=False)
     _edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict, repr=False)
 
@@ -148,13 +153,16 @@ class CostModel:
     def op(self, op_id: int) -> OpTable:
         """The op's table; made once."""
         if op_id not in self._ops:
-            op = self.graph.ops[op_id]
-            self._ops[op_id] = self._price(op, strategies(op, self.loop_sizes(op), self.mesh.shape))
+            self._ops[op_id] = self._price(self.graph.ops[op_id], self.table_rows(op_id))
         return self._ops[op_id]
 
-    def fix(self, op_id: int, table: Ints) -> None:
-        """Restrict an op to the given strategies (a pin) before its table is read."""
-        self._ops[op_id] = self._price(self.graph.ops[op_id], table)
+    def table_rows(self, op_id: int) -> Ints:
+        """The op's strategies without pricing them; rows as in `op(op_id).table`."""
+        if op_id in self._ops:
+            return self._ops[op_id].table
+        op = self.graph.ops[op_id]
+        table = strategies(op, self.loop_sizes(op), self.mesh.shape)
+        return self.restrict(op, table) if self.restrict else table
 
     def edges_into(self, op_id: int) -> list[EdgeTable]:
         """Tables of all tensors that other ops make and this op reads."""

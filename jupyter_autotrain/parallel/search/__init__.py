@@ -1,1 +1,21 @@
-"""Placeholder."""
+"""Finds the best split: `solve(graph, cluster, question)` gives a `Solution` with its certificate."""
+
+from jupyter_autotrain.parallel.search.solution import Alternative, Cost, RankCost, Solution, StagePart, Strategy
+from jupyter_autotrain.parallel.search.solve import Limits, Method, Mode, Question, solve
+from jupyter_autotrain.parallel.search.space import Pins, Space
+
+__all__ = [
+    "Alternative",
+    "Cost",
+    "Limits",
+    "Method",
+    "Mode",
+    "Pins",
+    "Question",
+    "RankCost",
+    "Solution",
+    "Space",
+    "StagePart",
+    "Strategy",
+    "solve",
+]

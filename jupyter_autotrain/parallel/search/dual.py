@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, TypeVar
 
 ROUNDS = 40
@@ -72,9 +73,19 @@ def relative_gap(seconds: float, bound_s: float) -> float:
 
 
 def best_price(
-    solve: Callable[[float], Priced[T]], heavy: Point[T], light: Point[T], limit: float, rounds: int = ROUNDS
+    solve: Callable[[float], Priced[T]],
+    heavy: Point[T],
+    light: Point[T],
+    limit: float,
+    *,
+    rounds: int = ROUNDS,
+    cutoff_s: float = inf,
 ) -> Dual[T]:
-    """Maximise the dual between an assignment above the limit and one within it."""
+    """Maximise the dual between an assignment above the limit and one within it.
+
+    Raises:
+        Infeasible: With infinity, as soon as the bound reaches `cutoff_s`.
+    """
     best, bound, kept = light, heavy.seconds, (0.0, heavy)
     for _ in range(rounds):
         price = max(0.0, (light.seconds - heavy.seconds) / (heavy.bytes - light.bytes))
@@ -82,6 +93,8 @@ def best_price(
         value, point = solved.value - price * limit, solved.point
         if value >= bound:
             bound, kept = value, (price, point)
+        if bound >= cutoff_s:
+            raise Infeasible(inf)
         fits = point.bytes <= limit
         if fits and point.seconds < best.seconds:
             best = point

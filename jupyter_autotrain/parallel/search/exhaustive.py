@@ -12,7 +12,12 @@ import numpy as np
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.search.elimination import joined
+from jupyter_autotrain.parallel.search.loads import problem_of
+from jupyter_autotrain.parallel.search.pipeline import Outcome
+from jupyter_autotrain.parallel.search.plain import plain_from
 from jupyter_autotrain.parallel.search.problem import Assignment, Problem, Table
+from jupyter_autotrain.parallel.search.space import Candidate
+from jupyter_autotrain.parallel.search.whole import Task
 
 LIMIT = 1 << 24
 
@@ -39,3 +44,10 @@ def exhaustive(problem: Problem, limit_bytes: float = inf) -> tuple[float, Assig
         return None
     values = np.unravel_index(flat, tuple(sizes))
     return float(seconds.flat[flat]), {v: int(x) for v, x in zip(scope, values, strict=True)}
+
+
+def exhaustive_outcome(task: Task, candidate: Candidate) -> Outcome | None:
+    """The best plan of a candidate with one stage and no recompute, by looking at every one; None when none fits."""
+    (model,) = task.models(candidate)
+    found = exhaustive(problem_of(model), task.limits(candidate)[0])
+    return plain_from(model, candidate, found[1], found[0]) if found else None

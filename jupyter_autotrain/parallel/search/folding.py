@@ -259,29 +259,34 @@ class ChainTables:
             states.append(int((row[context] + self.step[context, :, states[-1]]).argmin()))
         return float(total[context, state]), context, states[::-1]
 
+    def ends(self, context: int, state: int) -> dict[int, int]:
+        """Strategies of the context and of the end of block 0."""
+        at = self._at(self.chain.context, self.context_sizes, context)
+        return at | self._at(self.chain.end(0), self.end_sizes, state)
+
+    def last_ends(self, context: int, state: int) -> dict[int, int]:
+        """Strategies of the context and of the last block's end."""
+        at = self._at(self.chain.context, self.context_sizes, context)
+        return at | self._at(self.chain.end(self.chain.run.count - 1), self.end_sizes, state)
+
     def decode_block(self, context: int, before: int, after: int) -> tuple[Recompute, dict[int, int]]:
         """Mode and strategies of a later block, as ids of block 1."""
         key = (context, before, after)
         if key not in self._leaves:
-            at = self._at(self.chain.context, self.context_sizes, context)
-            at |= self._at(self.chain.end(0), self.end_sizes, before)
-            at |= self._at(self.chain.end(1), self.end_sizes, after)
+            at = self.ends(context, before) | self._at(self.chain.end(1), self.end_sizes, after)
             self._leaves[key] = self.block.decode(at)
         return self._leaves[key]
 
     def decode_head(self, context: int, end: int) -> tuple[dict[int, int], Recompute, dict[int, int]]:
         """Strategies of the head, then mode and strategies of block 0."""
-        at = self._at(self.chain.context, self.context_sizes, context)
-        at |= self._at(self.chain.end(0), self.end_sizes, end)
-        head = self.head_reduction.decode(at)
+        head = self.head_reduction.decode(self.ends(context, end))
         mode, first = self.first_block.decode(head)
         return {op: head[op] for op in self.chain.head}, mode, first
 
     def decode_tail(self, context: int, end: int) -> dict[int, int]:
         """Strategies of the tail."""
-        at = self._at(self.chain.context, self.context_sizes, context)
-        at |= self._at(self.chain.end(self.chain.run.count - 1), self.end_sizes, end)
-        return {op: row for op, row in self.tail_reduction.decode(at).items() if op in set(self.chain.tail)}
+        found = self.tail_reduction.decode(self.last_ends(context, end))
+        return {op: found[op] for op in self.chain.tail}
 
     def _at(self, ops: tuple[int, ...], sizes: tuple[int, ...], state: int) -> dict[int, int]:
         values = np.unravel_index(state, sizes) if sizes else ()
