@@ -32,7 +32,7 @@ def ring(home: Home, message: JsonObject | None = None) -> bool:
         message: What to tell it, kept in its memory only: `{"secrets": {experiment id: {NAME: value}}}`.
 
     Returns:
-        False when nobody listens; then a manager that lives finds the news in the store within a second.
+        False when nobody listens; then a manager that lives finds the news in the store within seconds.
 
     Raises:
         ManagerError: When the message is too large for one datagram.

@@ -13,7 +13,7 @@ from jupyter_autotrain.manager.mailbox import Mailbox
 from jupyter_autotrain.manager.manager import Manager
 
 _THREADS = 32
-_TIMERS_S, _IDLE_S, _NO_BELL_S = 0.5, 1.0, 0.2
+_TIMERS_S, _LOOK_S, _IDLE_S, _NO_BELL_S = 0.5, 1.0, 5.0, 0.2
 _log = logging.getLogger(__name__)
 
 
@@ -61,8 +61,8 @@ class Loop:
         self._manager.turn(messages, look=bool(messages) or self._store_changed())
 
     def _store_changed(self) -> bool:
-        """Ask at most as often as the idle wait; a ring asks at once."""
-        now, pause = self._house.clocks.tick_s(), _IDLE_S if self._bell.fileno() is not None else _NO_BELL_S
+        """Ask now and then, in case a ring was lost; a ring that is heard needs no asking."""
+        now, pause = self._house.clocks.tick_s(), _LOOK_S if self._bell.fileno() is not None else _NO_BELL_S
         if now - self._looked_s < pause and self._seen_version >= 0:
             return False
         self._looked_s = now
