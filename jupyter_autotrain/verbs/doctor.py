@@ -65,7 +65,7 @@ def _examine_store(home: Home) -> Iterator[Check]:
 
 def _examine_manager(home: Home) -> Check:
     status = manager.status(home)
-    if status is None:
+    if not status.alive:
         return Check("manager", True, "not running; the first submit starts it")
     return Check("manager", True, f"running, pid {status.pid}, {size(status.resident_bytes)}")
 
@@ -75,7 +75,7 @@ def _examine_backends(home: Home) -> Iterator[Check]:
         try:
             place = backends.create(name, home)
             probe = place.probe()
-            limits = f"; limits by {place.discover().limits}" if probe.usable and place.discover().limits else ""
+            limits = f"; {place.discover().limits}" if probe.usable and place.discover().limits else ""
             yield Check(f"backend {name}", probe.usable, probe.reason + limits)
         except AutotrainError as error:
             yield Check(f"backend {name}", False, error.found, error.action)

@@ -126,7 +126,9 @@ def test_torch_and_pandas_objects_travel_and_stay_tied(shell, tmp_path):
     assert 'net, opt = __autotrain_data__("net_and_1")' in captured.script
     capture.write_bundle(captured, tmp_path / "bundle")
     capture.export_script(tmp_path / "bundle", {}, tmp_path / "trial.py")
-    done = subprocess.run([sys.executable, "-I", tmp_path / "trial.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", tmp_path / "trial.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     losses = [float(line.split()[0]) for line in done.stdout.splitlines()]
     assert len(losses) == 3

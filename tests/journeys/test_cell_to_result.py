@@ -1,0 +1,145 @@
+"""A cell's text goes in; its metrics, its objects and plain words come out, through the real magic and backend."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jupyter_autotrain as at
+
+SEARCH = """\
+%%autotrain square -j 2 --wait
+objective: maximize score
+search:
+  x: choice(1, 2, 3)
+tuner: grid
+returns: [answer]
+---
+answer = {"x": x, "square": square(x)}
+report(score=answer["square"])
+print("squared", x)"""
+
+
+def test_a_cell_is_searched_with_helpers_of_the_notebook_and_its_best_object_comes_back(notebook):
+    notebook.run("def square(number):\n    return number * offset\n")
+    notebook.run("offset = 10")
+    result, shown = notebook.run(SEARCH)
+    assert result.success, shown
+    assert "square" in shown
+    experiment = notebook.value("_")
+    assert isinstance(experiment, at.Experiment)
+    assert (experiment.name, experiment.state) == ("square", "SUCCEEDED")
+    assert sorted(trial.value for trial in experiment.trials) == [10, 20, 30]
+    notebook.run("%autotrain load square answer")
+    assert notebook.value("answer") == {"x": 3, "square": 30}
+    _, shown = notebook.run("%autotrain logs square --trial 1")
+    assert re.fullmatch(r"squared \d\n", shown)
+
+
+def test_the_same_cell_is_an_ordinary_cell_without_its_first_line_and_header(notebook):
+    notebook.run("def report(**metrics):\n    reported.update(metrics)\nreported = {}")
+    notebook.run("x = 3\nreport(score=x * x)")
+    assert notebook.value("reported") == {"score": 9}
+
+
+def test_a_literal_in_the_cell_is_overridden_by_the_search_and_the_trial_says_so(notebook):
+    notebook.run("%%autotrain over --wait\ntrials: 1\nsearch:\n  lr: choice(0.5)\n---\nlr = 0.1\nreport(lr=lr)")
+    experiment = notebook.value("_")
+    assert [row["value"] for row in experiment.metrics()] == [0.5]
+    assert "0.1" in experiment.logs()
+    assert "0.5" in experiment.logs()
+
+
+def test_a_dry_run_shows_everything_and_stores_nothing(notebook):
+    before = len(at.experiments())
+    _, shown = notebook.run("%%autotrain --dry-run\nreport(loss=1.0)")
+    assert "report(loss=1.0)" in shown
+    assert "nothing was sent" in shown
+    assert len(at.experiments()) == before
+
+
+def test_all_faults_of_a_header_are_told_at_once_with_lines_and_nearest_names(notebook):
+    before = len(at.experiments())
+    lines = notebook.fails("%%autotrain\nobjectve: maximize acc\ntrials: many\n---\nreport(acc=1)")
+    text = "\n".join(lines)
+    assert "line 2" in text
+    assert "objective" in text
+    assert "line 3" in text
+    assert len(lines) <= 6
+    assert len(at.experiments()) == before
+
+
+def test_what_cannot_travel_is_refused_by_name_before_anything_is_sent(notebook):
+    notebook.run("numbers = (n for n in range(3))")
+    text = "\n".join(notebook.fails("%%autotrain\nreport(total=sum(numbers))"))
+    assert "numbers" in text
+    assert "generator" in text
+
+
+def test_a_crash_names_the_line_of_the_cell_and_keeps_what_was_reported(notebook):
+    notebook.run("%%autotrain crash --wait\nreport(step=0, loss=2.0)\nx = 1\nraise ValueError('no label 11')")
+    experiment = notebook.value("_")
+    assert experiment.state == "FAILED"
+    reason = experiment.trials[0].reason
+    assert "no label 11" in reason
+    assert re.search(r"line 4|:4", reason), reason
+    assert [row["value"] for row in experiment.metrics()] == [2.0]
+    _, shown = notebook.run("%autotrain why crash")
+    assert "no label 11" in shown
+
+
+def test_an_objective_that_is_never_reported_fails_the_trial_with_that_reason(notebook):
+    notebook.run("%%autotrain quiet --wait\nobjective: maximize acc\n---\nreport(loss=1.0)")
+    experiment = notebook.value("_")
+    assert experiment.state == "FAILED"
+    assert "acc" in experiment.trials[0].reason
+
+
+def test_an_exported_script_gives_the_same_metrics_alone_in_an_empty_folder(notebook, tmp_path):
+    notebook.run("def square(number):\n    return number * number")
+    notebook.run("%%autotrain exported --wait\nsearch: {x: 'choice(7)'}\n---\nreport(score=square(x))")
+    notebook.run("%autotrain export exported -o alone.py")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    script = Path("alone.py").rename(empty / "alone.py")
+    done = subprocess.run(
+        [sys.executable, "-I", script.name], cwd=empty, check=True, capture_output=True, text=True, timeout=60
+    )
+    assert "49" in done.stdout
+
+
+def test_an_unknown_experiment_is_told_with_the_nearest_name(notebook):
+    notebook.run("%%autotrain findme --wait\nreport(loss=1.0)")
+    assert "findme" in "\n".join(notebook.fails("%autotrain show findmee"))
+
+
+def test_an_unknown_verb_is_told_with_the_nearest_one(notebook):
+    assert "'status'" in "\n".join(notebook.fails("%autotrain statsu"))
+
+
+def test_the_verbs_in_a_shell_tell_the_same(notebook, home):
+    notebook.run("%%autotrain shell --wait\nobjective: maximize acc\n---\nreport(acc=0.5)")
+
+    def shell(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "jupyter_autotrain.cli", *words],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return done.stdout
+
+    assert "shell" in shell("ls")
+    assert "acc = 0.5" in shell("best", "shell")
+    assert shell("schema").startswith("{")
+    assert "All well" in shell("doctor")
+    assert "maximize" in shell("help", "objective")
+
+
+def test_files_of_the_home_are_private(notebook, home):
+    notebook.run("%%autotrain private --wait\nreport(loss=1.0)")
+    open_paths = [path for path in home.root.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o077]
+    assert open_paths == []
