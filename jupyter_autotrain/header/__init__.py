@@ -7,16 +7,20 @@ The walk of a header: `splitting` (where it ends) → `document` (YAML with line
 from __future__ import annotations
 
 from jupyter_autotrain.header.cell import ParsedCell, explain, from_mapping, parse_cell
+from jupyter_autotrain.header.completions import MAGIC, Completions, completions
 from jupyter_autotrain.header.flags import Flags
 from jupyter_autotrain.header.help import help_text, json_schema, known_keys
 from jupyter_autotrain.header.layers import Context
 from jupyter_autotrain.header.schema import Header
 
 __all__ = [
+    "MAGIC",
+    "Completions",
     "Context",
     "Flags",
     "Header",
     "ParsedCell",
+    "completions",
     "explain",
     "from_mapping",
     "help_text",

@@ -1,0 +1,164 @@
+"""What may be typed next in the header of a cell: keys, values, distributions, flags. Pure functions of the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jupyter_autotrain.header.checking import keys_of
+from jupyter_autotrain.header.distributions import PARAMETERS
+from jupyter_autotrain.header.flags import FLAGS, spellings
+from jupyter_autotrain.header.help import options_of
+
+MAGIC = "%%autotrain"
+_KEY_LINE = re.compile(r"(\s*)(?:- )?([A-Za-z_]\w*)\s*:(.*)")
+_HEADER_LINE = re.compile(r"\s*(?:[A-Za-z_]\w*\s*:(?:\s.*)?|-\s.*|#.*|[}\]].*|)")
+_WORD = re.compile(r"[\w.\-]*\Z")
+_REPORT = re.compile(r"\breport\s*\(([^()]*)")
+_KEYWORD = re.compile(r"(\w+)\s*=(?!=)")
+_LITERAL = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]*)?=\s*(?:[-+\d'\"]|True|False)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """What fits between `start` and the cursor.
+
+    Attributes:
+        matches: The texts, best first.
+        start: Where in the cell the replaced text begins.
+        sure: False when the cursor may as well stand in code, so that other completions fit too.
+    """
+
+    matches: tuple[str, ...] = ()
+    start: int = 0
+    sure: bool = True
+
+
+def completions(text: str, cursor: int, backends: Sequence[str] = ()) -> Completions:
+    """Complete at a cursor.
+
+    Args:
+        text: The whole cell, beginning with `%%autotrain`.
+        cursor: Offset of the cursor in it, in characters.
+        backends: Names of the places that can be used.
+    """
+    if not text.startswith(MAGIC):
+        return Completions((), cursor)
+    before = text[:cursor]
+    if "\n" not in before:
+        return _on_line(before, text, cursor, backends)
+    rows = before.split("\n")[1:]
+    commented = rows[-1].lstrip().startswith("#|")
+    sure = commented or _ends_below(text, cursor)
+    if not sure and not all(_HEADER_LINE.fullmatch(row) for row in rows[:-1]):
+        return Completions((), cursor)
+    if any(row.rstrip() == "---" for row in rows[1:-1]) or (rows[0].rstrip() == "---" and not sure):
+        return Completions((), cursor)
+    plain = [re.sub(r"^#\| ?", "", row) for row in rows]
+    word, matches = _in_header(plain, text, backends)
+    return Completions(_fitting(word, matches), cursor - len(word), sure)
+
+
+def _ends_below(text: str, cursor: int) -> bool:
+    """True when a `---` below the cursor ends the header, and none above does."""
+    above = text[:cursor].split("\n")[1:-1]
+    below = text[cursor:].split("\n")[1:]
+    ruled = [row for row in above if row.rstrip() == "---"]
+    front = bool(above) and above[0].rstrip() == "---"
+    return len(ruled) == int(front) and any(row.rstrip() == "---" for row in below)
+
+
+def _fitting(word: str, matches: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(match for match in matches if match.startswith(word) and match != word))
+
+
+def _on_line(before: str, text: str, cursor: int, backends: Sequence[str]) -> Completions:
+    words = before[len(MAGIC) :].split(" ")
+    if len(words) < 2:
+        return Completions((), cursor)
+    word, last = words[-1], next((w for w in reversed(words[:-1]) if w), "")
+    flag = next((flag for flag in FLAGS if last in flag.spellings and flag.takes_value), None)
+    if flag is not None:
+        key = ".".join(str(part) for part in flag.path)
+        return Completions(_fitting(word, _values(key, text, backends)), cursor - len(word))
+    used = set(words[:-1])
+    matches = [spelling for spelling in spellings() if spelling not in used] if word.startswith("-") or not word else []
+    return Completions(_fitting(word, matches), cursor - len(word))
+
+
+def _in_header(rows: Sequence[str], text: str, backends: Sequence[str]) -> tuple[str, Iterable[str]]:
+    """The word before the cursor, and what may stand in its place."""
+    row = rows[-1]
+    path = _path_above(rows)
+    match = _KEY_LINE.fullmatch(row)
+    tail = row
+    if match:
+        path, tail = [*path, match[2]], match[3].lstrip()
+    path, tail, opened = _into_brackets(path, tail)
+    found = _WORD.search(tail)
+    word = found.group() if found else ""
+    if match and not opened:
+        return _value_at(path, tail, text, backends)
+    if ":" in tail and opened == "{":
+        key, _, value = tail.partition(":")
+        return _value_at([*path, key.strip()], value.lstrip(), text, backends)
+    if opened == "[" or (not match and tail.lstrip().startswith("- ")):
+        return word, _values(".".join(path), text, backends)
+    return word, _keys(path, text)
+
+
+def _path_above(rows: Sequence[str]) -> list[str]:
+    """The keys under which the last row stands, by indentation."""
+    indent = len(rows[-1]) - len(rows[-1].lstrip())
+    path: list[str] = []
+    for row in reversed(rows[:-1]):
+        match = _KEY_LINE.fullmatch(row)
+        if match and len(match[1]) < indent:
+            path.insert(0, match[2])
+            indent = len(match[1])
+    return path
+
+
+def _into_brackets(path: list[str], tail: str) -> tuple[list[str], str, str]:
+    """Follow `{` and `[` that are still open: the path inside, the text of the last item, the last bracket."""
+    opened = ""
+    while (match := re.search(r"^[^{}\[\]]*([{\[])(?!.*[}\]])(.*)$", tail)) is not None:
+        head, opened, rest = tail[: match.start(1)], match[1], match[2]
+        if key := re.search(r"([A-Za-z_]\w*)\s*:\s*$", head):
+            path = [*path, key[1]]
+        tail = rest
+    return (path, re.split(r",\s*", tail)[-1], opened) if opened else (path, tail, "")
+
+
+def _keys(path: list[str], text: str) -> list[str]:
+    if path == ["search"]:
+        return [f"{name}: " for name in _LITERAL.findall(text)]
+    if path[:1] == ["search"]:
+        return [f"{name}: " for name in (*PARAMETERS, "_type", "_value", "_name")]
+    return [f"{name}: " for name in keys_of(path)]
+
+
+def _value_at(path: list[str], tail: str, text: str, backends: Sequence[str]) -> tuple[str, Iterable[str]]:
+    key = ".".join(path)
+    if path == ["objective"]:
+        return tail, _values(key, text, backends)
+    found = _WORD.search(tail)
+    return found.group() if found else "", _values(key, text, backends)
+
+
+def _values(key: str, text: str, backends: Sequence[str]) -> list[str]:
+    if key == "backend":
+        return list(backends)
+    if key == "objective":
+        goals = ("maximize", "minimize")
+        return [f"{goal} " for goal in goals] + [f"{goal} {metric}" for goal in goals for metric in _metrics(text)]
+    if key.startswith("search."):
+        return [f"{name}(" for name in PARAMETERS]
+    return list(options_of(key))
+
+
+def _metrics(text: str) -> list[str]:
+    """The names that the cell reports."""
+    names = [name for call in _REPORT.findall(text) for name in _KEYWORD.findall(call)]
+    return [name for name in dict.fromkeys(names) if name != "step"]

@@ -1,0 +1,73 @@
+"""Completion in a real IPython completer."""
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from jupyter_autotrain.cell import completion
+
+
+@pytest.fixture
+def shell():
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = InteractiveShell(config=config)
+    completion.install(shell, lambda: ("local", "debug"))
+    yield shell
+    completion.remove(shell)
+
+
+def texts(shell, cell):
+    cursor = cell.index("|@")
+    with provisionalcompleter():
+        found = list(shell.Completer.completions(cell.replace("|@", ""), cursor))
+    return {(one.start, one.text) for one in found}, cursor
+
+
+def names(shell, cell):
+    return {text for _, text in texts(shell, cell)[0]}
+
+
+def test_a_key_of_the_header_is_completed_alone(shell):
+    assert names(shell, "%%autotrain\nobj|@\n---\nobjects = 1") == {"objective: "}
+
+
+def test_the_completed_text_replaces_the_word_before_the_cursor(shell):
+    found, cursor = texts(shell, "%%autotrain\nlocal: {use_a|@}\n---\n")
+    assert found == {(cursor - len("use_a"), "use_active_gpu: ")}
+
+
+def test_the_objective_offers_the_metrics_that_the_cell_reports(shell):
+    found = names(shell, "%%autotrain\nobjective: maximize v|@\n---\nreport(step=1, val_acc=1.0)")
+    assert found == {"maximize val_acc"}
+
+
+def test_backends_are_those_of_this_shell(shell):
+    assert names(shell, "%%autotrain x --backend |@") == {"local", "debug"}
+    assert names(shell, "%%autotrain\n#| backend: d|@\nx = 1") == {"debug"}
+
+
+def test_flags_of_the_first_line_are_completed(shell):
+    assert names(shell, "%%autotrain x --dr|@") == {"--dry-run"}
+
+
+def test_code_below_the_header_is_left_to_python(shell):
+    assert "objective: " not in names(shell, "%%autotrain\ntrials: 2\n---\nobj|@")
+
+
+def test_a_cell_that_may_be_code_keeps_the_completions_of_python(shell):
+    found = names(shell, "%%autotrain\nre|@")
+    assert "returns: " in found
+    assert "reversed" in found
+
+
+def test_other_cells_are_not_touched(shell):
+    assert "objective: " not in names(shell, "obj|@")
+
+
+def test_installing_twice_adds_one_matcher_and_removing_takes_it_away(shell):
+    completion.install(shell)
+    assert [one.__qualname__ for one in shell.Completer.custom_matchers] == ["autotrain_header_matcher"]
+    completion.remove(shell)
+    assert shell.Completer.custom_matchers == []

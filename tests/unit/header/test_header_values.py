@@ -1,0 +1,238 @@
+"""Every key of the header: what it takes, in every spelling."""
+
+import jsonschema
+import pytest
+
+from jupyter_autotrain import header, tuners
+from jupyter_autotrain.core.json import from_json, to_json
+from jupyter_autotrain.core.space import Choice, NestedSpace, Normal, RandInt, Uniform
+from jupyter_autotrain.core.spec import Bundle, Direction, ExperimentSpec, LocalOptions, Objective
+from jupyter_autotrain.errors import HeaderError
+from jupyter_autotrain.header.quantities import parse_duration, parse_size
+from jupyter_autotrain.header.schema import TUNERS
+
+FULL = """
+objective: maximize val_acc
+search:
+  lr: loguniform(1e-4, 1e-1)
+  width: choice(32, 64)
+tuner: tpe
+early_stop: median
+trials: 40
+concurrency: 2
+resources: {cpus: 1.5, memory: 8GB, gpus: 1, gpu_memory: 16GB..}
+timeout: 1h30m
+budget: {time: 2h, failures: 3}
+seed: 1
+env: {PYTHON: 3.10, START: 12:30:00, ANSWER: yes, EMPTY: }
+secrets: [HF_TOKEN]
+ship: {files: [data/*.csv], limits: {size: 1GB}}
+returns: [model]
+retries: 2
+local: {max_trials_per_gpu: 2, use_active_gpu: true, gpu_indices: [0, 1]}
+parallel: {cluster: 2x8xH100, memory_limit: 80GB}
+version: 1
+---
+x = 1
+"""
+
+
+def parse(cell, line="", **context):
+    return header.parse_cell(line, cell, header.Context(**context))
+
+
+def search(text):
+    return parse(f"search:\n  p: {text}\n---\n").header.search["p"]
+
+
+def lines(cell, line="", **context):
+    with pytest.raises(HeaderError) as caught:
+        parse(cell, line, **context)
+    return caught.value.faults
+
+
+def test_a_full_header_becomes_a_full_spec_that_survives_the_store():
+    spec = parse(FULL, "digits -j 4").header.to_spec(bundle=Bundle(), name="cell")
+    assert (spec.name, spec.concurrency, spec.trials, spec.timeout_s, spec.budget.time_s) == (
+        "digits",
+        4,
+        40,
+        5400,
+        7200,
+    )
+    assert spec.objective == Objective("val_acc", Direction.MAXIMIZE)
+    assert spec.env == {"PYTHON": "3.10", "START": "12:30:00", "ANSWER": "yes", "EMPTY": ""}
+    assert (spec.resources.memory_bytes, spec.resources.gpu_memory_bytes) == (8 * 10**9, 16 * 10**9)
+    assert spec.local == LocalOptions(2, True, (0, 1))
+    assert from_json(ExperimentSpec, to_json(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("choice(sgd, adam, 3, true, null)", Choice(("sgd", "adam", 3, True, None))),
+        ("choice(resnet-18, 'a, b', yes)", Choice(("resnet-18", "a, b", "yes"))),
+        ("randint(1, 5)", RandInt(1, 5)),
+        ("uniform(0, 1)", Uniform(0, 1)),
+        ("uniform(low=0, high=1)", Uniform(0, 1)),
+        ("loguniform(1e-4, 1e-1)", Uniform(1e-4, 1e-1, log=True)),
+        ("quniform(0, 1, 0.1)", Uniform(0, 1, q=0.1)),
+        ("qloguniform(1, 100, 2)", Uniform(1, 100, log=True, q=2)),
+        ("normal(0, 1)", Normal(0, 1)),
+        ("qnormal(0, 1, 0.5)", Normal(0, 1, q=0.5)),
+        ("lognormal(0, 1)", Normal(0, 1, log=True)),
+        ("qlognormal(0, 1, 0.5)", Normal(0, 1, log=True, q=0.5)),
+        ("{choice: [sgd, adam]}", Choice(("sgd", "adam"))),
+        ("{loguniform: [1e-4, 1e-1]}", Uniform(1e-4, 1e-1, log=True)),
+        ("{_type: quniform, _value: [0, 1, 0.1]}", Uniform(0, 1, q=0.1)),
+        ("{_type: choice, _value: [16, 32]}", Choice((16, 32))),
+        ("[16, 32]", Choice((16, 32))),
+        ("{values: [16, 32]}", Choice((16, 32))),
+        ("{min: 1, max: 4}", RandInt(1, 5)),
+        ("{min: 0.1, max: 4}", Uniform(0.1, 4)),
+        ("{min: 1e-4, max: 1e-1, distribution: log_uniform_values}", Uniform(1e-4, 1e-1, log=True)),
+        ("{distribution: normal, mu: 0, sigma: 1}", Normal(0, 1)),
+        (
+            "{_type: choice, _value: [{_name: mlp, k: {_type: randint, _value: [1, 3]}}, {_name: none}]}",
+            Choice((NestedSpace("mlp", {"k": RandInt(1, 3)}), NestedSpace("none", {}))),
+        ),
+    ],
+)
+def test_a_distribution_is_read_in_every_spelling(text, expected):
+    assert search(text) == expected
+
+
+def test_calls_inside_braces_keep_their_commas():
+    found = parse("#| search: {lr: loguniform(1e-4, 1e-1), w: choice(1, 2, 3), l: [uniform(0, 1)]}\n").header.search
+    assert found == {"lr": Uniform(1e-4, 1e-1, log=True), "w": Choice((1, 2, 3)), "l": Choice(("uniform(0, 1)",))}
+
+
+def test_an_experiment_file_of_nni_is_read():
+    spec = parse("""experimentName: night
+trialConcurrency: 2
+maxTrialNumber: 5
+maxExperimentDuration: 1h
+trialGpuNumber: 1
+searchSpace:
+  lr: {_type: loguniform, _value: [0.0001, 0.1]}
+tuner:
+  name: TPE
+  classArgs: {optimize_mode: minimize}
+assessor: {name: Medianstop}
+trainingService: {platform: local, useActiveGpu: true, maxTrialNumberPerGpu: 2}
+---
+""").header.to_spec(bundle=Bundle(), name="x")
+    assert (spec.name, spec.concurrency, spec.trials, spec.tuner, spec.early_stop) == ("night", 2, 5, "tpe", "median")
+    assert (spec.budget.time_s, spec.resources.gpus, spec.backend) == (3600, 1, "local")
+    assert spec.objective == Objective("default", Direction.MINIMIZE)
+    assert spec.local == LocalOptions(2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("30m", 1800), ("1h30m", 5400), ("1.5h", 5400), ("2d", 172800), ("500ms", 0.5)]
+)
+def test_times_are_read(text, seconds):
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("8GB", 8 * 10**9), ("16GB..", 16 * 10**9), ("1GiB", 2**30), ("512 MB", 512 * 10**6), ("1.5k", 1500)],
+)
+def test_sizes_are_read(text, size):
+    assert parse_size(text) == size
+
+
+def test_traps_of_yaml_are_closed():
+    assert "write 12h30m" in lines("timeout: 12:30:00\n---\n")[0]
+    assert "expected true or false" in lines("local: {use_active_gpu: yes}\n---\n")[0]
+    assert "write the unit" in lines("resources: {memory: 8}\n---\n")[0]
+    assert "given twice (first on line 2)" in lines("trials: 1\ntrials: 2\n---\n")[0]
+
+
+def test_all_faults_come_at_once_each_with_its_line():
+    cell = "trails: 3\nobjective: maximise acc\nsearch:\n  lr: logunifrom(1, 2)\n  w: uniform(3, 1)\nconcurrency: 0\n"
+    assert lines(f"{cell}bad line\nlocal: {{gpu_indces: 1}}\n---\n") == (
+        "line 2: unknown key 'trails'; did you mean 'trials'?; write trials",
+        "line 3: objective: 'maximise acc'; did you mean `maximize acc`?",
+        "line 5: search.lr: 'logunifrom(1, 2)'; expected loguniform(low, high)",
+        "line 6: search.w: 'uniform(3, 1)'; expected low <= high, found 3 and 1",
+        "line 7: concurrency: '0'; expected greater than or equal to 1; as in `concurrency: 4`",
+        "line 8: 'bad line'; expected `key: value`; put a colon after the key",
+        "line 9: unknown key 'gpu_indces' in local; did you mean 'gpu_indices'?; write gpu_indices",
+    )
+
+
+def test_at_most_six_lines_are_shown():
+    with pytest.raises(HeaderError) as caught:
+        parse("".join(f"key_{i}: 1\n" for i in range(9)) + "---\n")
+    assert len(str(caught.value).splitlines()) == 6
+    assert str(caught.value).endswith("and 4 more")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "secrets: [hf_abcdefghijklmnopqrstuv]\n---\n",
+        "secrets: {A: hf_abcdefghijklmnopqrstuv}\n---\n",
+        "secrets: [A=hf_abcdefghijklmnopqrstuv]\n---\n",
+        "env: {A: hf_abcdefghijklmnopqrstuv}\n---\n",
+        "secrets: {A: hf_abcdefghijklmnopqrstuv\n---\n",
+        "hf_abcdefghijklmnopqrstuv: 1\n---\n",
+    ],
+)
+def test_a_secret_value_is_refused_and_never_repeated(cell):
+    assert not any("abcdefgh" in line for line in lines(cell))
+
+
+def test_contradictions_are_named_with_their_line():
+    assert "line 3: tuner tpe without an objective" in lines("search: {x: [1, 2]}\ntuner: tpe\n---\n")[0]
+    assert "expected one `choice`" in lines("search: {x: uniform(0, 1)}\ntuner: batch\n---\n")[0]
+    assert "a grid of 1,000,000 points" in lines("search: {x: randint(0, 1000000)}\ntuner: grid\n---\n")[0]
+    assert "did you mean 'local'?" in lines("backend: locl\n---\n", backends=("local", "ssh"))[0]
+
+
+def test_how_many_trials_run_when_the_header_does_not_say():
+    def trials(cell):
+        return parse(f"{cell}\n---\n").header.trial_count
+
+    assert trials("retries: 1") == 1
+    assert trials("search: {x: uniform(0, 1)}") == 10
+    assert trials("search: {x: [1, 2], y: randint(0, 3)}\ntuner: grid") == 6
+
+
+def test_the_schema_knows_the_tuners_there_are():
+    assert list(TUNERS) == tuners.names()
+
+
+def test_the_json_schema_accepts_a_valid_header_and_refuses_an_unknown_key():
+    schema = header.json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    good = {"trials": 3, "tuner": "grid", "resources": {"memory": "8GB"}, "search": {"x": "uniform(0, 1)"}}
+    jsonschema.validate(good, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"trails": 3}, schema)
+
+
+@pytest.mark.parametrize("key", header.known_keys())
+def test_help_of_a_key_gives_an_example_that_is_valid(key):
+    text = header.help_text(key)
+    example = text.splitlines()[-1].removeprefix("  example: ")
+    for part in reversed(key.split(".")[:-1]):
+        example = f"{part}: {{{example}}}"
+    extra = "resources: {gpus: 1}\n" if key == "resources.gpu_memory" else ""
+    if extra:
+        example = "resources: {gpus: 1, gpu_memory: 16GB..}"
+    assert parse(f"{example}\n---\n").header.model_fields_set == {key.split(".")[0]}
+
+
+def test_help_of_an_unknown_key_names_the_nearest():
+    with pytest.raises(HeaderError, match="did you mean 'trials'"):
+        header.help_text("trails")
+
+
+def test_python_values_are_checked_by_the_same_schema():
+    found = header.from_mapping({"trials": 3, "search": {"x": Uniform(0, 1)}, "timeout": 60, "name": None})
+    assert (found.trials, found.search, found.timeout) == (3, {"x": Uniform(0, 1)}, 60)
+    with pytest.raises(HeaderError, match="did you mean 'trials'"):
+        header.from_mapping({"trails": 3})
