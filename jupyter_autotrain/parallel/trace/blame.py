@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from jupyter_autotrain.errors import TraceError
 
 PACKAGE = str(Path(__file__).parents[2])
-LIBRARIES = (str(Path(torch.__file__).parent), PACKAGE, contextlib.__file__, "<frozen", "<string>")
+LIBRARIES = (f"{Path(torch.__file__).parent}/", f"{PACKAGE}/", contextlib.__file__, "<frozen", "<string>")
 
 
 def is_library(file: str) -> bool:

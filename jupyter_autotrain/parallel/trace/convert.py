@@ -30,11 +30,13 @@ def to_graph(
         owners: Storage → position of the tensor that holds it.
         loss: Position of the loss.
     """
-    alive = _needed(_variable(seen, records), loss)
+    changing = _changing(seen, records)
+    alive = _needed([record for record in records if not changing.isdisjoint(record.inputs)], loss)
+    owners = {storage: place for storage, place in owners.items() if place in changing}
     read = {place for record in alive for place in record.inputs} | {loss}
     made = {place for record in alive for place in record.outputs if place in read}
     builder = Builder(name)
-    counted: set[int] = set()
+    counted: set[int] = set()  # storages
     ids: dict[int, int] = {}
     for record in alive:
         outputs = [place for place in record.outputs if place in made]
@@ -45,15 +47,14 @@ def to_graph(
     return builder.graph()
 
 
-def _variable(seen: Sequence[Seen], records: Sequence[Record]) -> list[Record]:
-    """Ops that depend on an input or a parameter; the others make constants."""
+def _changing(seen: Sequence[Seen], records: Sequence[Record]) -> set[int]:
+    """Tensors that depend on an input or a parameter; the others are constants."""
     changing = {place for place, tensor in enumerate(seen) if tensor.kind in (TensorKind.INPUT, TensorKind.PARAMETER)}
-    kept = []
     for record in records:
         if not changing.isdisjoint(record.inputs):
             changing.update(record.outputs)
-            kept.append(record)
-    return kept
+            changing.update(record.inner)
+    return changing
 
 
 def _needed(records: Sequence[Record], loss: int) -> list[Record]:
@@ -98,11 +99,11 @@ def _saved(builder: Builder, record: Record, tables: Tables) -> tuple[tuple[int,
     seen, ids, owners, counted = tables
     tensors, extra = [], 0
     for storage, size in record.saved.items():
-        place = owners.get(storage, -1)
+        place = owners.get(storage)
         if place in ids:
             if builder.tensors[ids[place]].kind in KEPT:
                 tensors.append(ids[place])
-        elif storage not in counted and (place < 0 or seen[place].kind in KEPT):
+        elif place is not None and storage not in counted and seen[place].kind in KEPT:
             counted.add(storage)
             extra += size
     return tuple(tensors), extra

@@ -12,6 +12,10 @@ FREE = frozenset(
     "detach alias lift_fresh _unsafe_view empty_like new_empty empty new_empty_strided empty_strided "
     "_reshape_alias _local_scalar_dense device".split()
 )  # fmt: skip
+FACTORIES = frozenset(
+    "new_zeros new_ones new_full new_empty new_empty_strided zeros_like ones_like full_like empty_like".split()
+)
+"""Make a tensor of the form of another, whatever that one holds."""
 LOOKUPS = frozenset("embedding index index_select gather".split())
 
 

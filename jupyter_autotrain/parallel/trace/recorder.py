@@ -56,6 +56,11 @@ class Recorder(TorchDispatchMode):
         self._inside: set[int] = set()
         self._backward = False
 
+    @property
+    def current(self) -> Record | None:
+        """The op made of several that is being recorded."""
+        return self._region
+
     def meet(self, tensor: torch.Tensor, name: str, kind: TensorKind) -> int:
         """Give a tensor its place among the seen ones."""
         shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
@@ -171,12 +176,11 @@ class Recorder(TorchDispatchMode):
         self._nodes.setdefault(newest_node(), record)
         if record is self._region:
             self._inside.update(places)
-            for tensor in outputs:
-                self.place_output(tensor)
+            record.inner.extend(self.place_output(tensor) for tensor in outputs)
             return record
         record.args = named_arguments(func, args, kwargs)
         record.pointwise = torch.Tag.pointwise in func.tags
-        record.inputs = places
+        record.inputs = [] if record.kind in price.FACTORIES else places
         record.outputs = [self.place_output(t) for t in outputs]
         self.records.append(record)
         if func._schema.is_mutable and outputs:

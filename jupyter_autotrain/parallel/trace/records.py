@@ -29,6 +29,7 @@ class Record:
         source: "file:line" of the call in the model's code.
         inputs: Positions in the list of seen tensors.
         outputs: The same.
+        inner: Tensors made and used inside.
         args: Arguments that are no tensors, by name.
         pointwise: Whether the framework says that it works element by element.
         exact: Costs were given as a whole; what is dispatched inside does not count.
@@ -40,6 +41,7 @@ class Record:
     source: str
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
+    inner: list[int] = field(default_factory=list)
     args: Mapping[str, object] = field(default_factory=dict)
     pointwise: bool = False
     exact: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -13,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from jupyter_autotrain.parallel.trace.attention import attend
+from jupyter_autotrain.parallel.trace.experts import GroupedProduct, grouped_costs
 from jupyter_autotrain.parallel.trace.recorder import Recorder
 
 WHOLE: Mapping[Callable[..., Any], str] = {
@@ -23,6 +25,9 @@ WHOLE: Mapping[Callable[..., Any], str] = {
     torch.einsum: "einsum",
 }
 """Functions that become one op."""
+
+GROUPED = frozenset((F.grouped_mm, torch._grouped_mm))
+"""Products of rows sorted by expert with stacked weights."""
 
 UNFOLDED = frozenset((F.multi_head_attention_forward,))
 """Functions written in Python whose inner calls are to be seen one by one."""
@@ -55,6 +60,8 @@ class Functions(TorchFunctionMode):
             return self._attention(*args, **kwargs)
         if func is F.dropout:
             return _dropout(*args, **kwargs)
+        if func in GROUPED and args[0].dim() == 2 and args[1].dim() == 3:
+            return self._grouped(args[0], args[1])
         if func in UNFOLDED:
             with self:
                 return _unchecked(func)(*args, **kwargs)
@@ -74,6 +81,17 @@ class Functions(TorchFunctionMode):
         with self._recorder.region("attention", operands) as (record, results):
             results.append(attend(record, query, key, value, attn_mask))
             out: torch.Tensor = results[0]
+            return out
+
+    def _grouped(self, tokens: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        with self._recorder.region("grouped_mm", [tokens, weight]) as (_, results):
+            record = self._recorder.current
+            out: torch.Tensor = GroupedProduct.apply(tokens, weight)  # type: ignore[no-untyped-call]  # untyped in torch
+            results.append(out)
+            flops, moved = grouped_costs(tokens, weight)
+            if record is not None:
+                record.cost(flops, moved, backward=False)
+                record.cost(2.0 * flops, 2.0 * moved, backward=True)
             return out
 
 
@@ -120,10 +138,29 @@ def modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
         stack.close()
         recorder.path.pop()
 
-    with ExitStack() as hooks:
+    with ExitStack() as hooks, _masks(recorder):
         hooks.callback(torch.nn.modules.module.register_module_forward_pre_hook(enter).remove)
         hooks.callback(torch.nn.modules.module.register_module_forward_hook(leave, always_call=False).remove)
         yield
+
+
+@contextmanager
+def _masks(recorder: Recorder) -> Iterator[None]:
+    """Let transformers look at masks whose values are known, so that it drops a mask that masks nothing, as in training."""
+    masking = sys.modules.get("transformers.masking_utils")
+    before = getattr(masking, "is_tracing", None)
+    if masking is None or before is None:
+        yield
+        return
+
+    def is_tracing(tensor: torch.Tensor | None = None) -> bool:
+        return tensor is not None and not recorder.values.is_constant(tensor)
+
+    masking.is_tracing = is_tracing  # type: ignore[attr-defined]  # for the time of one trace
+    try:
+        yield
+    finally:
+        masking.is_tracing = before  # type: ignore[attr-defined]  # as it was
 
 
 def _module_kind(module: torch.nn.Module) -> tuple[str, dict[str, int]]:

@@ -22,18 +22,25 @@ class Values:
     def __init__(self, mode: FakeTensorMode) -> None:
         self._mode = mode
         self._real: dict[int, torch.Tensor] = {}
+        self._given: set[int] = set()
+        self._alive: list[torch.Tensor] = []
 
     def learn(self, fake: torch.Tensor, real: torch.Tensor) -> None:
         """Keep the value of an example input."""
         if not (real.is_floating_point() or real.is_complex() or real.is_meta or isinstance(real, FakeTensor)):
             if real.numel() <= LARGEST:
                 self._real[id(fake)] = real.detach().clone()
+                self._given.add(id(fake))
+
+    def is_constant(self, fake: torch.Tensor) -> bool:
+        """Whether a value is known and does not come from the example inputs."""
+        return id(fake) in self._real and id(fake) not in self._given
 
     def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:  # noqa: ANN401 - any op's arguments
         """Compute an op on values when all are known and the result is one integer tensor."""
         if isinstance(out, torch.Tensor) and not out.is_floating_point() and self._known((args, kwargs)):
             if out.numel() <= LARGEST:
-                self._real[id(out)] = self._compute(func, args, kwargs)
+                self._keep(out, self._compute(func, args, kwargs), (args, kwargs))
 
     def resolve(self, func: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401 - any op's arguments
         """The result of an op whose shape or number depends on values, or None when they are not known."""
@@ -43,8 +50,8 @@ class Values:
             return None
         real = self._compute(func, args, kwargs)
         if not isinstance(real, torch.Tensor):
-            return None if isinstance(real, bool) else real
-        return self._fake(real)
+            return None if isinstance(real, bool) and self._is_given((args, kwargs)) else real
+        return self._fake(real, (args, kwargs))
 
     def _index(self, func: Any, args: Any) -> Any:  # noqa: ANN401 - any op's arguments
         """Indexing by a mask is indexing by the places where it is set."""
@@ -53,15 +60,26 @@ class Values:
             if index is None or index.dtype not in (torch.bool, torch.uint8):
                 places.append(index)
             elif id(index) in self._real:
-                places.extend(self._fake(p) for p in self._real[id(index)].nonzero(as_tuple=True))
+                with unset_fake_temporarily():
+                    found = self._real[id(index)].nonzero(as_tuple=True)
+                places.extend(self._fake(place, index) for place in found)
             else:
                 return None
         return func(args[0], places)
 
-    def _fake(self, real: torch.Tensor) -> torch.Tensor:
+    def _fake(self, real: torch.Tensor, source: object) -> torch.Tensor:
         fake = self._mode.from_tensor(real)
-        self._real[id(fake)] = real
+        self._keep(fake, real, source)
         return fake
+
+    def _keep(self, fake: torch.Tensor, real: torch.Tensor, source: object) -> None:
+        self._real[id(fake)] = real
+        self._alive.append(fake)
+        if self._is_given(source):
+            self._given.add(id(fake))
+
+    def _is_given(self, tree: object) -> bool:
+        return tree_any(lambda leaf: isinstance(leaf, torch.Tensor) and id(leaf) in self._given, tree)
 
     def _known(self, tree: Any) -> bool:  # noqa: ANN401 - any op's arguments
         return not tree_any(lambda leaf: isinstance(leaf, torch.Tensor) and id(leaf) not in self._real, tree)

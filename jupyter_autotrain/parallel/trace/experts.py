@@ -1,0 +1,31 @@
+"""The grouped product of a mixture of experts on shapes: every token meets one expert, whoever it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+class GroupedProduct(torch.autograd.Function):
+    """`out[t, n] = sum_k tokens[t, k] weight[expert of t, k, n]`, rows sorted by expert."""
+
+    @staticmethod
+    def forward(ctx: Any, tokens: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - torch gives the context no public type
+        """Output of shape (tokens, width)."""
+        ctx.save_for_backward(tokens, weight)
+        return tokens.new_empty(tokens.shape[0], weight.shape[-1])
+
+    @staticmethod
+    def backward(ctx: Any, *_grads: torch.Tensor) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - see forward
+        """Gradients of the two inputs."""
+        tokens, weight = ctx.saved_tensors
+        return torch.empty_like(tokens), torch.empty_like(weight)
+
+
+def grouped_costs(tokens: torch.Tensor, weight: torch.Tensor) -> tuple[float, float]:
+    """FLOPs and bytes of the forward product; the backward pass is two such products."""
+    rows, depth = tokens.shape
+    width = weight.shape[-1]
+    moved = (rows * (depth + width) + weight.numel()) * tokens.element_size()
+    return 2.0 * rows * depth * width, float(moved)
