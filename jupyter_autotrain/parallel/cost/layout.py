@@ -7,6 +7,7 @@ one row per strategy and one column per axis. Codes in a table: a tensor dim >= 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
@@ -77,8 +78,10 @@ def produced(op: Op, operand: Operand, table: Ints) -> Ints:
 
 def split_of(placed: Ints, axes: tuple[Axis, ...]) -> Ints:
     """Number of slices that each placement row cuts a tensor into."""
-    sizes = np.array([axis.size for axis in axes], dtype=np.int64)
-    return np.asarray(np.where(placed >= 0, sizes, 1).prod(axis=1))
+    split = np.ones(len(placed), dtype=np.int64)
+    for index, axis in enumerate(axes):
+        split = np.where(placed[:, index] >= 0, split * axis.size, split)
+    return split
 
 
 def as_placements(row: Ints) -> Placements:
@@ -97,7 +100,6 @@ class Redistribution:
 
     def __init__(self, axes: tuple[Axis, ...]) -> None:
         self._axes = axes
-        self._sizes = np.array([axis.size for axis in axes], dtype=np.float64)
         self._known: dict[tuple[float, bytes, bytes], Floats] = {}
 
     def seconds(self, source: Ints, target: Ints, size_bytes: float) -> Floats:
@@ -112,23 +114,17 @@ class Redistribution:
         return self._known[key][row_of[:, None], column_of[None, :]]
 
     def _table(self, source: Ints, target: Ints, size_bytes: float) -> Floats:
-        now = np.repeat(source[:, None, :], len(target), axis=1)
-        goal = np.repeat(target[None, :, :], len(source), axis=0)
-        seconds = np.zeros(now.shape[:2])
-        for changes, cost in _MOVES:
+        seconds = np.zeros((len(source), len(target)))
+        split = np.repeat(split_of(source, self._axes).astype(np.float64)[:, None], len(target), axis=1)
+        for move in _MOVES:
             for index, axis in enumerate(self._axes):
-                move = changes(now[..., index], goal[..., index])
-                if move.any():
-                    whole = self._bytes_across(now[move], index, size_bytes)
-                    seconds[move] += cost(axis, whole)
-                    now[..., index] = np.where(move, goal[..., index], now[..., index])
+                moves = move.applies(source[:, index, None], target[None, :, index])
+                if moves.any():
+                    whole = size_bytes / split * (axis.size if move.from_split else 1)
+                    if move.cost:
+                        seconds += np.where(moves, move.cost(axis, whole), 0.0)
+                    split *= np.where(moves, move.split(axis.size), 1.0)
         return seconds
-
-    def _bytes_across(self, now: Ints, index: int, size_bytes: float) -> Floats:
-        """Bytes that the devices of one axis hold together, given how the other axes split the tensor."""
-        split = np.where(now >= 0, self._sizes, 1.0)
-        split[..., index] = 1.0
-        return np.asarray(size_bytes / split.prod(axis=-1))
 
 
 def _unique(rows: Ints) -> tuple[Ints, Ints]:
@@ -157,12 +153,27 @@ def _gather(now: Ints, goal: Ints) -> Bools:
     return np.asarray((now >= 0) & (goal == REPLICATE))
 
 
-_Move = Callable[[Ints, Ints], Bools]
-_Cost = Callable[[Axis, Floats], Floats]
-_MOVES: tuple[tuple[_Move, _Cost], ...] = (
-    (_slice, lambda axis, n: np.zeros_like(n)),  # noqa: ARG005 - free, whatever the axis
-    (_scatter, gather_s),
-    (_turn, lambda axis, n: all_to_all_s(axis, n / axis.size)),
-    (_sum, all_reduce_s),
-    (_gather, gather_s),
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One of DTensor's moves along one axis.
+
+    Attributes:
+        applies: For which placements before and after.
+        cost: Seconds by the bytes that the axis holds together; None when free.
+        from_split: Whether the axis splits the tensor before.
+        split: Factor by which the tensor's number of slices grows.
+    """
+
+    applies: Callable[[Ints, Ints], Bools]
+    cost: Callable[[Axis, Floats], Floats] | None
+    from_split: bool
+    split: Callable[[float], float]
+
+
+_MOVES = (
+    _Move(_slice, None, from_split=False, split=lambda size: size),
+    _Move(_scatter, gather_s, from_split=False, split=lambda size: size),
+    _Move(_turn, lambda axis, n: all_to_all_s(axis, n / axis.size), from_split=True, split=lambda _: 1.0),
+    _Move(_sum, all_reduce_s, from_split=False, split=lambda _: 1.0),
+    _Move(_gather, gather_s, from_split=True, split=lambda size: 1.0 / size),
 )

@@ -6,7 +6,7 @@ All times of one microbatch unless named otherwise; a step runs `microbatches` o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -153,8 +153,15 @@ class CostModel:
     def op(self, op_id: int) -> OpTable:
         """The op's table; made once."""
         if op_id not in self._ops:
-            self._ops[op_id] = self._price(self.graph.ops[op_id], self.table_rows(op_id))
+            twin, op = self._twin(op_id), self.graph.ops[op_id]
+            same = self.restrict is None and twin != op_id
+            self._ops[op_id] = replace(self.op(twin), op=op) if same else self._price(op, self.table_rows(op_id))
         return self._ops[op_id]
+
+    def _twin(self, op_id: int) -> int:
+        """The op in the first block of its run that costs the same."""
+        run = next((run for run in self.graph.runs if run.start <= op_id < run.start + run.length * run.count), None)
+        return op_id if run is None else run.start + (op_id - run.start) % run.length
 
     def table_rows(self, op_id: int) -> Ints:
         """The op's strategies without pricing them; rows as in `op(op_id).table`."""
@@ -189,8 +196,7 @@ class CostModel:
 
     def _compute(self, op: Op, table: Ints) -> tuple[Floats, Floats]:
         """Roofline of the local work, forward and backward."""
-        sizes = np.array([*(axis.size for axis in self.axes)], dtype=np.float64)
-        parts = np.where(table >= 0, sizes, 1.0).prod(axis=1) * self._batch_share(op)
+        parts = split_of(table, self.axes) * self._batch_share(op)
         tensors = [x for x in (*op.inputs, *op.outputs) if not self._is_looked_up(op, x)]
         whole = sum(float(self.graph.tensors[x.tensor].size_bytes) for x in tensors) or 1.0
         local = sum((self._local_bytes(op, x, table) for x in tensors), np.zeros(len(table)))
@@ -231,10 +237,20 @@ class CostModel:
     def _edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         key = (operand.tensor, op_id)
         if key not in self._edges:
-            self._edges[key] = self._price_edge(operand, self.op(maker), self.op(op_id))
+            self._edges[key] = self._twin_edge(operand, maker, op_id) or self._price_edge(operand, maker, op_id)
         return self._edges[key]
 
-    def _price_edge(self, operand: Operand, source: OpTable, target: OpTable) -> EdgeTable:
+    def _twin_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable | None:
+        """The same edge in the first block, when both ends lie in one block."""
+        twin, source = self._twin(op_id), self._twin(maker)
+        if self.restrict is not None or twin == op_id or op_id - twin != maker - source:
+            return None
+        position = self.graph.ops[op_id].inputs.index(operand)
+        first = self._edge(self.graph.ops[twin].inputs[position], source, twin)
+        return replace(first, tensor=operand.tensor, source=maker, target=op_id)
+
+    def _price_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
+        source, target = self.op(maker), self.op(op_id)
         out = next(x for x in source.op.outputs if x.tensor == operand.tensor)
         lies, wanted = produced(source.op, out, source.table), needed(target.op, operand, target.table)
         size = self.tensor_bytes(operand.tensor)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, all_reduce_over_axes_s, gather_over_axes_s
 from jupyter_autotrain.parallel.cost.layout import PARTIAL, Ints, split_of
 from jupyter_autotrain.parallel.cost.memory import Optimizer, Zero
@@ -99,13 +98,15 @@ class StatePricer:
 
     def table(self, weights: list[Weights], compute: Compute, repeats: int) -> StateTable:
         """Sum over the op's parameters."""
-        count = len(compute.forward_s)
-        total = np.zeros((6, len(self.options), count))
+        rows = [int(option.zero) for option in self.options]
+        host = np.array([option.offload for option in self.options])[:, None]
+        total = np.zeros((6, len(rows), len(compute.forward_s)))
         for weight in weights:
-            held = weight.elements * weight.item_bytes / split_of(weight.gradient, self.axes)
-            moves = self._over_replicas(weight.gradient, held)
-            for row, option in enumerate(self.options):
-                total[:, row] += self._one(weight, held, option, (moves, compute, repeats))
+            levels = self._levels(weight, compute, repeats)
+            micro, step, kept, gradient, elements = (level[rows] for level in levels)
+            state = elements * self.assumptions.optimizer.state_bytes(weight.item_bytes)
+            update = np.where(host, self._host_update_s(elements, weight), self._update_s(elements, weight))
+            total += np.stack([micro, step, update, kept, gradient, np.where(host, 0.0, state)])
         return StateTable(self.options, *total)
 
     def exposed(self, communication_s: Floats, compute_s: Floats) -> Floats:
@@ -113,39 +114,28 @@ class StatePricer:
         hidden = np.minimum(communication_s, compute_s)
         return communication_s - hidden * (1 - self.assumptions.overlap_slowdown)
 
-    def _one(
-        self, weight: Weights, held: Floats, option: Option, around: tuple[tuple[Floats, Floats], Compute, int]
-    ) -> Floats:
-        """Rows: micro_s, step_s, update_s, parameter, gradient and optimizer bytes."""
-        moves, compute, repeats = around
-        replicas = np.where(weight.gradient == PARTIAL, [a.size for a in self.axes], 1).prod(axis=1)
-        micro, step = self._communication(moves, option.zero, compute)
-        shared = [
-            replicas if option.zero >= level else 1 for level in (Zero.OPTIMIZER, Zero.GRADIENTS, Zero.PARAMETERS)
-        ]
-        elements = held / weight.item_bytes / shared[0]
-        state = elements * self.assumptions.optimizer.state_bytes(weight.item_bytes)
-        gathered = held * self.assumptions.gathered_blocks / repeats if option.zero is Zero.PARAMETERS else 0.0
-        kept = np.minimum(held / shared[2] + gathered, held)
-        update = self._update_s(elements, weight.item_bytes, offload=option.offload)
-        return np.stack([micro, step, update, kept, held / shared[1], state * (not option.offload)])
-
-    def _communication(self, moves: tuple[Floats, Floats], zero: Zero, compute: Compute) -> tuple[Floats, Floats]:
-        """Exposed seconds per microbatch and per step.
+    def _levels(self, weight: Weights, compute: Compute, repeats: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """By ZeRO level: exposed seconds per microbatch and per step, parameter and gradient bytes, updated elements.
 
         ZeRO-0 all-reduces gradients once per step; 1 scatters gradients and gathers parameters once; 2 scatters in
         every microbatch; 3 gathers for forward and for backward and scatters, in every microbatch.
         """
-        reduce_s, move_s = moves
-        nothing = np.zeros_like(move_s)
-        if zero is Zero.NOTHING:
-            return nothing, self.exposed(reduce_s, compute.backward_s)
+        held = weight.elements * weight.item_bytes / split_of(weight.gradient, self.axes)
+        shared = held / self._replicas(weight.gradient)
+        reduce_s, move_s = self._over_replicas(weight.gradient, held)
         scatter, gather = self.exposed(move_s, compute.backward_s), self.exposed(move_s, compute.forward_s)
-        if zero is Zero.OPTIMIZER:
-            return nothing, scatter + gather
-        if zero is Zero.GRADIENTS:
-            return scatter, gather
-        return gather + self.exposed(2 * move_s, compute.backward_s), nothing
+        both, nothing = self.exposed(2 * move_s, compute.backward_s), np.zeros_like(held)
+        micro = np.stack([nothing, nothing, scatter, gather + both])
+        step = np.stack([self.exposed(reduce_s, compute.backward_s), scatter + gather, gather, nothing])
+        gathered = np.minimum(held, shared + held * self.assumptions.gathered_blocks / repeats)
+        kept, gradient = np.stack([held, held, held, gathered]), np.stack([held, held, shared, shared])
+        return micro, step, kept, gradient, np.stack([held, shared, shared, shared]) / weight.item_bytes
+
+    def _replicas(self, gradient: Ints) -> Floats:
+        count = np.ones(len(gradient))
+        for index, axis in enumerate(self.axes):
+            count = np.where(gradient[:, index] == PARTIAL, count * axis.size, count)
+        return count
 
     def _over_replicas(self, gradient: Ints, held: Floats) -> tuple[Floats, Floats]:
         """All-reduce, and gather or scatter, of `held` bytes over the axes with replicas."""
@@ -158,11 +148,14 @@ class StatePricer:
             move_s[rows] = gather_over_axes_s(axes, held[rows])
         return reduce_s, move_s
 
-    def _update_s(self, elements: Floats, item_bytes: int, *, offload: bool) -> Floats:
-        """Read gradient and states, write parameter and states; over the host's memory and link when offloaded."""
-        traffic = 2.0 * (self.assumptions.optimizer.state_bytes(item_bytes) + item_bytes)
-        if not offload:
-            return self.roofline.stream_s(elements * traffic)
-        device: Device = self.roofline.device
-        link = 2.0 * item_bytes / device.host_bytes_per_s
-        return np.asarray(elements * (link + traffic / self.assumptions.host_bytes_per_s))
+    def _traffic(self, weight: Weights) -> float:
+        """Bytes per element: read gradient and states, write parameter and states."""
+        return 2.0 * (self.assumptions.optimizer.state_bytes(weight.item_bytes) + weight.item_bytes)
+
+    def _update_s(self, elements: Floats, weight: Weights) -> Floats:
+        return self.roofline.stream_s(elements * self._traffic(weight))
+
+    def _host_update_s(self, elements: Floats, weight: Weights) -> Floats:
+        """Gradients down and parameters up the link, the update in the host's memory."""
+        link = 2.0 * weight.item_bytes / self.roofline.device.host_bytes_per_s
+        return np.asarray(elements * (link + self._traffic(weight) / self.assumptions.host_bytes_per_s))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -68,8 +69,13 @@ class Reduction:
         return chosen
 
 
-def min_fill_order(scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Variable]) -> list[Variable]:
+def min_fill_order(scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Variable]) -> tuple[Variable, ...]:
     """Variables in the order that joins the fewest unacquainted neighbours; ties by degree, then by number."""
+    return _min_fill(tuple(scopes), keep)
+
+
+@lru_cache(maxsize=256)
+def _min_fill(scopes: tuple[tuple[Variable, ...], ...], keep: frozenset[Variable]) -> tuple[Variable, ...]:
     near = neighbours(scopes)
 
     def rank(v: Variable) -> tuple[int, int, int]:
@@ -96,7 +102,7 @@ def min_fill_order(scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Varia
             touched |= near[u] if len(others) > 1 else set()
         for u in touched - keep - gone:
             heapq.heappush(heap, rank(u))
-    return order
+    return tuple(order)
 
 
 def eliminate(

@@ -23,7 +23,7 @@ from jupyter_autotrain.parallel.cost.layout import produced, split_of
 from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
-from jupyter_autotrain.parallel.search.dual import Infeasible, Point
+from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.folding import Chain
 from jupyter_autotrain.parallel.search.loads import Choice, Load, Price
 from jupyter_autotrain.parallel.search.space import Candidate
@@ -93,16 +93,14 @@ class Pipeline:
     _shelves: dict[int, dict[Price, Tables]] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def free(self) -> tuple[Point[StagePlan], float]:
-        """The whole chain on one stage's devices without a limit: the plan, and the priced value."""
-        problem = self._problem(0, self.chain.run.count, 1.0, whole=True)
-        solved = problem.solve(problem.price(0.0))
-        return solved.point, solved.value
+    def whole(self) -> StageProblem:
+        """The whole chain on one stage's devices."""
+        return self._problem(0, self.chain.run.count, 1.0, whole=True)
 
-    @property
+    @cached_property
     def bound_s(self) -> float:
         """No plan of this candidate is faster: all stages even, memory free."""
-        return self.free[1] / self.candidate.stages
+        return self.whole.path(self.whole.price(0.0))[0] / self.candidate.stages
 
     def bound_within_s(self, total_bytes: float) -> float:
         """The same when all stages together have `total_bytes` and hold one microbatch each: true for any partition.
@@ -110,8 +108,7 @@ class Pipeline:
         Raises:
             Infeasible: When even that does not fit.
         """
-        problem = self._problem(0, self.chain.run.count, 1.0, whole=True)
-        return max(self.bound_s, problem.minimise(total_bytes)[1] / self.candidate.stages)
+        return max(self.bound_s, self.whole.minimise(total_bytes)[1] / self.candidate.stages)
 
     def best(self, limits: Sequence[float], cutoff_s: float = inf) -> Outcome:
         """The best plan within each stage's limit.
@@ -124,7 +121,7 @@ class Pipeline:
             Infeasible: When some stage fits no way.
         """
         if self.candidate.stages == 1:
-            point, bound = self._problem(0, self.chain.run.count, 1.0, whole=True).minimise(limits[0], cutoff_s)
+            point, bound = self.whole.minimise(limits[0], cutoff_s)
             stage = Stage(
                 range(self.chain.run.count), self._choices(point.what, 0), point.what.load, 0.0, 1.0, self._device(0)
             )
@@ -139,9 +136,9 @@ class Pipeline:
 
     def lightest(self) -> float:
         """Least bytes per rank with which this candidate can run."""
-        count, stages = self.chain.run.count, self.candidate.stages
+        stages = self.candidate.stages
         if stages == 1:
-            return self._problem(0, count, 1.0, whole=True).lightest().bytes
+            return self.whole.lightest().bytes
         counts = self._partitions()[-1]
         begin, most = None, 0.0
         for stage in (0, 1, stages - 1):
@@ -186,7 +183,7 @@ class Pipeline:
         return [balanced, even] if balanced != even else [even]
 
     def _balanced(self) -> list[int]:
-        pieces = self.free[0].what.pieces
+        pieces = self.whole.solve(self.whole.price(0.0)).point.what.pieces
         block = pieces[1].load.micro_s if len(pieces) > 2 else pieces[0].load.micro_s
         speed = [
             self._device(0).matrix_flops_per_s / self._device(i).matrix_flops_per_s for i in range(len(self.models))

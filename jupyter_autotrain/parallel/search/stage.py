@@ -144,15 +144,17 @@ class StageProblem:
         """Full price; a free byte makes the number in flight irrelevant."""
         return Price(per_byte, in_flight=self.in_flight if per_byte else 1.0, rounds=self.rounds)
 
-    def solve(self, price: Price) -> Priced[StagePlan]:
-        """The best plan at a price."""
-        tables = self.tables(price)
-        chain = tables.of
+    def path(self, price: Price) -> tuple[float, int, list[int]]:
+        """Value, context and states of the best path at a price."""
+        chain = self.tables(price).of
         start = chain.head if self.first else self._only(self.begin, chain)
         stop = chain.tail if self.last else self._only(self.end, chain)
-        value, context, states = chain.path(start, stop, self.blocks - 1 if self.first else self.blocks)
-        plan = self._plan(tables, context, states)
-        return Priced(value, self._point(plan))
+        return chain.path(start, stop, self.blocks - 1 if self.first else self.blocks)
+
+    def solve(self, price: Price) -> Priced[StagePlan]:
+        """The best plan at a price."""
+        value, context, states = self.path(price)
+        return Priced(value, self._point(self._plan(self.tables(price), context, states)))
 
     def minimise(self, limit_bytes: float = inf, cutoff_s: float = inf) -> tuple[Point[StagePlan], float]:
         """The fastest plan found within the limit, and a bound that no plan beats.
