@@ -34,14 +34,15 @@ class Pickled:
         refers: Names of the script's own functions and classes that must exist before it is read.
         uses: Globals that functions inside it read when they are called.
         modules: Modules that classes and functions inside it are imported from.
-        parts: Identities of the mutable objects inside, to see what is shared with other names.
+        parts: The mutable objects inside by identity, to see what is shared with other names; held, so that no
+            passing object takes the identity of another.
     """
 
     content: bytes
     refers: frozenset[str]
     uses: frozenset[str]
     modules: frozenset[str]
-    parts: frozenset[int]
+    parts: Mapping[int, object]
 
 
 def dump(value: object, namespace: Mapping[str, object], in_script: Callable[[object], str | None]) -> Pickled:
@@ -68,11 +69,11 @@ def dump(value: object, namespace: Mapping[str, object], in_script: Callable[[ob
         refers=frozenset(pickler.refers),
         uses=frozenset(pickler.uses),
         modules=frozenset(pickler.modules),
-        parts=frozenset(pickler.parts),
+        parts=pickler.parts,
     )
 
 
-def sharing(parts: Mapping[str, frozenset[int]]) -> list[tuple[str, ...]]:
+def sharing(parts: Mapping[str, Mapping[int, object]]) -> list[tuple[str, ...]]:
     """Group names whose values share objects, such as a model and its optimizer; they must be pickled together."""
     group: dict[str, str] = {name: name for name in parts}
     owner: dict[int, str] = {}
@@ -117,15 +118,14 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         super().__init__(stream, protocol=_PROTOCOL)
         self.namespace, self.in_script = namespace, in_script
         self.home = namespace.get("__name__")
-        self.refers, self.uses, self.modules, self.parts = set[str](), set[str](), set[str](), set[int]()
-        self.kept: list[object] = []
+        self.refers, self.uses, self.modules = set[str](), set[str](), set[str]()
+        self.parts: dict[int, object] = {}
         self.globals_ref[id(namespace)] = _MainGlobals()
 
     def persistent_id(self, value: object) -> None:
         """Note every object that could be shared; nothing is persistent."""
         if not isinstance(value, _NEVER_SHARED) and not self._is_global(value):
-            self.parts.add(id(value))
-            self.kept.append(value)  # so that no temporary object takes the identity of another
+            self.parts[id(value)] = value
 
     def _is_global(self, value: object) -> bool:
         if isinstance(value, tuple | frozenset) or type(value).__name__.endswith("DType"):

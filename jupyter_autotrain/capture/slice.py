@@ -232,7 +232,7 @@ class Slice:
                 return dump(value, self.namespace, self._in_script)
             except UnpicklableError as error:
                 self.refused[name] = f"a {type(value).__name__} that cannot be pickled: {error}"
-        return Pickled(b"", frozenset(), frozenset(), frozenset(), frozenset())
+        return Pickled(b"", frozenset(), frozenset(), frozenset(), {})
 
     def _in_script(self, value: object) -> str | None:
         name = self._known.get(id(value))

@@ -1,5 +1,8 @@
 """From a real IPython shell to a script that gives the same metrics under `python -I` in an empty folder."""
 
+# Cells are written on one line each, however long, so that they read as a list.
+# ruff: noqa: E501
+
 import atexit
 import json
 import subprocess

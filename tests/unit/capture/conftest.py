@@ -21,60 +21,6 @@ from jupyter_autotrain.capture.cells import python_tree
 from jupyter_autotrain.capture.history import compiler_flags, futures_in
 
 
-class Notebook:
-    """Executes cells in one namespace called `__main__` and captures further ones."""
-
-    def __init__(self, *sources, cwd="."):
-        self.namespace = {"__name__": "__main__", "__builtins__": __builtins__}
-        self.cells, self.cwd = [], Path(cwd)
-        self.flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        for source in sources:
-            self.run(source)
-
-    def run(self, source, cell_id=""):
-        """Execute a cell; gives what it printed."""
-        self.cells.append(capture.Cell(len(self.cells) + 1, source, cell_id))
-        read = python_tree(source)
-        return self._execute(read[1]) if read else ""
-
-    def _execute(self, text):
-        name = f"<cell {len(self.cells)} of {id(self)}>"
-        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        self.flags |= compiler_flags(futures_in(ast.parse(text)))
-        code = compile(text, name, "exec", flags=self.flags, dont_inherit=True)
-        with redirect_stdout(io.StringIO()) as out:
-            result = eval(code, self.namespace)
-            if inspect.isawaitable(result):
-                asyncio.run(result)
-        return out.getvalue()
-
-    def capture(self, code, **options):
-        return capture.capture(code, self.namespace, self.cells, cwd=self.cwd, **options)
-
-    def row(self, code, name, **options):
-        """The captured row of a name."""
-        return next(row for row in self.capture(code, **options).captured if row.name == name)
-
-    def export(self, code, params=None, **options):
-        captured = self.capture(code, parameters=tuple(params or ()), **options)
-        with tempfile.TemporaryDirectory() as folder:
-            capture.write_bundle(captured, Path(folder, "bundle"))
-            return capture.export_script(Path(folder, "bundle"), params or {})
-
-    def elsewhere(self, code, params=None, **options):
-        """What the captured script prints, run alone in an empty folder."""
-        return run_alone(self.export(code, params, **options))
-
-    alone = staticmethod(lambda script: run_alone(script))
-
-    def both(self, code):
-        """What the cell prints elsewhere, after checking that it prints the same here."""
-        there = self.elsewhere(code)
-        here = self._execute(code)
-        assert there == here
-        return here
-
-
 OVEN = """
 import cloudpickle, os, runpy, sys
 for line in sys.stdin:
@@ -120,6 +66,60 @@ def run_alone(script):
         printed = Path(f"{path}.out").read_text()
         assert code == 0, printed[-3000:] + script[-3000:]
         return printed
+
+
+class Notebook:
+    """Executes cells in one namespace called `__main__` and captures further ones."""
+
+    def __init__(self, *sources, cwd="."):
+        self.namespace = {"__name__": "__main__", "__builtins__": __builtins__}
+        self.cells, self.cwd = [], Path(cwd)
+        self.flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        for source in sources:
+            self.run(source)
+
+    def run(self, source, cell_id=""):
+        """Execute a cell; gives what it printed."""
+        self.cells.append(capture.Cell(len(self.cells) + 1, source, cell_id))
+        read = python_tree(source)
+        return self._execute(read[1]) if read else ""
+
+    def _execute(self, text):
+        name = f"<cell {len(self.cells)} of {id(self)}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        self.flags |= compiler_flags(futures_in(ast.parse(text)))
+        code = compile(text, name, "exec", flags=self.flags, dont_inherit=True)
+        with redirect_stdout(io.StringIO()) as out:
+            result = eval(code, self.namespace)
+            if inspect.isawaitable(result):
+                asyncio.run(result)
+        return out.getvalue()
+
+    def capture(self, code, **options):
+        return capture.capture(code, self.namespace, self.cells, cwd=self.cwd, **options)
+
+    def row(self, code, name, **options):
+        """The captured row of a name."""
+        return next(row for row in self.capture(code, **options).captured if row.name == name)
+
+    def export(self, code, params=None, **options):
+        captured = self.capture(code, parameters=tuple(params or ()), **options)
+        with tempfile.TemporaryDirectory() as folder:
+            capture.write_bundle(captured, Path(folder, "bundle"))
+            return capture.export_script(Path(folder, "bundle"), params or {})
+
+    def elsewhere(self, code, params=None, **options):
+        """What the captured script prints, run alone in an empty folder."""
+        return run_alone(self.export(code, params, **options))
+
+    alone = staticmethod(run_alone)
+
+    def both(self, code):
+        """What the cell prints elsewhere, after checking that it prints the same here."""
+        there = self.elsewhere(code)
+        here = self._execute(code)
+        assert there == here
+        return here
 
 
 @pytest.fixture(scope="session")

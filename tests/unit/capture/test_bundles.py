@@ -1,5 +1,8 @@
 """A capture on disk, and functions captured for `submit`."""
 
+# What the captured functions print is what is compared.
+# ruff: noqa: T201
+
 import asyncio
 import functools
 import json
@@ -79,7 +82,7 @@ def test_a_function_of_a_file_travels_with_what_it_uses(notebook, tmp_path):
     assert {row.name: row.how for row in captured.captured} == {
         "helper": "source", "math": "import", "SCALE": "data", "params": "builtin",
     }  # fmt: skip
-    assert "test_bundles.py:24" in captured.source_map
+    assert f"test_bundles.py:{train.__code__.co_firstlineno}" in captured.source_map
     assert captured.script.endswith("result = train(params)\n")
 
 

@@ -1,7 +1,12 @@
 """Random notebooks: shadowing, closures, re-run cells, rebinding; the captured cell must print the same elsewhere."""
 
+# Cells are written on one line each, however long, so that they read as a list.
+# ruff: noqa: E501
+
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+
+from jupyter_autotrain.errors import CaptureError
 
 NAMES = ("a", "b", "c", "sum", "len")
 FUNCTIONS = ("f", "g", "h", "max")
@@ -91,7 +96,7 @@ START = [
 ]
 
 
-@settings(derandomize=True, max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(derandomize=True, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.one_of(cells_of(CELLS), st.integers(0, 8)), min_size=1, max_size=9), st.lists(cells_of(FINAL), min_size=1, max_size=3)
 )  # fmt: skip
@@ -101,7 +106,7 @@ def test_a_generated_notebook_prints_the_same_elsewhere(notebook, steps, final):
         source = step if isinstance(step, str) else (ran or START)[step % len(ran or START)]
         try:
             book.run(source)
-        except Exception:
+        except Exception:  # noqa: BLE001 - a cell that fails half-way is part of the game
             continue
         finally:
             ran.append(source)
@@ -109,13 +114,12 @@ def test_a_generated_notebook_prints_the_same_elsewhere(notebook, steps, final):
     note("\n# ---\n".join([*ran, "# === the cell", code]))
     try:
         script = book.export(code)
-    except Exception as error:
-        assert type(error).__name__ == "CaptureError", error
-        assert "does not exist" in str(error) or "do not exist" in str(error)
+    except CaptureError as error:
+        assert "not exist" in str(error)  # noqa: PT017 - any other refusal is a fault
         return
     note(script[script.index("# The cell, with") :])
     try:
         here = book._execute(code)
-    except Exception:
+    except Exception:  # noqa: BLE001 - a cell that fails here may fail anywhere
         return
     assert book.alone(script) == here

@@ -1,5 +1,8 @@
 """What cannot travel is refused by name, before anything is sent; all of it at once, in six lines at most."""
 
+# Cells are written on one line each, however long, so that they read as a list.
+# ruff: noqa: E501
+
 import os
 import socket
 import sqlite3
@@ -7,6 +10,7 @@ import subprocess
 import sys
 import threading
 import types
+from pathlib import Path
 
 import pytest
 
@@ -155,7 +159,7 @@ def test_a_definition_without_source_travels_by_value(notebook):
 def test_every_kind_of_refused_thing_is_closed_by_its_own_type():
     from jupyter_autotrain.capture import refuse
 
-    with socket.socket() as s, sqlite3.connect(":memory:") as c, open(os.devnull) as f:
+    with socket.socket() as s, sqlite3.connect(":memory:") as c, Path(os.devnull).open() as f:
         assert all(map(refuse.reason, (s, c, f, threading.RLock(), threading.Event(), sys._getframe())))
     c.close()
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
