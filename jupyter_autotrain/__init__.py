@@ -7,9 +7,11 @@ In a notebook: `%load_ext jupyter_autotrain`, then `%%autotrain` on a cell. In a
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # every trial imports this package, so `typing` itself is left out
 if TYPE_CHECKING:
+    from typing import Any
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from jupyter_autotrain.client import Experiment, attach, experiments, submit, trial

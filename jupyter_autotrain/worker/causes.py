@@ -96,6 +96,9 @@ def of_exit(trial: Mapping[str, object], exit_status: int, oom_kills: int, peak_
     """
     code = os.waitstatus_to_exitcode(exit_status)
     outcome = _outcome()
+    if outcome.get("state") in {"SUCCEEDED", "EARLY_STOPPED"}:
+        late = f"The cell had ended well; then, while it shut down: {_by_signal(-code)}" if code < 0 else ""
+        return Cause(str(outcome["state"]), str(outcome.get("reason") or late))
     if oom_kills and code != 0:
         return out_of_memory(trial, peak_bytes or 0)
     if code < 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import re
 from collections.abc import Callable
 
@@ -48,6 +47,8 @@ class Checkpoint:
         Returns:
             The file's path.
         """
+        import pickle  # noqa: PLC0415 - only trials that save pay
+
         self._saved = self._saved + 1 if step is None else int(step)
         path = os.path.join(self.path, f"step-{self._saved:012d}.pkl")
         draft = f"{path}.draft"
@@ -65,6 +66,8 @@ class Checkpoint:
 
         A file that cannot be read is passed over for the one before it, with a note.
         """
+        import pickle  # noqa: PLC0415 - only trials that load pay
+
         for directory in (self.path, self._previous):
             for path in reversed(_files(directory)):
                 try:

@@ -85,4 +85,9 @@ def _advice(error: BaseException, python: str) -> tuple[str, str]:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         place = " Out of GPU memory." if "CUDA" in str(error) else " Out of memory."
         return "memory", f"{place} {_LOWER}"
+    if isinstance(error, EOFError):
+        return (
+            "exception",
+            " A trial runs in the background: input() and pdb have nobody to ask; `backend: debug` does.",
+        )
     return "exception", ""

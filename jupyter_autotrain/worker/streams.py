@@ -29,8 +29,9 @@ class Streams:
         self._poll.register(self._bell, select.POLLIN)
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._ask)
+        signal.signal(signal.SIGTERM, self._ask)
+        for number in (signal.SIGINT, signal.SIGHUP):  # meant for a terminal, or for a kernel
+            signal.signal(number, signal.SIG_IGN)
         self._files = [_open(name) for name in (wire.STDOUT, wire.STDERR)]
         self._pipes = [os.pipe2(os.O_CLOEXEC) for _ in self._files] if secrets else []
         self._redactors = [Redactor(secrets) for _ in self._files]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import builtins
 import json
 import os
 import signal
@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker import api, spawned
-from jupyter_autotrain.worker.failure import Failure
+
+_TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, without the cost of `ast`
 
 
 def main(directory: str) -> None:
@@ -21,9 +22,11 @@ def main(directory: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    context = api.of(directory)
+    context, me = api.of(directory), os.getpid()
     enter_work(directory, str(context.trial["bundle"]))
     outcome, code = Run(context).run()
+    if os.getpid() != me:
+        sys.exit(code)  # a child that the cell has forked and let run on: not the one to say how the trial ended
     told = {key: context.redact(value) for key, value in outcome.items()}
     wire.write_atomically(f"{directory}/{wire.OUTCOME_FILE}", json.dumps(told).encode(), sync=False)
     if code:
@@ -86,11 +89,11 @@ class Run:
             source = file.read()
         module = types.ModuleType("__main__")
         names = module.__dict__
-        names.update(__file__=spawned.__file__, __builtins__=__builtins__, __annotations__={})
+        names.update(__file__=spawned.__file__, __builtins__=builtins, __annotations__={})
         names.update(self.context.names())
         sys.modules["__main__"] = module
         sys.argv = [self.script]
-        code = compile(source, self.script, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        code = compile(source, self.script, "exec", flags=_TOP_LEVEL_AWAIT, dont_inherit=True)
         result = eval(code, names)  # noqa: S307 - running the user's cell is the purpose
         if hasattr(result, "__await__"):
             import asyncio  # noqa: PLC0415 - only cells that wait for something pay
@@ -109,6 +112,8 @@ class Run:
         return {"state": "FAILED", "reason": reason, "kind": "exit", "traceback": "", "cell_line": ""}, code & 0xFF or 1
 
     def _failed(self, error: BaseException) -> tuple[dict[str, str], int]:
+        from jupyter_autotrain.worker.failure import Failure  # noqa: PLC0415 - only failing trials pay
+
         failure = Failure(error, self.script, self._source_map(), sys.executable)
         sys.stdout.flush()
         print(failure.traceback, end="", file=sys.stderr)  # noqa: T201 - the trial's own stderr

@@ -257,6 +257,24 @@ def test_a_pool_started_by_spawn_from_an_unguarded_cell_works(place: LocalBacken
     assert text(place, ref) == "main\n[5.0, 10.0]\n"
 
 
+def test_a_child_that_runs_on_to_the_cells_end_does_not_speak_for_the_trial(place: LocalBackend, home: Home) -> None:
+    code = "import os, time\nchild = os.fork()\nif child: os.waitpid(child, 0); raise ValueError('the parent failed')"
+    end = finish(place, place.submit(trial_of(home, code), {}))
+    assert end.state is TrialState.FAILED
+    assert "the parent failed" in end.reason
+
+
+def test_an_interrupt_meant_for_a_kernel_does_not_end_a_trial(place: LocalBackend, home: Home) -> None:
+    ref = place.submit(trial_of(home, COUNTS), {})
+    begun(place, ref)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        os.kill(pid_of(place, ref, "supervisor"), number)
+    before = len(text(place, ref, wire.METRICS))
+    wait_until(lambda: len(text(place, ref, wire.METRICS)) > before, "more metrics")
+    assert status(place, ref).state is TrialState.RUNNING
+    place.cancel(ref, 1.0)
+
+
 def test_a_cell_may_await_at_top_level(place: LocalBackend, home: Home) -> None:
     ref = place.submit(trial_of(home, "import asyncio\nawait asyncio.sleep(0)\nprint('awaited')"), {})
     assert finish(place, ref).state is TrialState.SUCCEEDED

@@ -59,7 +59,12 @@ def test_gpus_are_told_with_memory_and_whether_a_stranger_uses_them(tmp_path: Pa
 
 
 def test_a_gpu_used_by_a_trial_of_ours_is_not_busy() -> None:
-    ours = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={wire.TRIAL_VARIABLE: "/x"})
+    ours = subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={wire.TRIAL_VARIABLE: "/x"},
+    )  # fmt: skip
+    assert ours.stdout is not None
+    ours.stdout.readline()
     try:
         first, second = gpus.find(FakeNvml([FakeGpu("GPU-1", pids=[ours.pid]), FakeGpu("GPU-2", pids=[ours.pid, 1])]))
     finally:

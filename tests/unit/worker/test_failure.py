@@ -85,6 +85,20 @@ def test_exit_causes_are_in_plain_words(tmp_path: Path, monkeypatch: pytest.Monk
     assert "batch size" in told.reason
 
 
+def test_a_crash_after_the_cell_had_ended_well_is_told_but_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("outcome.json").write_text('{"state": "SUCCEEDED", "reason": ""}')
+    told = causes.of_exit({}, 11, 0, None)
+    assert told.state == "SUCCEEDED"
+    assert "SIGSEGV" in told.reason
+
+
+def test_input_in_the_background_is_explained() -> None:
+    assert "nobody to ask" in failure_of(raiser(EOFError("EOF when reading a line"))).reason
+
+
 def test_a_death_by_memory_in_a_child_is_told_as_such_when_the_cell_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

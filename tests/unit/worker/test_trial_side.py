@@ -15,7 +15,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.testing import trial_of
-from jupyter_autotrain.worker import api, definitions, environment, processes
+from jupyter_autotrain.worker import api, definitions, environment, processes, trial
 from jupyter_autotrain.worker.api import Params
 
 
@@ -171,8 +171,11 @@ def test_nobody_is_hit_by_a_signal_for_a_pid_that_is_used_again() -> None:
 
 def test_a_child_and_its_environment_are_found() -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={wire.TRIAL_VARIABLE: "/x/y"}
-    )
+        [sys.executable, "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={wire.TRIAL_VARIABLE: "/x/y"},
+    )  # fmt: skip
+    assert child.stdout is not None
+    child.stdout.readline()
     try:
         assert child.pid in processes.descendants(os.getpid())
         assert processes.marked(wire.TRIAL_VARIABLE, "/x/y") == {child.pid}
@@ -180,3 +183,7 @@ def test_a_child_and_its_environment_are_found() -> None:
         assert processes.living({child.pid, 2**30}) == {child.pid}
     finally:
         child.communicate(b"\n")
+
+
+def test_the_flag_for_top_level_await_is_python_s_own() -> None:
+    assert ast.PyCF_ALLOW_TOP_LEVEL_AWAIT == trial._TOP_LEVEL_AWAIT
