@@ -77,6 +77,7 @@ def _end_tree(directory: Path, status: Status, grace_s: float) -> processes.Rece
 
     receipt = processes.end(members, grace_s)
     groups.remove(folders)
+    groups.sweep()  # it may have been killed before it could write down its groups
     return receipt
 
 

@@ -6,11 +6,15 @@ a user do). Sources: the kernel's `cgroup-v1` and `cgroup-v2` admin guides; proc
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
 
+from jupyter_autotrain.worker import processes
+
 _PERIOD_US = 100_000
+_PREFIX = "autotrain-"  # then the maker's pid and birth, and a time
 
 
 class Wanted:
@@ -159,7 +163,7 @@ def make(wanted: Wanted, mountinfo: str | None = None, own: str | None = None) -
         homes = _homes(mounts, own if own is not None else _read("/proc/self/cgroup"))
     except OSError:
         return Groups(1, {})
-    name = f"autotrain-{os.getpid()}-{time.time_ns()}"
+    name = f"{_PREFIX}{os.getpid()}-{_born(os.getpid())}-{time.time_ns()}"
     groups = _make_v1(homes, wanted, name)
     if not groups.folders and "" in homes:
         groups = _make_v2(homes[""], wanted, name)
@@ -224,3 +228,25 @@ def _make_v2(home: str, wanted: Wanted, name: str) -> Groups:
             best.remove()
             best = Groups(2, dict.fromkeys(enabled, folder))
     return best
+
+
+def _born(pid: int) -> int:
+    """When a process began, in hundredths of a second since boot; -1 when it is gone."""
+    try:
+        return round(float(processes.identity(pid)[1]) * 100)
+    except OSError:
+        return -1
+
+
+def sweep() -> None:
+    """Remove empty groups whose maker was killed before it could tell anyone of them."""
+    try:
+        homes = _homes(_mounts(_read("/proc/self/mountinfo")), _read("/proc/self/cgroup"))
+    except OSError:
+        return
+    for base in {*homes.values(), *(home.rpartition("/")[0] for home in homes.values())}:
+        for name in os.listdir(base) if os.path.isdir(base) else ():
+            pid, _, rest = name.removeprefix(_PREFIX).partition("-")
+            if name.startswith(_PREFIX) and pid.isdigit() and str(_born(int(pid))) != rest.partition("-")[0]:
+                with contextlib.suppress(OSError):  # it still has members
+                    os.rmdir(f"{base}/{name}")

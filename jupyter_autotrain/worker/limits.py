@@ -96,6 +96,7 @@ def describe() -> str:
     """How limits are enforced on this machine, in one sentence. Safe to ask from a process with threads."""
     import subprocess  # noqa: PLC0415 - a trial never asks
 
+    cgroups.sweep()
     groups = cgroups.make(cgroups.Wanted(1 << 30, 1.0, MOST_PROCESSES))
     try:
         enter = 'for group; do echo 0 > "$group/cgroup.procs" || exit 1; done'

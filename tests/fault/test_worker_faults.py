@@ -130,6 +130,18 @@ def test_a_supervisor_killed_at_any_moment_takes_its_worker_along_and_the_job_is
     assert status(place, ref) == end
 
 
+def test_groups_of_a_maker_that_was_killed_are_swept_and_those_of_the_living_stay() -> None:
+    code = "from jupyter_autotrain.worker.groups import *; print(*make(Wanted(None, None, 9)).paths(), flush=True)"
+    killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    mine = groups.make(groups.Wanted(None, None, 9))
+    if not mine.paths():
+        pytest.skip("no writable cgroup on this machine")
+    groups.sweep()
+    assert [Path(path).exists() for path in killed.stdout.split()] == [False]
+    assert all(Path(path).exists() for path in mine.paths())
+    mine.remove()
+
+
 def test_a_job_whose_starter_was_killed_goes_on(place: LocalBackend, home: Home) -> None:
     trial = trial_of(home, COUNTS)
     code = f"""
