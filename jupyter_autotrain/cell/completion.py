@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 
+from jupyter_autotrain import backends as places
 from jupyter_autotrain import header
 
 _NAME = "autotrain_header_matcher"
 
 
-def install(shell: InteractiveShell, backends: Callable[[], Sequence[str]] = tuple) -> None:
+def install(shell: InteractiveShell, backends: Callable[[], Sequence[str]] = places.names) -> None:
     """Add the matcher to a shell, once.
 
     Args:

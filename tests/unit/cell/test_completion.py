@@ -71,3 +71,8 @@ def test_installing_twice_adds_one_matcher_and_removing_takes_it_away(shell):
     assert [one.__qualname__ for one in shell.Completer.custom_matchers] == ["autotrain_header_matcher"]
     completion.remove(shell)
     assert shell.Completer.custom_matchers == []
+
+
+def test_without_a_list_the_registered_backends_are_offered(shell):
+    completion.install(shell)
+    assert {"local", "debug"} <= names(shell, "%%autotrain --backend |@")
