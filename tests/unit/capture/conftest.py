@@ -20,7 +20,6 @@ from jupyter_autotrain import capture
 from jupyter_autotrain.capture.cells import python_tree
 from jupyter_autotrain.capture.history import compiler_flags, futures_in
 
-
 OVEN = """
 import cloudpickle, os, runpy, sys
 for line in sys.stdin:
