@@ -118,7 +118,7 @@ def test_torch_and_pandas_objects_travel_and_stay_tied(shell, tmp_path):
         "import torch, pandas as pd\nfrom torch import nn\ntorch.manual_seed(0)",
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.lin = nn.Linear(2, 1)\n"
         "    def forward(self, x): return self.lin(x)",
-        "net = Net()\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\ndf = pd.DataFrame({'a': [1.0, 2.0], 'b': [3.0, 4.0]})",
+        "net = Net()\nopt = torch.optim.SGD(net.parameters(), lr=0.01)\ndf = pd.DataFrame({'a': [1.0, 2.0], 'b': [3.0, 4.0]})",
     ]:  # fmt: skip
         shell.run_cell(cell, store_history=True).raise_error()
     code = (
