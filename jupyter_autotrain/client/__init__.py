@@ -6,6 +6,6 @@ from jupyter_autotrain.client.check import check, preview
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.send import send
-from jupyter_autotrain.client.submit import attach, experiments, submit, trial
+from jupyter_autotrain.client.submitting import attach, experiments, submit, trial
 
 __all__ = ["Experiment", "Receipt", "attach", "check", "experiments", "preview", "send", "submit", "trial"]

@@ -40,7 +40,9 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
 
 def _failures(trials: list[TrialRecord]) -> list[str]:
     return [
-        f"Trial {t.number} {t.state.lower()}: {t.reason or 'for no known reason'}." for t in trials if t.state in _BAD
+        f"Trial {t.number} {t.state.lower()}: {(t.reason or 'for no known reason').rstrip('.')}."
+        for t in trials
+        if t.state in _BAD
     ]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.verbs.desk import Desk
-from jupyter_autotrain.verbs.text import duration, number, table
+from jupyter_autotrain.verbs.text import duration, number, shorten, table
 
 
 def ls(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -63,7 +63,7 @@ def trials_table(experiment: Experiment, *, most: int = 20) -> str:
         values = [
             f"{value:.4g}" if isinstance(value := trial.params.get(name, ""), float) else str(value) for name in names
         ]
-        reason = trial.reason.splitlines()[0][:60] if trial.reason else ""
+        reason = shorten(trial.reason.splitlines()[0], 80) if trial.reason else ""
         ranked = [number(trial.value)] if objective else []
         rows.append(
             [

@@ -46,3 +46,8 @@ def params(values: object) -> str:
     if not isinstance(values, dict):
         return str(values)
     return " ".join(f"{key}={item:.4g}" if isinstance(item, float) else f"{key}={item}" for key, item in values.items())
+
+
+def shorten(text: str, most: int) -> str:
+    """The text, or its beginning and an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
