@@ -1,3 +1,68 @@
-import './live.css';
+/** The live view of one experiment. */
 
-export default { render: () => undefined };
+import type { AnyModel } from '@anywidget/types';
+import 'uplot/dist/uPlot.min.css';
+import './live.css';
+import { h } from './lib/dom';
+import { Header } from './lib/header';
+import { LogPanel } from './lib/log';
+import { ChartPanel } from './lib/panel';
+import { Session } from './lib/session';
+import { StatusLine } from './lib/status';
+import { TrialsTable } from './lib/trials';
+
+interface Context {
+  model: AnyModel;
+  el: HTMLElement;
+}
+
+/** Called once per model: `initialize` opens the session, and every view that `render` makes draws from it. */
+export default function live(): object {
+  let session: Session | undefined;
+  return {
+    initialize({ model }: Context): () => void {
+      const opened = (session = new Session(model));
+      return () => {
+        opened.close();
+      };
+    },
+    render({ el }: Context): (() => void) | undefined {
+      return session && view(session, el);
+    },
+  };
+}
+
+function view(session: Session, el: HTMLElement): () => void {
+  const header = new Header(session);
+  const charts = new ChartPanel(session);
+  const trials = new TrialsTable(session);
+  const log = new LogPanel(session);
+  const status = new StatusLine(session);
+  const parts = [header, charts, trials, log, status];
+  const name = session.experiment?.name ?? 'experiment';
+  const root = h('article', { class: 'autotrain', 'aria-label': `Experiment ${name}` });
+  root.append(...parts.map((part) => part.root));
+  el.append(root);
+  let frame = 0;
+  const update = (): void => {
+    frame = 0;
+    for (const part of parts) part.update();
+  };
+  const soon = (): void => {
+    frame ||= requestAnimationFrame(update);
+  };
+  const leave = session.listen(soon);
+  // Clocks go on between frames.
+  const clock = window.setInterval(() => {
+    if (session.experiment?.final === false) soon();
+  }, 1000);
+  update();
+  return () => {
+    leave();
+    window.clearInterval(clock);
+    cancelAnimationFrame(frame);
+    charts.destroy();
+    status.destroy();
+    root.remove();
+  };
+}

@@ -1,0 +1,117 @@
+/** Curves with steps of their own, brought onto one common x column as uPlot wants them. */
+
+import type { Series } from './series';
+
+export type Column = Float64Array | (number | null | undefined)[];
+export type Table = [Column, ...Column[]];
+
+const MOST_POINTS = 200_000;
+const MOST_CELLS = 600_000;
+
+/**
+ * One x column and one column per curve. `undefined` is a step that a curve does not have, `null` a reported NaN.
+ *
+ * Few points are joined exactly. Above 200,000 in sight, each curve is reduced to the least and the greatest value
+ * per pixel column of `[low, high]`: what is drawn is the same, and the cost is one pass over the points.
+ */
+export function align(curves: Series[], low: number, high: number, pixels: number): Table {
+  if (curves.length === 0) return [[], []];
+  const total = curves.reduce((sum, series) => sum + series.length, 0);
+  const shared = longest(curves);
+  if (total <= MOST_POINTS && curves.every((series) => isPrefix(series.steps, shared))) {
+    return [shared, ...curves.map((series) => withGaps(series.values))];
+  }
+  if (total <= MOST_POINTS) {
+    const steps = union(curves);
+    if (steps.length * curves.length <= MOST_CELLS) {
+      return [steps, ...curves.map((series) => spread(series, steps))];
+    }
+  }
+  return envelope(curves, low, high, Math.max(pixels, 2));
+}
+
+function longest(curves: Series[]): Float64Array {
+  return curves.reduce(
+    (best, series) => (series.length > best.length ? series.steps : best),
+    new Float64Array(0),
+  );
+}
+
+function isPrefix(steps: Float64Array, of: Float64Array): boolean {
+  for (let i = 0; i < steps.length; i++) if (steps[i] !== of[i]) return false;
+  return isRising(steps);
+}
+
+function isRising(steps: Float64Array): boolean {
+  for (let i = 1; i < steps.length; i++) if ((steps[i] ?? 0) <= (steps[i - 1] ?? 0)) return false;
+  return true;
+}
+
+function withGaps(values: Float64Array): Column {
+  return values.some(Number.isNaN) ? Array.from(values, orNull) : values;
+}
+
+function orNull(value: number): number | null {
+  return Number.isNaN(value) ? null : value;
+}
+
+function union(curves: Series[]): Float64Array {
+  const steps = new Set<number>();
+  for (const series of curves) for (const step of series.steps) steps.add(step);
+  return Float64Array.from(steps).sort();
+}
+
+function spread(series: Series, steps: Float64Array): Column {
+  const place = new Map<number, number | null>();
+  series.steps.forEach((step, i) => place.set(step, orNull(series.values[i] ?? NaN)));
+  return Array.from(steps, (step) => place.get(step));
+}
+
+/** Two rows per pixel column: the extremes of a curve there, in the order in which they came. */
+function envelope(curves: Series[], low: number, high: number, pixels: number): Table {
+  const width = (high - low) / pixels || 1;
+  const x = new Float64Array(2 * pixels);
+  for (let i = 0; i < x.length; i++) x[i] = low + (i + 0.5) * (width / 2);
+  return [x, ...curves.map((series) => extremes(series, low, width, pixels))];
+}
+
+function extremes(series: Series, low: number, width: number, pixels: number): Column {
+  const { steps, values } = series;
+  const column: (number | undefined)[] = new Array<number | undefined>(2 * pixels).fill(undefined);
+  const end = firstAtOrAbove(steps, low + pixels * width);
+  let row = firstAtOrAbove(steps, low);
+  for (let bucket = 0; bucket < pixels && row <= end; bucket++) {
+    const next =
+      bucket === pixels - 1
+        ? Math.min(end + 1, steps.length)
+        : firstAtOrAbove(steps, low + (bucket + 1) * width);
+    const [least, greatest] = extremesBetween(values, row, next);
+    column[2 * bucket] = values[Math.min(least, greatest)];
+    column[2 * bucket + 1] = values[Math.max(least, greatest)];
+    row = next;
+  }
+  return column;
+}
+
+/** The rows of the least and the greatest value; -1 twice where there is none. */
+function extremesBetween(values: Float64Array, from: number, to: number): [number, number] {
+  let [least, greatest] = [-1, -1];
+  let [low, high] = [Infinity, -Infinity];
+  for (let row = from; row < to; row++) {
+    const value = values[row] ?? NaN;
+    if (value < low) [low, least] = [value, row];
+    if (value > high) [high, greatest] = [value, row];
+  }
+  return [least, greatest];
+}
+
+function firstAtOrAbove(steps: Float64Array, step: number): number {
+  let low = 0;
+  let high = steps.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((steps[middle] ?? 0) < step) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,51 @@
+/** How numbers, durations and parameters read. */
+
+import type { Json, Trial } from './frames';
+
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : String(value);
+  if (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6)) {
+    return value
+      .toExponential(2)
+      .replace(/\.?0+e/, 'e')
+      .replace('e+', 'e');
+  }
+  return String(Number(value.toPrecision(4)));
+}
+
+export function duration(seconds: number): string {
+  const whole = Math.max(seconds, 0);
+  if (whole < 10) return `${whole.toFixed(1)} s`;
+  if (whole < 60) return `${whole.toFixed(0)} s`;
+  const minutes = Math.floor(Math.round(whole) / 60);
+  if (minutes < 60) return `${minutes} min ${pad(Math.round(whole) % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${pad(minutes % 60)} min`;
+}
+
+function pad(value: number): string {
+  return String(value).padStart(2, '0');
+}
+
+export function plain(value: Json | undefined): string {
+  if (value === undefined || value === null) return value === null ? 'None' : '';
+  if (typeof value === 'number') return number(value);
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+export function parameters(trial: Trial | undefined): string {
+  return Object.entries(trial?.params ?? {})
+    .map(([name, value]) => `${name}=${plain(value)}`)
+    .join('  ');
+}
+
+export function count(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+}
+
+/** PREPARING → Preparing, EARLY_STOPPED → Early stopped */
+export function stateWord(state: string): string {
+  const words = state.toLowerCase().replace('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,60 @@
+/** What the kernel sends; drawn in `jupyter_autotrain/widgets/feed.py`. Times are seconds since the epoch. */
+
+export interface Experiment {
+  id: string;
+  name: string;
+  state: string;
+  final: boolean;
+  reason: string;
+  backend: string;
+  objective: string | null;
+  direction: 'maximize' | 'minimize' | null;
+  trials: number;
+  begun_s: number;
+  ended_s: number | null;
+  now_s: number;
+  eta_s: number | null;
+}
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+
+export interface Trial {
+  number: number;
+  state: string;
+  params: Record<string, Json>;
+  value: number | null;
+  attempt: number;
+  started_s: number | null;
+  ended_s: number | null;
+  reason: string;
+}
+
+/** metric, trial, attempt, first row, rows */
+export type Block = [string, number, number, number, number];
+
+export interface Frame {
+  seq: number;
+  experiment: Experiment;
+  trials: Trial[];
+  series: Block[];
+}
+
+export interface Snapshot extends Frame {
+  steps: DataView;
+  values: DataView;
+}
+
+export interface LogTail {
+  trial: number;
+  stream: string;
+  text: string;
+  bytes: number;
+}
+
+export const ACTIVE = new Set(['WAITING', 'PREPARING', 'RUNNING']);
+
+/** A copy is taken because the bytes of a message need not be aligned to eight. */
+export function floats(bytes: DataView | undefined): Float64Array {
+  if (!bytes) return new Float64Array(0);
+  return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+}

@@ -1,0 +1,58 @@
+/** The last lines that the chosen trial has printed. */
+
+import { h, setAttribute, setText } from './dom';
+import type { Session } from './session';
+
+const STREAMS = ['stdout', 'stderr'];
+
+export class LogPanel {
+  readonly root: HTMLDetailsElement;
+  readonly #title = h('span');
+  readonly #buttons: HTMLButtonElement[];
+  readonly #text = h('pre', { class: 'at-log', tabindex: 0, role: 'log', 'aria-live': 'off' });
+
+  constructor(readonly session: Session) {
+    this.#buttons = STREAMS.map((stream) =>
+      h(
+        'button',
+        {
+          type: 'button',
+          class: 'at-button',
+          onclick: () => {
+            this.#choose(stream);
+          },
+        },
+        stream,
+      ),
+    );
+    const tools = h('div', { class: 'at-tools' }, ...this.#buttons);
+    this.root = h('details', { class: 'at-details' }, h('summary', {}, this.#title), tools, this.#text);
+    this.root.addEventListener('toggle', () => {
+      this.update();
+    });
+  }
+
+  update(): void {
+    const trial = this.session.focus();
+    this.root.hidden = !trial;
+    setText(this.#title, trial ? `Log of trial ${trial.number}` : '');
+    if (!this.root.open || !trial) return;
+    this.session.askLog();
+    for (const button of this.#buttons) {
+      setAttribute(button, 'aria-pressed', String(button.textContent === this.session.choices.stream));
+    }
+    const tail = this.session.logTail;
+    setAttribute(this.#text, 'aria-label', `${this.session.choices.stream} of trial ${trial.number}`);
+    // Who scrolled up to read is not moved; who is at the end stays there.
+    const atEnd = this.#text.scrollHeight - this.#text.scrollTop - this.#text.clientHeight < 24;
+    const text = tail ? tail.text || `Nothing on ${tail.stream} so far.` : '';
+    if (this.#text.textContent === text) return;
+    this.#text.textContent = text;
+    if (atEnd) this.#text.scrollTop = this.#text.scrollHeight;
+  }
+
+  #choose(stream: string): void {
+    this.session.choose({ stream });
+    this.session.askLog();
+  }
+}

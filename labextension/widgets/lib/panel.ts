@@ -1,0 +1,162 @@
+/** The charts: one metric at a time or all side by side, each with its table twin. */
+
+import { Chart } from './chart';
+import { arrowTo, h, setAttribute, setText } from './dom';
+import type { Session } from './session';
+import { ALL_METRICS } from './session';
+import { onThemeChange } from './theme';
+import { trend } from './trend';
+import { fillTwin } from './twin';
+
+const HEIGHT = 250;
+const SMALL_HEIGHT = 150;
+const MOST_SMALL = 12;
+
+export class ChartPanel {
+  readonly root: HTMLElement;
+  readonly #tabs = h('div', { class: 'at-tabs', role: 'tablist', 'aria-label': 'Metrics' });
+  readonly #body = h('div', { class: 'at-charts', role: 'tabpanel' });
+  readonly #log = this.#toggle('Log', 'Logarithmic values', () => {
+    this.session.choose({ log: !this.session.choices.log });
+  });
+  readonly #table = this.#toggle('Table', 'Show the numbers as a table', () => {
+    this.session.choose({ table: !this.session.choices.table });
+  });
+  readonly #reset = h(
+    'button',
+    {
+      type: 'button',
+      class: 'at-button',
+      hidden: true,
+      onclick: () => {
+        this.#resetZoom();
+      },
+    },
+    'Reset zoom',
+  );
+  readonly #endTheme: () => void;
+  #charts: Chart[] = [];
+  #built = '';
+  #twin = '';
+
+  constructor(readonly session: Session) {
+    const tools = h('div', { class: 'at-tools' }, this.#reset, this.#log, this.#table);
+    this.root = h(
+      'section',
+      { 'aria-label': 'Curves' },
+      h('div', { class: 'at-row' }, this.#tabs, tools),
+      this.#body,
+    );
+    this.#tabs.addEventListener('keydown', (event) => {
+      this.#key(event);
+    });
+    this.#endTheme = onThemeChange(() => {
+      for (const chart of this.#charts) chart.redraw();
+    });
+  }
+
+  update(): void {
+    const metrics = this.session.metrics();
+    const chosen = this.session.metric();
+    this.root.hidden = metrics.length === 0;
+    const { table, log } = this.session.choices;
+    const shown =
+      chosen === ALL_METRICS ? metrics.slice(0, MOST_SMALL) : metrics.filter((name) => name === chosen);
+    setAttribute(this.#log, 'aria-pressed', String(log));
+    setAttribute(this.#table, 'aria-pressed', String(table));
+    this.#log.hidden = table;
+    const built = JSON.stringify([metrics, chosen, table]);
+    if (built !== this.#built) {
+      this.#built = built;
+      this.#fillTabs(metrics, chosen);
+      this.#build(shown, chosen === ALL_METRICS);
+    }
+    if (table) this.#updateTwin(shown);
+    for (const chart of this.#charts) this.#updateChart(chart);
+  }
+
+  destroy(): void {
+    this.#endTheme();
+    for (const chart of this.#charts) chart.destroy();
+  }
+
+  #updateChart(chart: Chart): void {
+    chart.update();
+    const trial = this.session.best() ?? this.session.focus();
+    const line = trend(chart.metric, this.session.curve(chart.metric, trial?.number));
+    const of = `Curves of ${chart.metric}, ${chart.trials.length} trials.`;
+    setAttribute(
+      chart.root,
+      'aria-label',
+      `${of} ${trial ? `Trial ${trial.number}: ${line}. ` : ''}Arrow keys read values.`,
+    );
+  }
+
+  #updateTwin(shown: string[]): void {
+    const state = [this.session.version, this.session.choices.trial, ...shown].join();
+    if (state === this.#twin && this.#body.childElementCount > 0) return;
+    this.#twin = state;
+    this.#body.replaceChildren(...shown.map((metric) => fillTwin(this.session, metric)));
+  }
+
+  #build(shown: string[], all: boolean): void {
+    for (const chart of this.#charts) chart.destroy();
+    this.#charts = [];
+    this.#twin = '';
+    this.#body.replaceChildren();
+    this.#body.classList.toggle('at-small', all && !this.session.choices.table);
+    this.#reset.hidden = true;
+    if (this.session.choices.table) return;
+    for (const metric of shown) {
+      const chart = new Chart(this.session, metric, all ? SMALL_HEIGHT : HEIGHT, () => {
+        this.#showReset();
+      });
+      setAttribute(chart.root, 'role', 'img');
+      const title = h('figcaption', { class: 'at-title' }, metric);
+      this.#body.append(h('figure', {}, ...(all ? [title] : []), chart.root));
+      this.#charts.push(chart);
+    }
+  }
+
+  #showReset(): void {
+    this.#reset.hidden = !this.#charts.some((chart) => chart.zoom);
+  }
+
+  #resetZoom(): void {
+    for (const chart of this.#charts) chart.setZoom(undefined);
+  }
+
+  #fillTabs(metrics: string[], chosen: string | undefined): void {
+    const names = metrics.length > 1 ? [...metrics, ALL_METRICS] : metrics;
+    const focused = this.#tabs.contains(document.activeElement);
+    const tabs = names.map((name) => {
+      const tab = h('button', {
+        type: 'button',
+        role: 'tab',
+        class: 'at-tab',
+        'aria-selected': String(name === chosen),
+      });
+      tab.tabIndex = name === chosen ? 0 : -1;
+      tab.addEventListener('click', () => {
+        this.session.choose({ metric: name });
+      });
+      setText(tab, name === ALL_METRICS ? 'All' : name);
+      return tab;
+    });
+    this.#tabs.replaceChildren(...tabs);
+    if (focused) tabs.find((tab) => tab.tabIndex === 0)?.focus();
+  }
+
+  #key(event: KeyboardEvent): void {
+    const tabs = [...this.#tabs.children] as HTMLElement[];
+    const next = arrowTo(event.key, tabs.indexOf(document.activeElement as HTMLElement), tabs.length);
+    if (next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    tabs[next]?.click();
+  }
+
+  #toggle(text: string, title: string, onclick: () => void): HTMLButtonElement {
+    return h('button', { type: 'button', class: 'at-button', title, 'aria-pressed': 'false', onclick }, text);
+  }
+}

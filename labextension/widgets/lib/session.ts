@@ -1,0 +1,175 @@
+/** One experiment as a model knows it; many views of one model share it, and it outlives each of them. */
+
+import type { Experiment, Frame, LogTail, Snapshot, Trial } from './frames';
+import { ACTIVE, floats } from './frames';
+import type { Series } from './series';
+import { SeriesStore } from './series';
+
+export interface Wire {
+  get(name: 'snapshot'): unknown;
+  send(content: unknown): void;
+  on(name: 'msg:custom', handler: (content: Message, buffers: DataView[]) => void): void;
+  off(name: 'msg:custom', handler: (content: Message, buffers: DataView[]) => void): void;
+}
+
+export type Message =
+  | ({ kind: 'frame' } & Frame)
+  | ({ kind: 'log' } & LogTail)
+  | { kind: 'receipt'; text: string };
+
+export interface Choices {
+  metric: string | undefined;
+  log: boolean;
+  table: boolean;
+  sort: string;
+  falling: boolean;
+  trial: number | undefined;
+  stream: string;
+}
+
+export const ALL_METRICS = '*';
+
+export class Session {
+  experiment: Experiment | undefined;
+  error = '';
+  receipt = '';
+  stopping = false;
+  logTail: LogTail | undefined;
+  /** Grows with each change of points: charts draw anew only then. */
+  version = 0;
+  readonly trials = new Map<number, Trial>();
+  readonly series = new SeriesStore();
+  readonly choices: Choices = {
+    metric: undefined,
+    log: false,
+    table: false,
+    sort: 'number',
+    falling: false,
+    trial: undefined,
+    stream: 'stdout',
+  };
+  readonly #listeners = new Set<() => void>();
+  #seq = -1;
+  #arrived_ms = 0;
+  #asked = '';
+
+  constructor(readonly wire: Wire) {
+    const snapshot = wire.get('snapshot') as Partial<Snapshot> & { error?: string };
+    this.error = snapshot.error ?? '';
+    if (snapshot.experiment) {
+      const whole = snapshot as Snapshot;
+      this.#take(whole, floats(whole.steps), floats(whole.values));
+    }
+    wire.on('msg:custom', this.#receive);
+    // Frames that came while this code was still loading are lost: the kernel knows whether there were any.
+    wire.send({ kind: 'attach', seq: this.#seq });
+  }
+
+  close(): void {
+    this.wire.off('msg:custom', this.#receive);
+  }
+
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  choose(choices: Partial<Choices>): void {
+    Object.assign(this.choices, choices);
+    this.#tell();
+  }
+
+  stop(): void {
+    this.stopping = true;
+    this.wire.send({ kind: 'stop' });
+    this.#tell();
+  }
+
+  /** The kernel's clock: browsers on other machines may be off. */
+  now_s(): number {
+    return (this.experiment?.now_s ?? 0) + (performance.now() - this.#arrived_ms) / 1000;
+  }
+
+  /** The metrics, the objective first. */
+  metrics(): string[] {
+    const names = [...this.series.metrics.keys()];
+    const first = this.experiment?.objective;
+    return first && names.includes(first) ? [first, ...names.filter((name) => name !== first)] : names;
+  }
+
+  metric(): string | undefined {
+    const { metric } = this.choices;
+    if (metric === ALL_METRICS || (metric && this.series.metrics.has(metric))) return metric;
+    return this.metrics()[0];
+  }
+
+  curve(metric: string, trial: number | undefined): Series | undefined {
+    return trial === undefined ? undefined : this.series.metrics.get(metric)?.get(trial);
+  }
+
+  best(): Trial | undefined {
+    const sign = this.experiment?.direction === 'minimize' ? -1 : 1;
+    let best: Trial | undefined;
+    for (const trial of this.trials.values()) {
+      if (trial.value === null || !(ACTIVE.has(trial.state) || isGood(trial.state))) continue;
+      if (best === undefined || sign * trial.value > sign * (best.value ?? 0)) best = trial;
+    }
+    return best;
+  }
+
+  /** The trial whose log is shown: the chosen one, else the newest that has begun. */
+  focus(): Trial | undefined {
+    if (this.choices.trial !== undefined) return this.trials.get(this.choices.trial);
+    const begun = [...this.trials.values()].filter((trial) => trial.started_s !== null);
+    return begun.at(-1);
+  }
+
+  /** Ask for the log of the focus, once per trial, attempt and stream. */
+  askLog(): void {
+    const trial = this.focus();
+    if (!trial) return;
+    const asked = `${trial.number} ${trial.attempt} ${this.choices.stream}`;
+    if (asked === this.#asked) return;
+    this.#asked = asked;
+    this.logTail = undefined;
+    this.wire.send({ kind: 'log', trial: trial.number, stream: this.choices.stream });
+  }
+
+  readonly #receive = (message: Message, buffers: DataView[]): void => {
+    if (message.kind === 'frame') {
+      this.#take(message, floats(buffers[0]), floats(buffers[1]));
+    } else if (message.kind === 'log') {
+      const wanted = message.trial === this.focus()?.number && message.stream === this.choices.stream;
+      if (wanted) this.logTail = message;
+    } else {
+      this.receipt = message.text;
+      this.stopping = false;
+    }
+    this.#tell();
+  };
+
+  #take(frame: Frame, steps: Float64Array, values: Float64Array): void {
+    const complete = this.series.take(frame.series, steps, values);
+    const missed = this.#seq >= 0 && frame.seq > this.#seq + 1;
+    this.#seq = Math.max(this.#seq, frame.seq);
+    this.experiment = frame.experiment;
+    this.#arrived_ms = performance.now();
+    for (const trial of frame.trials) this.trials.set(trial.number, trial);
+    this.version += frame.series.length + frame.trials.length > 0 ? 1 : 0;
+    // -1 is no frame's number, so the answer is the whole picture.
+    if (!complete || (missed && !isWhole(frame, this.trials.size)))
+      this.wire.send({ kind: 'attach', seq: -1 });
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function isGood(state: string): boolean {
+  return state === 'SUCCEEDED' || state === 'EARLY_STOPPED';
+}
+
+function isWhole(frame: Frame, trials: number): boolean {
+  return frame.trials.length === trials;
+}

@@ -1,0 +1,48 @@
+/** One polite line that tells what happens; spoken at most once in two seconds. */
+
+import { h, setText } from './dom';
+import { count, stateWord } from './format';
+import { ACTIVE } from './frames';
+import type { Session } from './session';
+import { ALL_METRICS } from './session';
+import { trend } from './trend';
+
+const PERIOD_MS = 2000;
+
+export class StatusLine {
+  readonly root = h('p', { class: 'at-status', role: 'status', 'aria-live': 'polite' });
+  readonly #spoken = this.root;
+  #told_ms = -PERIOD_MS;
+  #timer = 0;
+
+  constructor(readonly session: Session) {}
+
+  update(): void {
+    const left = this.#told_ms + PERIOD_MS - performance.now();
+    if (left <= 0 || this.session.experiment?.final) {
+      this.#told_ms = performance.now();
+      setText(this.#spoken, sentence(this.session));
+    } else if (this.#timer === 0) {
+      this.#timer = window.setTimeout(() => {
+        this.#timer = 0;
+        this.update();
+      }, left);
+    }
+  }
+
+  destroy(): void {
+    window.clearTimeout(this.#timer);
+  }
+}
+
+export function sentence(session: Session): string {
+  const { experiment } = session;
+  if (!experiment) return session.error || 'Waiting for the kernel.';
+  const ended = [...session.trials.values()].filter((trial) => !ACTIVE.has(trial.state)).length;
+  const metric = session.metric() === ALL_METRICS ? session.metrics()[0] : session.metric();
+  const trial = session.best() ?? session.focus();
+  const line = metric && trial ? trend(metric, session.curve(metric, trial.number)) : '';
+  const head = `${stateWord(experiment.state)}, ${ended} of ${count(experiment.trials, 'trial')} ended`;
+  const told = experiment.final ? line.replace(/, [^,]*$/, '') : line;
+  return told && trial ? `${head}. Trial ${trial.number}: ${told}.` : `${head}.`;
+}

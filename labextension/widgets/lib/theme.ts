@@ -1,0 +1,34 @@
+/** Colours: canvases do not follow style sheets by themselves. */
+
+/** Told apart with colour blindness, readable on white and on black; dashes tell apart without colour. */
+const PALETTE = ['#3b7dd8', '#e08214', '#1b9e77', '#c24e9a', '#56b4e9', '#b8860b', '#8c6bb1', '#d1495b'];
+const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
+
+export const ACCENT = PALETTE[0] ?? '';
+export const SECOND = PALETTE[1] ?? '';
+export const FEW = PALETTE.length;
+
+export function colorOf(index: number): string {
+  return PALETTE[index % PALETTE.length] ?? '';
+}
+
+export function dashOf(index: number): number[] {
+  return DASHES[index % DASHES.length] ?? [];
+}
+
+export function cssColor(element: Element, name: string, fallback: string): string {
+  return getComputedStyle(element).getPropertyValue(name).trim() || fallback;
+}
+
+/** Calls back when JupyterLab's theme or the system's changes; gives the way to end that. */
+export function onThemeChange(callback: () => void): () => void {
+  const observer = new MutationObserver(() => requestAnimationFrame(callback));
+  const attributeFilter = ['data-jp-theme-name', 'data-jp-theme-light', 'class', 'data-vscode-theme-id'];
+  observer.observe(document.body, { attributes: true, attributeFilter });
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  system.addEventListener('change', callback);
+  return () => {
+    observer.disconnect();
+    system.removeEventListener('change', callback);
+  };
+}
