@@ -24,7 +24,7 @@ from jupyter_autotrain.manager.house import Clocks
 from jupyter_autotrain.manager.mirror import fetch_results, keep_logs
 
 _AGE_SHARE, _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 0.005, 0.1
-_LOOK_SHARE = 4.0  # a slow place is left alone four times as long as a look at it takes
+_LOOK_SHARE = 4.0  # a slow place is left alone four times as long as looks at it take; one slow look is chance
 _SILENCE_PAUSE_S = 2.0
 _log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Lane:
         self._emit, self._executor, self._clocks = emit, executor, clocks
         self._watched: dict[str, _Watched] = {}
         self._news = threading.Condition()
-        self._silent = False
+        self._silent, self._look_s = False, 0.0
 
     def start(self) -> None:
         """Begin to watch, in a thread of its own that does not keep the process alive."""
@@ -128,7 +128,8 @@ class Lane:
             self._say_silent(_reason(error))
             return _SILENCE_PAUSE_S
         self._say_silent("")
-        return (self._clocks.tick_s() - begun) * _LOOK_SHARE
+        before, self._look_s = self._look_s, self._clocks.tick_s() - begun
+        return min(before, self._look_s) * _LOOK_SHARE
 
     def _take(self, watched: _Watched, status: JobStatus, data: bytes) -> None:
         if not self.backend.capabilities.shares_home:

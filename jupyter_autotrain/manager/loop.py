@@ -13,7 +13,7 @@ from jupyter_autotrain.manager.mailbox import Mailbox
 from jupyter_autotrain.manager.manager import Manager
 
 _THREADS = 32
-_TIMERS_S, _LOOK_S, _IDLE_S, _NO_BELL_S = 0.5, 1.0, 5.0, 0.2
+_TIMERS_S, _LOOK_S, _IDLE_S, _NO_BELL_S = 0.5, 1.0, 60.0, 0.2
 _log = logging.getLogger(__name__)
 
 
