@@ -16,7 +16,7 @@ from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, BlockRun, Family
 
 MODES = (Recompute.NONE, Recompute.SELECTIVE, Recompute.FULL)
 Shares = tuple[float, float, float]  # share of the bytes that is kept, per mode of `MODES`
-_FOLLOWERS = frozenset({Family.ELEMENTWISE, Family.NORM, Family.DROPOUT, Family.LOSS})
+_FOLLOWERS = frozenset({Family.ELEMENTWISE, Family.NORM, Family.DROPOUT, Family.REDUCTION})
 
 
 @dataclass(frozen=True, slots=True)

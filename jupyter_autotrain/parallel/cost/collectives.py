@@ -1,9 +1,10 @@
-"""Alpha-beta times of collectives on one mesh axis; the least of ring, tree and hierarchical, as libraries choose.
+"""Alpha-beta times of collectives on one mesh axis; the least of ring, tree, halving and hierarchical.
 
 With n bytes of the full tensor, p devices, alpha seconds per step and B bytes/s per device and direction:
 
-* all-gather, reduce-scatter, ring: (p-1) alpha + (p-1)/p n/B
-* all-reduce: ring 2(p-1) alpha + 2(p-1)/p n/B; pipelined tree 2 log2(p) alpha + 2 n/B
+* all-gather, reduce-scatter: ring (p-1) alpha + (p-1)/p n/B; behind a switch, where any pairs can talk at once,
+  recursive doubling and halving log2(p) alpha + (p-1)/p n/B
+* all-reduce: a reduce-scatter and an all-gather; or a pipelined tree 2 log2(p) alpha + 2 n/B
 * all-to-all of n_local bytes per device: (p-1) alpha + (p-1)/p n_local/B, times the mean number of hops where
   there is no switch
 * hierarchical: the inner part works on n, each outer part on what an inner group leaves to one device
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ def axis_of(name: str, size: int, segments: tuple[Segment, ...]) -> Axis:
     start_s = max(s.link.latency_s for s in segments)
     slowest = max(1 / bandwidth(s) for s in segments)
     share = (size - 1) / size
-    gather = [Line((size - 1) * start_s, share * slowest)]
+    gather = [Line(sum(_steps(s) for s in segments) * start_s, share * slowest)]
     if len(segments) > 1:
         gather.append(_by_levels(segments))
     tree = Line(2 * math.log2(size) * start_s, 2 * slowest)
@@ -68,12 +68,18 @@ def axis_of(name: str, size: int, segments: tuple[Segment, ...]) -> Axis:
     return Axis(name, size, segments, tuple(gather), (*rings, tree), (turn,))
 
 
+def _steps(segment: Segment) -> float:
+    """Messages in a row of a gather: log2 where any pairs can talk at once, else around the ring."""
+    anywhere = segment.link.kind in {LinkKind.SWITCH, LinkKind.FULL}
+    return math.log2(segment.size) if anywhere else segment.size - 1
+
+
 def _by_levels(segments: tuple[Segment, ...]) -> Line:
     """Each level in turn: the innermost on all bytes, the next on what one inner group leaves to a device."""
     start_s, s_per_byte, inner = 0.0, 0.0, 1
     for segment in segments:
         steps = segment.size - 1
-        start_s += steps * segment.link.latency_s
+        start_s += _steps(segment) * segment.link.latency_s
         s_per_byte += steps / segment.size / inner / bandwidth(segment)
         inner *= segment.size
     return Line(start_s, s_per_byte)
@@ -122,6 +128,16 @@ def _least(lines: tuple[Line, ...], n_bytes: Floats | float) -> Floats:
     return best
 
 
+def amortised(axis: Axis, n_bytes: Floats, bucket_bytes: float) -> tuple[Floats, Floats]:
+    """(all-reduce, gather) seconds of tensors that travel in buckets: a small one pays its share of the latency."""
+    share = np.minimum(1.0, n_bytes / bucket_bytes)
+    found = [
+        np.min([line.start_s * share + line.s_per_byte * n_bytes for line in lines], axis=0)
+        for lines in (axis.reduce, axis.gather)
+    ]
+    return found[0], found[1]
+
+
 def gather_s(axis: Axis, n_bytes: Floats | float) -> Floats:
     """All-gather or reduce-scatter of a tensor of `n_bytes` in full; seconds."""
     return _least(axis.gather, n_bytes)
@@ -135,22 +151,6 @@ def all_reduce_s(axis: Axis, n_bytes: Floats | float) -> Floats:
 def all_to_all_s(axis: Axis, local_bytes: Floats | float) -> Floats:
     """All-to-all where each device holds `local_bytes` and keeps 1/p of them; seconds."""
     return _least(axis.turn, local_bytes)
-
-
-def gather_over_axes_s(axes: tuple[Axis, ...], n_bytes: Floats | float) -> Floats:
-    """All-gather or reduce-scatter over several axes at once: inner axes on all bytes, outer ones on the rest."""
-    n = np.asarray(n_bytes, dtype=np.float64)
-    total = np.zeros_like(n)
-    for axis in reversed(axes):
-        total = total + gather_s(axis, n)
-        n = n / axis.size
-    return total
-
-
-def all_reduce_over_axes_s(axes: tuple[Axis, ...], n_bytes: Floats | float) -> Floats:
-    """All-reduce over several axes: one after the other, or scatter and gather by levels; the least."""
-    one_by_one = reduce(np.add, (all_reduce_s(axis, n_bytes) for axis in axes))
-    return np.minimum(one_by_one, 2 * gather_over_axes_s(axes, n_bytes))
 
 
 def send_s(segments: tuple[Segment, ...], n_bytes: float) -> float:

@@ -42,11 +42,22 @@ class Optimizer:
 
     16-bit parameters have a 32-bit master copy and two moments (12 bytes), 32-bit ones only the moments (8 bytes):
     with parameter and gradient 16 bytes in both cases (ZeRO, section 3.1).
+
+    Attributes:
+        moments_bytes: Running averages per parameter.
+        master_bytes: 32-bit copy of a 16-bit parameter.
+        gradient_bytes: Bytes per gradient; 0: as the parameter. Megatron-LM sums in 32 bits: 4.
+        name: For people.
     """
 
     moments_bytes: int = 8
     master_bytes: int = 4
+    gradient_bytes: int = 0
     name: str = "adam"
+
+    def gradient_item_bytes(self, parameter_bytes: int) -> int:
+        """Bytes per gradient."""
+        return self.gradient_bytes or parameter_bytes
 
     def state_bytes(self, parameter_bytes: int) -> int:
         """Bytes per parameter beside the parameter and its gradient."""

@@ -26,7 +26,7 @@ from jupyter_autotrain.parallel.cost.layout import (
     strategies,
 )
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
-from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline
+from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline, Work
 from jupyter_autotrain.parallel.cost.states import Assumptions, Compute, Option, StatePricer, StateTable, Weights
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
 
@@ -102,7 +102,8 @@ class CostModel:
         settings: Constants.
         device: Figures to compute with; the cluster's weakest unless given.
         facts: `facts_of(graph)` when already known.
-        restrict: Keeps some rows of an op's strategy table (pins, baselines).
+        restrict: Keeps some rows of an op's strategy table (pins, baselines); asked for the first block of a run,
+            it holds for all.
     """
 
     graph: OpGraph
@@ -153,12 +154,12 @@ class CostModel:
     def op(self, op_id: int) -> OpTable:
         """The op's table; made once."""
         if op_id not in self._ops:
-            twin, op = self._twin(op_id), self.graph.ops[op_id]
-            same = self.restrict is None and twin != op_id
+            twin, op = self.twin(op_id), self.graph.ops[op_id]
+            same = twin != op_id
             self._ops[op_id] = replace(self.op(twin), op=op) if same else self._price(op, self.table_rows(op_id))
         return self._ops[op_id]
 
-    def _twin(self, op_id: int) -> int:
+    def twin(self, op_id: int) -> int:
         """The op in the first block of its run that costs the same."""
         run = next((run for run in self.graph.runs if run.start <= op_id < run.start + run.length * run.count), None)
         return op_id if run is None else run.start + (op_id - run.start) % run.length
@@ -167,7 +168,7 @@ class CostModel:
         """The op's strategies without pricing them; rows as in `op(op_id).table`."""
         if op_id in self._ops:
             return self._ops[op_id].table
-        op = self.graph.ops[op_id]
+        op = self.graph.ops[self.twin(op_id)]
         table = strategies(op, self.loop_sizes(op), self.mesh.shape)
         return self.restrict(op, table) if self.restrict else table
 
@@ -201,9 +202,14 @@ class CostModel:
         whole = sum(float(self.graph.tensors[x.tensor].size_bytes) for x in tensors) or 1.0
         local = sum((self._local_bytes(op, x, table) for x in tensors), np.zeros(len(table)))
         half = DTYPE_BYTES[self.graph.tensors[op.outputs[0].tensor].dtype] <= 2 if op.outputs else True
-        forward = self.roofline.seconds(op.flops_forward / parts, op.bytes_forward * local / whole, half=half)
-        backward = self.roofline.seconds(op.flops_backward / parts, op.bytes_backward * local / whole, half=half)
-        return forward, backward
+
+        def seconds(flops: float, moved: float, passes: int) -> Floats:
+            """The forward pass touches each operand once, the backward pass twice (gradients of both operands)."""
+            own = min(moved, passes * whole) if op.flops_forward else moved
+            work = Work(flops / parts, own * local / whole, (moved - own) * local / whole)
+            return self.roofline.seconds(work, half=half, kernels=passes)
+
+        return seconds(op.flops_forward, op.bytes_forward, 1), seconds(op.flops_backward, op.bytes_backward, 2)
 
     def _batch_share(self, op: Op) -> int:
         return self.microbatches if any(loop.role is LoopRole.BATCH for loop in op.loops) else 1
@@ -242,8 +248,8 @@ class CostModel:
 
     def _twin_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable | None:
         """The same edge in the first block, when both ends lie in one block."""
-        twin, source = self._twin(op_id), self._twin(maker)
-        if self.restrict is not None or twin == op_id or op_id - twin != maker - source:
+        twin, source = self.twin(op_id), self.twin(maker)
+        if twin == op_id or op_id - twin != maker - source:
             return None
         position = self.graph.ops[op_id].inputs.index(operand)
         first = self._edge(self.graph.ops[twin].inputs[position], source, twin)
@@ -260,10 +266,16 @@ class CostModel:
             gradient = produced(target.op, operand, target.table)
             goal = np.where(lies == PARTIAL, REPLICATE, lies)
             backward = self.redistribution.seconds(gradient, goal, size).T
+            backward = backward + self._gathered_again_s(lies, wanted, size)
         shares: Shares = self.known.edge_shares.get((operand.tensor, target.op.id), (0.0, 0.0, 0.0))
         split = np.maximum(split_of(lies, self.axes)[:, None], split_of(wanted, self.axes)[None, :])
         kept = np.multiply.outer(np.array(shares), size / split)
         return EdgeTable(operand.tensor, source.op.id, target.op.id, forward, backward, kept)
+
+    def _gathered_again_s(self, lies: Ints, wanted: Ints, size: float) -> Floats:
+        """A gathered input is kept as a slice and gathered again behind the backward products, which it slows."""
+        whole = np.where(lies == PARTIAL, REPLICATE, lies)
+        return self.settings.assumptions.overlap_slowdown * self.redistribution.seconds(whole, wanted, size)
 
 
 def mode_index(mode: Recompute) -> int:

@@ -14,21 +14,36 @@ from jupyter_autotrain.parallel.cost.collectives import Floats
 class Efficiency:
     """What share of the data sheet a kernel reaches.
 
-    Time = max(flops / (peak * matrix) + ramp, bytes / (bandwidth * memory)) + launch.
+    Time = max((flops + ramp) / (peak * matrix), bytes / (bandwidth * memory)) + launch.
 
     Attributes:
-        matrix: Share of the matrix peak for large products [1]. Public GEMM measurements on A100 and H100 in
-            16 bits give 0.75 to 0.85 at the sizes of transformer layers (power limits and tile edges take the rest).
+        matrix: Share of the matrix peak for large products [1]. The data sheet's peak holds at the boost clock; under
+            sustained matrix work the power limit leaves about 0.87 of it (A100: 1.2 to 1.25 of 1.41 GHz), and tile
+            and wave edges of layer-sized products about 0.83 of that: 0.72.
         ramp_flops: Work [FLOP] at peak rate that filling and draining the device costs per kernel; makes small local
             matrices inefficient: half of `matrix` at this size. 3 GFLOP is 10 us of an A100.
-        memory: Share of the memory bandwidth for streams [1]; 0.85 to 0.92 in STREAM-like tests on A100.
+        memory: Share of the memory bandwidth [1]: STREAM-like copies reach 0.9, the softmax, dropout and elementwise
+            kernels of a training framework 0.75 to 0.85.
         launch_s: Time between dependent kernels [s]; 4 us when the queue is kept full.
     """
 
-    matrix: float = 0.78
+    matrix: float = 0.72
     ramp_flops: float = 3e9
-    memory: float = 0.87
+    memory: float = 0.8
     launch_s: float = 4e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Local work: floating point operations (a multiply-add counts twice) and bytes read and written.
+
+    `own_bytes` stream while the matrix units work; `other_bytes` belong to followers (a GELU behind a product), which
+    run on their own.
+    """
+
+    flops: Floats
+    own_bytes: Floats
+    other_bytes: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +53,19 @@ class Roofline:
     device: Device
     efficiency: Efficiency = field(default_factory=Efficiency)
 
-    def seconds(self, flops: Floats, moved_bytes: Floats, *, half: bool) -> Floats:
-        """Time of one kernel on local shapes; 0 where there is no work.
+    def seconds(self, work: Work, *, half: bool, kernels: int = 1) -> Floats:
+        """Time of some kernels on local shapes; 0 where there is no work.
 
         Args:
-            flops: Local floating point operations (a multiply-add counts twice).
-            moved_bytes: Local bytes read and written.
+            work: What they do.
             half: Whether the inputs have 16 bits or fewer.
+            kernels: How many there are.
         """
         peak = self.device.matrix_flops_per_s if half else self.device.matrix32_flops_per_s
         rate = peak * self.efficiency.matrix
-        matrix = np.where(flops > 0, (flops + np.minimum(flops, self.efficiency.ramp_flops)) / rate, 0.0)
-        work = np.maximum(matrix, self.stream_s(moved_bytes))
-        return np.where(work > 0, work + self.efficiency.launch_s, 0.0)
+        filled = work.flops + np.minimum(work.flops, kernels * self.efficiency.ramp_flops)
+        busy = np.maximum(filled / rate, self.stream_s(work.own_bytes)) + self.stream_s(work.other_bytes)
+        return np.where(busy > 0, busy + kernels * self.efficiency.launch_s, 0.0)
 
     def stream_s(self, moved_bytes: Floats) -> Floats:
         """Time to move bytes through the device's memory."""

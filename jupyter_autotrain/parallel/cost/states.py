@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, all_reduce_over_axes_s, gather_over_axes_s
+from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, amortised
 from jupyter_autotrain.parallel.cost.layout import PARTIAL, Ints, split_of
 from jupyter_autotrain.parallel.cost.memory import Optimizer, Zero
 from jupyter_autotrain.parallel.cost.roofline import Roofline
@@ -33,12 +33,15 @@ class Assumptions:
             behind [1]: 0.126, measured by the Galvatron project (overlap factor 1.126 on NVLink and PCIe).
         host_bytes_per_s: Memory bandwidth of the host per device, for updates on the host [bytes/s]: eight
             DDR4-3200 channels (205 GB/s) for eight devices.
+        bucket_bytes: Gradients and parameters travel in buckets of this size, which share one latency [bytes]: 25 MiB,
+            the default of torch's DistributedDataParallel.
         gathered_blocks: Blocks whose gathered parameters live at once under ZeRO-3: one in use, one prefetched.
     """
 
     optimizer: Optimizer = field(default_factory=Optimizer)
     overlap_slowdown: float = 0.126
     host_bytes_per_s: float = 25e9
+    bucket_bytes: float = 25 * 2**20
     gathered_blocks: int = 2
 
 
@@ -122,13 +125,15 @@ class StatePricer:
         """
         held = weight.elements * weight.item_bytes / split_of(weight.gradient, self.axes)
         shared = held / self._replicas(weight.gradient)
-        reduce_s, move_s = self._over_replicas(weight.gradient, held)
-        scatter, gather = self.exposed(move_s, compute.backward_s), self.exposed(move_s, compute.forward_s)
-        both, nothing = self.exposed(2 * move_s, compute.backward_s), np.zeros_like(held)
+        wide = self.assumptions.optimizer.gradient_item_bytes(weight.item_bytes) / weight.item_bytes
+        reduce_s, scatter_s = self._over_replicas(weight.gradient, held * wide)
+        _, gather_s = self._over_replicas(weight.gradient, held)
+        scatter, gather = self.exposed(scatter_s, compute.backward_s), self.exposed(gather_s, compute.forward_s)
+        both, nothing = self.exposed(gather_s + scatter_s, compute.backward_s), np.zeros_like(held)
         micro = np.stack([nothing, nothing, scatter, gather + both])
         step = np.stack([self.exposed(reduce_s, compute.backward_s), scatter + gather, gather, nothing])
         gathered = np.minimum(held, shared + held * self.assumptions.gathered_blocks / repeats)
-        kept, gradient = np.stack([held, held, held, gathered]), np.stack([held, held, shared, shared])
+        kept, gradient = np.stack([held, held, held, gathered]), wide * np.stack([held, held, shared, shared])
         return micro, step, kept, gradient, np.stack([held, shared, shared, shared]) / weight.item_bytes
 
     def _replicas(self, gradient: Ints) -> Floats:
@@ -138,19 +143,27 @@ class StatePricer:
         return count
 
     def _over_replicas(self, gradient: Ints, held: Floats) -> tuple[Floats, Floats]:
-        """All-reduce, and gather or scatter, of `held` bytes over the axes with replicas."""
-        reduce_s, move_s = np.zeros_like(held), np.zeros_like(held)
-        mask = (gradient == PARTIAL) @ (1 << np.arange(len(self.axes)))
-        for code in set(mask.tolist()) - {0}:
-            axes = tuple(axis for i, axis in enumerate(self.axes) if code >> i & 1)
-            rows = mask == code
-            reduce_s[rows] = all_reduce_over_axes_s(axes, held[rows])
-            move_s[rows] = gather_over_axes_s(axes, held[rows])
-        return reduce_s, move_s
+        """All-reduce, and gather or scatter, of `held` bytes over the axes with replicas, inner axes first."""
+        one_by_one, move_s, left = np.zeros_like(held), np.zeros_like(held), held
+        for index in range(len(self.axes) - 1, -1, -1):
+            axis, shared = self.axes[index], gradient[:, index] == PARTIAL
+            if not shared.any():
+                continue
+            reduce_s, _ = amortised(axis, held, self.assumptions.bucket_bytes)
+            _, gather_s = amortised(axis, left, self.assumptions.bucket_bytes)
+            one_by_one += np.where(shared, reduce_s, 0.0)
+            move_s += np.where(shared, gather_s, 0.0)
+            left = np.where(shared, left / axis.size, left)
+        return np.minimum(one_by_one, 2 * move_s), move_s
 
     def _traffic(self, weight: Weights) -> float:
-        """Bytes per element: read gradient and states, write parameter and states."""
-        return 2.0 * (self.assumptions.optimizer.state_bytes(weight.item_bytes) + weight.item_bytes)
+        """Bytes per element: gradient read for the norm and the update, then zeroed; states read and written.
+
+        The parameter is written from its master copy, or read and written where it is its own.
+        """
+        optimizer, item = self.assumptions.optimizer, weight.item_bytes
+        written = 1.0 if item < 4 else 2.0
+        return 2.0 * optimizer.state_bytes(item) + 3.0 * optimizer.gradient_item_bytes(item) + written * item
 
     def _update_s(self, elements: Floats, weight: Weights) -> Floats:
         return self.roofline.stream_s(elements * self._traffic(weight))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import math
+from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.layout import NONE, Ints
 from jupyter_autotrain.parallel.cost.model import Restriction
-from jupyter_autotrain.parallel.graph.graph import Op, OpGraph
+from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph
 from jupyter_autotrain.parallel.search.space import Pins, batch_of
 
 
@@ -107,3 +109,18 @@ def _splits(pattern: str, axes: tuple[str | None, ...], op: Op, pins: Pins) -> l
         elif loops and all(loop.size % split for loop in loops):
             faults.append(f"{pattern!r} along {word!r} has size {loops[0].size}, which {split} devices do not divide")
     return faults
+
+
+def uniform_runs(graph: OpGraph, pins: Pins) -> OpGraph:
+    """The graph with runs of equally pinned blocks only: blocks pinned otherwise stand alone."""
+    if not pins.ops:
+        return graph
+    runs = []
+    for run in graph.runs:
+        blocks = [graph.ops[run.start + k * run.length : run.start + (k + 1) * run.length] for k in range(run.count)]
+        first = 0
+        for _, group in groupby(tuple(_pin_of(pins, op) for op in block) for block in blocks):
+            count = len(list(group))
+            runs.append(BlockRun(run.start + first * run.length, run.length, count, run.name))
+            first += count
+    return replace(graph, runs=tuple(run for run in runs if run.count > 1))

@@ -18,8 +18,8 @@ from math import inf, prod
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.devices import Device
-from jupyter_autotrain.parallel.cost.collectives import send_s
-from jupyter_autotrain.parallel.cost.layout import produced, split_of
+from jupyter_autotrain.parallel.cost.collectives import gather_s, send_s
+from jupyter_autotrain.parallel.cost.layout import REPLICATE, produced, split_of
 from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
@@ -235,7 +235,11 @@ class Pipeline:
         return found
 
     def _send_s(self, stage: int, end: int) -> float:
-        """Messages of one microbatch at a stage's borders, both ways; half at the pipeline's ends."""
+        """Messages of one microbatch at a stage's borders, both ways; half at the pipeline's ends.
+
+        What several ranks hold alike each sends a slice of, to be gathered behind the border (Narayanan et al. 2021,
+        section 4.1).
+        """
         model, total = self.models[stage], 0.0
         span = self.cluster.segments(model.mesh.devices, self.candidate.stages)
         sizes = [len(model.op(op).table) for op in self.chain.end(0)]
@@ -243,7 +247,11 @@ class Pipeline:
             row = end // prod(sizes[position + 1 :]) % sizes[position]
             table = model.op(op)
             for out in table.op.outputs:
-                split = split_of(produced(table.op, out, table.table), model.axes)[row]
-                total += send_s(span, model.tensor_bytes(out.tensor) / float(split))
+                placed = produced(table.op, out, table.table)[row]
+                held = model.tensor_bytes(out.tensor) / float(split_of(placed[None], model.axes)[0])
+                alike = [axis for axis, code in zip(model.axes, placed.tolist(), strict=True) if code == REPLICATE]
+                sliced = send_s(span, held / prod(axis.size for axis in alike))
+                sliced += sum(float(gather_s(axis, held)) for axis in alike)
+                total += min(send_s(span, held), sliced)
         borders = 1 if stage in {0, self.candidate.stages - 1} else 2
         return total * borders * self.candidate.chunks

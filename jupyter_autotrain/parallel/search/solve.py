@@ -20,7 +20,7 @@ from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.search.baselines import data_only, price_baselines
 from jupyter_autotrain.parallel.search.exhaustive import exhaustive_outcome
 from jupyter_autotrain.parallel.search.folding import chain_of
-from jupyter_autotrain.parallel.search.pins import check_pins, restriction_of
+from jupyter_autotrain.parallel.search.pins import check_pins, restriction_of, uniform_runs
 from jupyter_autotrain.parallel.search.pipeline import Outcome
 from jupyter_autotrain.parallel.search.recursive import recursive
 from jupyter_autotrain.parallel.search.solution import Alternative, Solution, cost_of, solution_of
@@ -100,7 +100,7 @@ def solve(
     asked, began = question or Question(), clock()
     machine = ClusterSpec.parse(cluster)
     check_order(graph)
-    folded = graph if graph.runs else fold(fuse(graph))
+    folded = uniform_runs(graph if graph.runs else fold(fuse(graph)), asked.pins)
     task, space, pins = _task(folded, machine, asked, clock)
     search = Search(task)
     try:
