@@ -41,7 +41,7 @@ class LiveView(anywidget.AnyWidget):
 
     def __init__(self, experiment: Experiment, ended: Callable[[], None]) -> None:
         self._experiment = experiment
-        self._sender = Sender(experiment.store, experiment.id, self._send, ended)
+        self._sender = Sender(experiment.store, experiment.id, self._tell, ended)
         super().__init__()
         self.on_msg(self._receive)
         if not experiment.state.is_final:
@@ -71,7 +71,7 @@ class LiveView(anywidget.AnyWidget):
         seq = self._sender.seq
         return snapshot(self._experiment.store, self._experiment.id, time.time(), seq)
 
-    def _send(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
+    def _tell(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
         self.send(content, buffers)
 
     def _receive(self, _widget: object, content: Mapping[str, Any], _buffers: object) -> None:
@@ -83,7 +83,7 @@ class LiveView(anywidget.AnyWidget):
             self._follow_log(content)
         elif kind == "attach" and content.get("seq") != self._sender.seq:
             frame = self._whole()
-            self._send({"kind": "frame", **frame.content}, [frame.steps, frame.values])
+            self._tell({"kind": "frame", **frame.content}, [frame.steps, frame.values])
 
     def _follow_log(self, content: Mapping[str, Any]) -> None:
         stream, trial = content.get("stream"), content.get("trial")
@@ -100,4 +100,4 @@ class LiveView(anywidget.AnyWidget):
             text = str(self._experiment.stop())
         except AutotrainError as error:
             text = str(error)
-        self._send({"kind": "receipt", "text": text}, [])
+        self._tell({"kind": "receipt", "text": text}, [])

@@ -1,0 +1,198 @@
+"""A real JupyterLab in a real Chromium: one server and one browser for all tests, one page and notebook for each."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
+
+
+def chromium() -> str | None:
+    """Where Chromium is: the variable CHROMIUM, else the system's."""
+    chosen = os.environ.get("CHROMIUM")
+    return chosen or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running JupyterLab."""
+
+    url: str
+    token: str
+    notebooks: Path
+    home: Path
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory) -> Iterator[Server]:
+    root = tmp_path_factory.mktemp("jupyter")
+    notebooks, home, log = root / "notebooks", root / "home", root / "server.log"
+    notebooks.mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    token = secrets.token_hex(16)
+    environ = {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(root / "config"),
+        "JUPYTER_DATA_DIR": str(root / "data"),
+        "JUPYTER_RUNTIME_DIR": str(root / "runtime"),
+        "IPYTHONDIR": str(root / "ipython"),
+        "JUPYTER_AUTOTRAIN_HOME": str(home),
+        "OMP_NUM_THREADS": "1",
+    }
+    settings = root / "config" / "labconfig"
+    settings.mkdir(parents=True)
+    (settings / "page_config.json").write_text(
+        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
+    )
+    argv = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
+    argv += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={notebooks}"]
+    argv += ["--LabApp.expose_app_in_browser=True", *(["--allow-root"] if os.geteuid() == 0 else [])]
+    with log.open("wb") as out:
+        process = subprocess.Popen(argv, env=environ, stdout=out, stderr=out, cwd=notebooks)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_for(lambda: _answers(url, token, process, log), 90, "JupyterLab does not answer")
+        yield Server(url, token, notebooks, home)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium here: set CHROMIUM to its path, or install the package chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def lab(server, browser, request) -> Iterator[Lab]:
+    name = request.node.name.removeprefix("test_")[:60]
+    context = browser.new_context(viewport={"width": 1180, "height": 1000}, device_scale_factor=1)
+    opened = Lab(server, context.new_page(), name)
+    yield opened
+    opened.shut_down()
+    context.close()
+
+
+class Lab:
+    """A JupyterLab page with one notebook."""
+
+    def __init__(self, server: Server, page: Any, name: str) -> None:
+        self.server, self.page, self.name = server, page, name
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    @property
+    def view(self) -> Any:
+        """The live view that the page shows last."""
+        return self.page.locator(".autotrain").last
+
+    @property
+    def status(self) -> Any:
+        """The line that tells what happens."""
+        return self.view.get_by_role("status")
+
+    def open(self, *cells: str) -> None:
+        """Write a notebook with these cells and open it; returns when its kernel is idle."""
+        body = [
+            {"cell_type": "code", "metadata": {}, "source": c, "outputs": [], "execution_count": None} for c in cells
+        ]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+        notebook = {"cells": body, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
+        (self.server.notebooks / f"{self.name}.ipynb").write_text(json.dumps(notebook))
+        self.visit(self.page)
+
+    def visit(self, page: Any, *, reset: bool = True) -> None:
+        """Open the notebook in a page."""
+        reset_text = "&reset" if reset else ""
+        page.goto(f"{self.server.url}/lab/tree/{self.name}.ipynb?token={self.server.token}{reset_text}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        self.until_idle(page)
+
+    def reload(self) -> None:
+        """Reload the page, as a user does."""
+        self.page.reload()
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+
+    def until_idle(self, page: Any = None) -> None:
+        """Wait until the kernel is connected and idle."""
+        (page or self.page).wait_for_function(
+            "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
+            timeout=90_000,
+        )
+
+    def command(self, name: str, args: dict[str, Any] | None = None) -> None:
+        """Run a command of JupyterLab without waiting for its end."""
+        self.page.evaluate("([name, args]) => { window.jupyterapp.commands.execute(name, args) }", [name, args or {}])
+
+    def run_all(self) -> None:
+        """Run all cells; returns at once."""
+        self.command("notebook:run-all-cells")
+
+    def execute(self, code: str) -> None:
+        """Run code in the notebook's kernel, beside the cells; returns at once."""
+        self.page.evaluate(
+            "(code) => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code}) }",
+            code,
+        )
+
+    def screenshot(self, name: str, page: Any = None) -> None:
+        """Keep a picture of the page, and one of the view alone."""
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        (page or self.page).screenshot(path=ARTIFACTS / f"{name}.png")
+        view = (page or self.page).locator(".autotrain").last
+        if view.count():
+            view.screenshot(path=ARTIFACTS / f"{name}-view.png")
+
+    def shut_down(self) -> None:
+        """End the notebook's kernel."""
+        self.page.evaluate("() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.shutdown()")
+
+
+def _answers(url: str, token: str, process: subprocess.Popen[bytes], log: Path) -> bool:
+    assert process.poll() is None, log.read_text()
+    try:
+        with urllib.request.urlopen(f"{url}/api/status?token={token}", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+def _wait_for(condition: Callable[[], bool], timeout_s: float, complaint: str) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline_s, complaint
+        time.sleep(0.05)

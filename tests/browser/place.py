@@ -1,0 +1,70 @@
+"""Run as a notebook's first cell: experiments whose trials are moved by hand, for tests that need an exact picture."""
+
+import math
+import random
+import time
+from pathlib import Path
+
+from jupyter_autotrain import client
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec, Objective
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Ingest, Store
+
+
+class Place:
+    """One experiment in a home of its own, with no manager."""
+
+    def __init__(self, trials=12, name="digits"):
+        self.home = Home(Path.cwd() / "homes" / f"{name}-{time.time_ns()}")
+        self.store = Store.open(self.home)
+        captured = (CapturedName("train_one_epoch", "source", "cell 2"), CapturedName("np", "import"))
+        spec = ExperimentSpec(name, Bundle(captured=captured), objective=Objective("val_acc"), trials=trials)
+        self.id = self.store.add_experiment(f"{name}-1", spec, time.time()).id
+        self.cursor = 0
+        self.experiment = client.Experiment(self.home, self.store, self.id, {})
+
+    def begin(self, number, **params):
+        self.store.add_trial(self.id, number, params, time.time())
+        for state in ("PREPARING", "RUNNING"):
+            self.store.move(self.id, number, TrialState(state), time.time())
+
+    def report(self, number, points, value=None):
+        self.cursor += 1
+        points = [(name, step, time.time(), number) for name, step, number in points]
+        self.store.ingest([Ingest(self.id, number, 1, "metrics", self.cursor, points=points, value=value)])
+
+    def end(self, number, state="SUCCEEDED", reason=""):
+        self.store.move(self.id, number, TrialState(state), time.time(), reason=reason)
+
+    def close(self):
+        self.store.close_experiment(self.id, time.time())
+
+    def log(self, number, text):
+        path = self.experiment.directory(number) / "stdout"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def curve(self, number, steps):
+        rng = random.Random(number)
+        top, speed = 0.75 + 0.2 * rng.random(), 4 + 12 * rng.random()
+        accuracy = 0.0
+        for step in steps:
+            noise = rng.gauss(0, 0.006)
+            accuracy = top * (1 - math.exp(-step / speed)) + noise
+            loss = 2.3 * math.exp(-step / speed) + 0.1 + abs(noise)
+            norm = 3 * math.exp(-step / 30) + abs(noise) * 40
+            points = [("val_acc", step, accuracy), ("loss", step, loss), ("train/grad_norm", step, norm)]
+            self.report(number, points, accuracy)
+
+    def fill(self, ended, running=2):
+        for number in range(1, ended + running + 1):
+            rng = random.Random(number * 7)
+            self.begin(number, lr=10 ** rng.uniform(-4, -1), width=rng.choice([32, 64, 128]), dropout=rng.random() / 2)
+            self.log(number, "".join(f"epoch {i}: loss {2.3 / (i + 1):.4f}\n" for i in range(60)))
+            failed = number == 4
+            self.curve(number, range(12 if failed else 60 if number <= ended else 25))
+            if failed:
+                self.end(number, "FAILED", "ran out of memory: 2.1 GB of 2.0 GB; lower width or batch size")
+            elif number <= ended:
+                self.end(number)

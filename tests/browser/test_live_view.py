@@ -1,0 +1,198 @@
+"""The live view as a person meets it: what it shows, by mouse, by keyboard, by ear, in the light and in the dark."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+PLACE = (Path(__file__).parent / "place.py").read_text()
+SHOW = "place = Place()\nplace.fill(ended=9)\nhandle = place.experiment.show()"
+
+
+@pytest.fixture
+def shown(lab):
+    lab.open(PLACE, SHOW)
+    lab.run_all()
+    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
+    return lab
+
+
+def ink(lab, rgb=None):
+    """How many pixels of the first chart are drawn, or are near to a colour."""
+    return lab.view.locator("canvas").first.evaluate(
+        """(canvas, rgb) => {
+            const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            let seen = 0;
+            for (let i = 0; i < data.length; i += 4)
+                if (data[i + 3] > 60 && (!rgb || rgb.every((c, k) => Math.abs(c - data[i + k]) < 40))) seen++;
+            return seen;
+        }""",
+        rgb,
+    )
+
+
+def test_state_progress_best_trial_and_curves_are_seen(shown):
+    view = shown.view
+    expect(view.get_by_text("Running").first).to_be_visible()
+    expect(view.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "9")
+    expect(view.locator(".at-facts")).to_contain_text(re.compile(r"9 of 12 trials.*2 running.*1 failed"))
+    expect(view.locator(".at-best")).to_contain_text(re.compile(r"Best val_acc 0\.9\d+  trial \d+"))
+    expect(view.get_by_role("tab")).to_have_text(["val_acc", "loss", "train/grad_norm", "All"])
+    expect(shown.status).to_contain_text(re.compile(r"Running, 9 of 12 trials ended. Trial \d+: val_acc .* → 0\.9"))
+    assert ink(shown) > 2_000
+    shown.page.mouse.move(500, 500)
+    shown.screenshot("light")
+    assert shown.errors == []
+
+
+def test_new_points_move_the_curves(shown):
+    before = ink(shown)
+    best = shown.view.locator(".at-best").inner_text()
+    shown.execute("place.report(10, [('val_acc', step, step / 80) for step in range(25, 79)], 78 / 80)")
+    expect(shown.view.locator(".at-best")).not_to_have_text(best)
+    expect(shown.status).to_contain_text("→ 0.975, still rising")
+    assert abs(ink(shown) - before) > 100
+
+
+def test_the_end_changes_the_state_and_refreshes_the_stored_card(shown):
+    shown.view.get_by_role("tab", name="loss").click()
+    shown.execute("[place.end(n) for n in (10, 11)]; place.begin(12); place.end(12); place.close()")
+    expect(shown.view.get_by_text("Succeeded").first).to_be_visible()
+    expect(shown.status).to_contain_text("Succeeded, 12 of 12 trials ended")
+    # Drawn anew by the refresh of the output, the view keeps what was chosen.
+    expect(shown.view.get_by_role("tab", name="loss")).to_have_attribute("aria-selected", "true")
+    expect(shown.view.get_by_role("button", name="Stop")).to_be_hidden()
+    shown.command("docmanager:save")
+    path = shown.server.notebooks / f"{shown.name}.ipynb"
+    shown.page.wait_for_timeout(0)
+    deadline = 50
+    while "SUCCEEDED  12 of 12" not in path.read_text() and deadline:
+        shown.page.wait_for_timeout(100)
+        deadline -= 1
+    text = path.read_text()
+    assert "SUCCEEDED  12 of 12" in text
+    assert "<svg" in text
+    assert "widget-state" not in text
+    assert str(shown.server.notebooks) not in text
+
+
+def test_hovering_tells_values_and_dragging_zooms(shown):
+    over = shown.view.locator(".u-over").first
+    box = over.bounding_box()
+    shown.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 40)
+    tip = shown.view.locator(".at-tip").first
+    expect(tip).to_be_visible()
+    expect(tip).to_contain_text(re.compile(r"step \d+.*trial \d+ ★.*lr=", re.DOTALL))
+    shown.screenshot("hover")
+    shown.page.mouse.down()
+    shown.page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 60, steps=4)
+    shown.page.mouse.up()
+    reset = shown.view.get_by_role("button", name="Reset zoom")
+    expect(reset).to_be_visible()
+    shown.screenshot("zoom")
+    reset.click()
+    expect(reset).to_be_hidden()
+
+
+def test_all_metrics_stand_side_by_side_and_turn_logarithmic(shown):
+    shown.view.get_by_role("tab", name="All").click()
+    expect(shown.view.locator("canvas")).to_have_count(3)
+    shown.view.get_by_role("button", name="Log", exact=True).click()
+    expect(shown.view.get_by_role("button", name="Log", exact=True)).to_have_attribute("aria-pressed", "true")
+    shown.screenshot("all-log")
+    assert shown.errors == []
+
+
+def test_every_chart_has_a_table_twin(shown):
+    shown.view.get_by_role("button", name="Table").click()
+    twin = shown.view.get_by_role("region", name="Values of val_acc")
+    expect(twin.get_by_role("row")).to_have_count(61)
+    expect(twin.locator("caption")).to_contain_text("val_acc: 8 of 11 trials, 60 steps")
+    shown.screenshot("table")
+    shown.view.get_by_role("button", name="Table").click()
+    expect(shown.view.locator("canvas").first).to_be_visible()
+
+
+def test_the_whole_view_is_reached_by_keyboard(shown):
+    keyboard = shown.page.keyboard
+    shown.view.get_by_role("tab", name="val_acc").focus()
+    keyboard.press("ArrowRight")
+    expect(shown.view.get_by_role("tab", name="loss")).to_be_focused()
+    expect(shown.view.get_by_role("tab", name="loss")).to_have_attribute("aria-selected", "true")
+    chart = shown.view.get_by_role("img").first
+    chart.focus()
+    keyboard.press("ArrowRight")
+    expect(shown.view.locator(".at-tip").first).to_contain_text("step")
+    keyboard.press("+")
+    expect(shown.view.get_by_role("button", name="Reset zoom")).to_be_visible()
+    keyboard.press("Escape")
+    expect(shown.view.get_by_role("button", name="Reset zoom")).to_be_hidden()
+    rows = shown.view.locator(".at-trials tbody tr")
+    rows.nth(10).focus()
+    keyboard.press("Home")
+    expect(rows.nth(0)).to_be_focused()
+    expect(rows.nth(0)).to_have_attribute("aria-selected", "true")
+    keyboard.press("ArrowDown")
+    expect(rows.nth(1)).to_have_attribute("aria-selected", "true")
+    shown.view.get_by_role("button", name="val_acc").focus()
+    keyboard.press("Enter")
+    keyboard.press("Enter")
+    expect(shown.view.get_by_role("columnheader", name="val_acc")).to_have_attribute("aria-sort", "descending")
+    expect(rows.nth(0)).to_have_attribute("data-best", "")
+
+
+def test_the_log_of_the_chosen_trial_is_followed(shown):
+    shown.view.locator(".at-trials tbody tr").nth(1).click()
+    shown.view.get_by_text("Log of trial 2").click()
+    expect(shown.view.get_by_role("log")).to_contain_text("epoch 59: loss 0.0383")
+    shown.execute("place.log(2, 'a new line')")
+    expect(shown.view.get_by_role("log")).to_have_text("a new line")
+    shown.view.get_by_role("button", name="stderr").click()
+    expect(shown.view.get_by_role("log")).to_have_text("Nothing on stderr so far.")
+    shown.view.get_by_role("button", name="stdout").click()
+    shown.execute("place.log(2, ''.join(f'epoch {i}: loss {2.3 / (i + 1):.4f}\\n' for i in range(60)))")
+    expect(shown.view.get_by_role("log")).to_contain_text("epoch 59")
+    shown.view.scroll_into_view_if_needed()
+    shown.screenshot("log")
+
+
+def test_text_on_canvases_follows_the_dark_theme(shown):
+    white = [225, 225, 225]
+    before = ink(shown, white)
+    shown.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+    shown.page.wait_for_selector("body[data-jp-theme-light=false]")
+    shown.page.wait_for_function(
+        "() => getComputedStyle(document.querySelector('.autotrain')).backgroundColor !== 'rgb(255, 255, 255)'"
+    )
+    shown.page.wait_for_timeout(300)
+    shown.screenshot("dark")
+    after = ink(shown, white)
+    shown.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+    shown.page.wait_for_selector("body[data-jp-theme-light=true]")
+    assert after > before + 20
+
+
+def test_a_narrow_cell_is_still_readable(shown):
+    shown.page.set_viewport_size({"width": 860, "height": 1000})
+    shown.command("application:toggle-left-area")
+    shown.page.wait_for_timeout(300)
+    shown.screenshot("narrow")
+    view = shown.view
+    assert view.evaluate("(el) => el.scrollWidth <= el.clientWidth + 1")
+
+
+def test_a_reload_and_a_second_tab_show_the_same_picture(shown):
+    facts = shown.view.locator(".at-best").inner_text()
+    shown.command("docmanager:save")
+    second = shown.page.context.new_page()
+    shown.visit(second, reset=False)
+    expect(second.locator(".autotrain .at-best").last).to_have_text(facts, timeout=30_000)
+    shown.reload()
+    expect(shown.view.locator(".at-best")).to_have_text(facts, timeout=60_000)
+    expect(shown.view.locator(".at-trials tbody tr")).to_have_count(11)
+    shown.execute("place.report(10, [('val_acc', 30, 0.99)], 0.99)")
+    expect(shown.view.locator(".at-best")).to_contain_text("0.99")
+    second.close()
