@@ -2,7 +2,7 @@
 
 Ops get a label by form (family, loops, costs, operand shapes). A period p is plausible where labels repeat at distance
 p; the gaps between equal labels name the few periods worth testing. A stretch in which every op equals the one p later,
-and is wired to the same op one block earlier, to the same tensor outside, or (in the first block) to anything outside,
+and is wired to the same op one block earlier, to the same op outside, or (in the first block) to anything outside,
 is a run. Of all ways to cut a stretch into blocks the one with the fewest tensors across a cut is taken.
 
 Time O(n (log n + candidate periods)) for n ops; no recursion.
@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph, Tensor, TensorKind
 
 CANDIDATE_PERIODS = 32
-LEAST_SAVING = 3
+OUTSIDE = -1
+"""Stands for the maker of a tensor that no op makes."""
+LEAST_SAVING = 4
 """A run must spare at least this many ops, else it is a coincidence (two ReLUs in a row), not a block."""
 
 
@@ -67,11 +69,18 @@ def _form(graph: OpGraph, op: Op) -> object:
         op.family,
         op.kind,
         tuple((loop.size, loop.shardable) for loop in op.loops),
-        tuple((o.loops, tensors[o.tensor].shape, tensors[o.tensor].dtype, tensors[o.tensor].kind) for o in op.inputs),
+        tuple(
+            (o.loops, tensors[o.tensor].shape, tensors[o.tensor].dtype, _owned(tensors[o.tensor])) for o in op.inputs
+        ),
         tuple((o.loops, tensors[o.tensor].shape, tensors[o.tensor].dtype) for o in op.outputs),
         (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward),
         (len(op.saved), sum(tensors[t].size_bytes for t in op.saved), op.saved_extra_bytes),
     )
+
+
+def _owned(tensor: Tensor) -> bool:
+    """Whether a tensor belongs to the model; an input of the model may stand where a later block has an activation."""
+    return tensor.kind in (TensorKind.PARAMETER, TensorKind.BUFFER)
 
 
 def _periods(labels: npt.NDArray[np.int64]) -> list[int]:
@@ -116,12 +125,12 @@ def _alike(graph: OpGraph, i: int, stretch: _Stretch) -> bool:
     """Whether op i and the op one period later read corresponding tensors."""
     start, period, producers = stretch.start, stretch.period, graph.producers
     for here, there in zip(graph.ops[i].inputs, graph.ops[i + period].inputs, strict=True):
-        made, later = producers.get(here.tensor), producers.get(there.tensor)
-        if made is None or later is None:
-            own = graph.tensors[here.tensor].kind is TensorKind.PARAMETER
-            if made is not later or (own and here.tensor == there.tensor):
+        if graph.tensors[here.tensor].kind is TensorKind.PARAMETER:
+            if here.tensor == there.tensor:  # a layer that shares its weights is not a layer more
                 return False
-        elif later - made != period and (made >= start or (here.tensor != there.tensor and i >= start + period)):
+            continue
+        made, later = producers.get(here.tensor, OUTSIDE), producers.get(there.tensor, OUTSIDE)
+        if later - made != period and (made >= start or (later != made and i >= start + period)):
             return False
     return True
 

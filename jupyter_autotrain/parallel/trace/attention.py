@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
+from jupyter_autotrain.parallel.trace.internals import Passed
 from jupyter_autotrain.parallel.trace.records import Record
 
 BACKWARD = 2.5
@@ -16,7 +15,7 @@ class Attention(torch.autograd.Function):
     """Fused attention on shapes: keeps queries, keys, values, output and one float per row of scores."""
 
     @staticmethod
-    def forward(ctx: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - torch gives the context no public type
+    def forward(ctx: Passed, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         """Output of shape (..., heads, rows, value width), laid out as kernels do: rows outside heads."""
         *batch, heads, rows, _ = query.shape
         out = query.new_empty(*batch, rows, heads, value.shape[-1]).transpose(-3, -2)
@@ -25,7 +24,7 @@ class Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, ...]:  # noqa: ANN401, ARG004 - see forward
+    def backward(ctx: Passed, *_grads: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Gradients of the three inputs."""
         query, key, value, *_ = ctx.saved_tensors
         return torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
@@ -40,8 +39,8 @@ def attend(
 ) -> torch.Tensor:
     """Stand in for `scaled_dot_product_attention` and give the record its costs.
 
-    FLOPs: 2 per multiply-add of both products over all scores (a causal mask does not lower the count, as in torch's own
-    counter). Bytes: each operand once, no scores, as fused kernels do.
+    FLOPs: 2 per multiply-add of both products over all scores; a causal mask does not lower the count, as in
+    torch's own counter. Bytes: each operand once, no scores, as fused kernels do.
     """
     out: torch.Tensor = Attention.apply(query, key, value)  # type: ignore[no-untyped-call]  # torch leaves it untyped
     if record is not None:

@@ -14,6 +14,7 @@ KEPT = (TensorKind.INPUT, TensorKind.ACTIVATION)
 """Kinds of tensors that count as kept for the backward pass; parameters are there anyway."""
 
 
+NOWHERE = -1
 Tables: TypeAlias = tuple[Sequence[Seen], Mapping[int, int], Mapping[int, int], set[int]]
 """Seen tensors; place → id in the graph; storage → place; storages already counted."""
 
@@ -99,11 +100,11 @@ def _saved(builder: Builder, record: Record, tables: Tables) -> tuple[tuple[int,
     seen, ids, owners, counted = tables
     tensors, extra = [], 0
     for storage, size in record.saved.items():
-        place = owners.get(storage)
+        place = owners.get(storage, NOWHERE)
         if place in ids:
             if builder.tensors[ids[place]].kind in KEPT:
                 tensors.append(ids[place])
-        elif place is not None and storage not in counted and seen[place].kind in KEPT:
+        elif place != NOWHERE and storage not in counted and seen[place].kind in KEPT:
             counted.add(storage)
             extra += size
     return tuple(tensors), extra

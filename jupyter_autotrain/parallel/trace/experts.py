@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
+
+from jupyter_autotrain.parallel.trace.internals import Passed
 
 
 class GroupedProduct(torch.autograd.Function):
     """`out[t, n] = sum_k tokens[t, k] weight[expert of t, k, n]`, rows sorted by expert."""
 
     @staticmethod
-    def forward(ctx: Any, tokens: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - torch gives the context no public type
+    def forward(ctx: Passed, tokens: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """Output of shape (tokens, width)."""
         ctx.save_for_backward(tokens, weight)
         return tokens.new_empty(tokens.shape[0], weight.shape[-1])
 
     @staticmethod
-    def backward(ctx: Any, *_grads: torch.Tensor) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - see forward
+    def backward(ctx: Passed, *_grads: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Gradients of the two inputs."""
         tokens, weight = ctx.saved_tensors
         return torch.empty_like(tokens), torch.empty_like(weight)

@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch.utils.flop_counter import flop_registry
 
-FREE = frozenset(
-    "detach alias lift_fresh _unsafe_view empty_like new_empty empty new_empty_strided empty_strided "
-    "_reshape_alias _local_scalar_dense device".split()
-)  # fmt: skip
+from jupyter_autotrain.parallel.trace.internals import Passed
+
 FACTORIES = frozenset(
-    "new_zeros new_ones new_full new_empty new_empty_strided zeros_like ones_like full_like empty_like".split()
+    (
+        *("new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided"),
+        *("zeros_like", "ones_like", "full_like", "empty_like"),
+    )
 )
 """Make a tensor of the form of another, whatever that one holds."""
-LOOKUPS = frozenset("embedding index index_select gather".split())
+FREE = frozenset(
+    (
+        *("detach", "alias", "lift_fresh", "_unsafe_view", "_reshape_alias", "_local_scalar_dense", "device"),
+        *("empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"),
+    )
+)
+"""Move no data."""
+LOOKUPS = frozenset(["embedding", "index", "index_select", "gather"])
 
 
 def kind_of(func: torch._ops.OpOverload) -> str:
     """Short name of an op, without namespace, overload and in-place mark."""
     name = func.overloadpacket.__name__
-    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+    return str(name[:-1] if name.endswith("_") and not name.endswith("__") else name)
 
 
-def flops(func: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any], out: object) -> float:
+def flops(func: torch._ops.OpOverload, args: Sequence[Passed], kwargs: dict[str, Passed], out: object) -> float:
     """Floating point operations by torch's own formulas, and of grouped products, which those leave out."""
     formula = flop_registry.get(func.overloadpacket)
     if formula is not None:
         return float(formula(*args, **kwargs, out_val=out))
     if "grouped_mm" in func.overloadpacket.__name__ and isinstance(out, torch.Tensor):
-        return 2.0 * args[0].numel() * out.shape[-1] if out.dim() == 2 else 2.0 * args[0].numel() * args[1].shape[-1]
+        return 2.0 * int(args[0].numel()) * (out if out.dim() == 2 else args[1]).shape[-1]
     return 0.0
 
 

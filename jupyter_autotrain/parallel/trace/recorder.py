@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import (
@@ -24,11 +23,20 @@ from torch.utils._pytree import tree_leaves, tree_map
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.trace import price
 from jupyter_autotrain.parallel.trace.blame import here
+from jupyter_autotrain.parallel.trace.internals import (
+    Passed,
+    is_mutable,
+    named_arguments,
+    newest_node,
+    running_node,
+    shape_only,
+    storage_of,
+)
 from jupyter_autotrain.parallel.trace.records import Record, Seen
 from jupyter_autotrain.parallel.trace.values import Values
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves the base untyped
     """Records ops on fake tensors.
 
     Attributes:
@@ -39,7 +47,7 @@ class Recorder(TorchDispatchMode):
     """
 
     def __init__(self, fakes: FakeTensorMode) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # the same
         self.seen: list[Seen] = []
         self.records: list[Record] = []
         self.owners: dict[int, int] = {}
@@ -51,6 +59,7 @@ class Recorder(TorchDispatchMode):
         self._nodes: dict[int, Record] = {}
         self._kept: dict[int, dict[int, int]] = {}
         self._tensors: dict[int, torch.Tensor] = {}
+        self._sharing: dict[int, list[torch.Tensor]] = {}
         self._constants: dict[int, torch.Tensor] = {}
         self._region: Record | None = None
         self._inside: set[int] = set()
@@ -66,6 +75,7 @@ class Recorder(TorchDispatchMode):
         shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
         self.seen.append(Seen(name, shape, dtype, kind, tensor.requires_grad))
         self._places[id(tensor)] = place = len(self.seen) - 1
+        self._sharing.setdefault(storage_of(tensor), []).append(tensor)
         self._tensors[place] = tensor  # an id names a tensor only while it lives
         if kind is not TensorKind.ACTIVATION or storage_of(tensor) not in self.owners:
             self.owners[storage_of(tensor)] = place
@@ -79,12 +89,12 @@ class Recorder(TorchDispatchMode):
     @contextmanager
     def region(
         self, kind: str, inputs: Sequence[torch.Tensor], **args: object
-    ) -> Iterator[tuple[Record | None, list[Any]]]:
+    ) -> Iterator[tuple[Record | None, list[Passed]]]:
         """One op made of all that is dispatched inside; yields its record and a list to put its outputs in.
 
         Inside another region it is part of that one, and the record is None.
         """
-        results: list[Any] = []
+        results: list[Passed] = []
         if self._region is not None or self._backward:
             yield None, results
             return
@@ -128,11 +138,11 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(
         self,
-        func: Any,
-        types: Any,
-        args: Any = (),
-        kwargs: Any = None,  # noqa: ANN401, ARG002 - torch's signature
-    ) -> Any:  # noqa: ANN401 - torch's signature
+        func: Passed,
+        types: Passed,
+        args: Passed = (),
+        kwargs: Passed = None,
+    ) -> Passed:
         """Run the op on shapes and write it down."""
         kwargs = kwargs or {}
         if func is torch.ops.prim.device.default:
@@ -148,7 +158,7 @@ class Recorder(TorchDispatchMode):
             record.cost(*cost, backward=self._backward)
         return out
 
-    def _run(self, func: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401 - any op's arguments
+    def _run(self, func: Passed, args: Passed, kwargs: Passed) -> Passed:
         try:
             out = func(*args, **kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
@@ -162,16 +172,16 @@ class Recorder(TorchDispatchMode):
 
     def _record(
         self,
-        func: Any,
-        args: Any,
-        kwargs: Any,
+        func: Passed,
+        args: Passed,
+        kwargs: Passed,
         places: list[int],
-        outputs: list[torch.Tensor],  # noqa: ANN401 - any op
+        outputs: list[torch.Tensor],
     ) -> Record | None:
         """The record that the op belongs to, new when it is a forward op outside any region."""
         if self._backward:
-            node = torch._C._current_autograd_node()
-            return None if node is None else self._nodes.get(node._sequence_nr())
+            node = running_node()
+            return None if node is None else self._nodes.get(node)
         record = self._region or self._new(price.kind_of(func))
         self._nodes.setdefault(newest_node(), record)
         if record is self._region:
@@ -183,7 +193,7 @@ class Recorder(TorchDispatchMode):
         record.inputs = [] if record.kind in price.FACTORIES else places
         record.outputs = [self.place_output(t) for t in outputs]
         self.records.append(record)
-        if func._schema.is_mutable and outputs:
+        if is_mutable(func) and outputs:
             self._write_through(args[0], places[0], record)
         return record
 
@@ -205,6 +215,9 @@ class Recorder(TorchDispatchMode):
         patch = self._new("slice_scatter")
         patch.inputs = [owner, record.outputs[0]]
         patch.outputs = [self.place_output(base)]
+        for alias in self._sharing[storage_of(base)]:
+            if alias.shape == base.shape:
+                self._places[id(alias)] = patch.outputs[0]
         self.records.append(patch)
 
     def _new(self, kind: str, args: Mapping[str, object] | None = None) -> Record:
@@ -220,34 +233,3 @@ class Recorder(TorchDispatchMode):
             self._alive.append(leaf)
             self.values.learn(fake, leaf)
         return fake
-
-
-def shape_only(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor of the same form without memory; to be called under a fake mode."""
-    if tensor.layout is not torch.strided:
-        return torch.empty(tensor.shape, dtype=tensor.dtype)
-    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
-
-
-def storage_of(tensor: torch.Tensor) -> int:
-    """What tensors that share memory have in common."""
-    return tensor.untyped_storage()._cdata
-
-
-def newest_node() -> int:
-    """Sequence number of the autograd node made last."""
-    return torch._C._autograd._get_sequence_nr() - 1
-
-
-def named_arguments(func: Any, args: Any, kwargs: Any) -> dict[str, object]:  # noqa: ANN401 - any op's arguments
-    """Arguments that are no tensors by their names; in a list, True stands for a tensor."""
-    names = [argument.name for argument in func._schema.arguments]
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    return {name: plain(value) for name, value in given.items() if not isinstance(value, torch.Tensor)}
-
-
-def plain(value: object) -> object:
-    """An argument without torch's types."""
-    if isinstance(value, list | tuple):
-        return [True if isinstance(item, torch.Tensor) else plain(item) for item in value]
-    return value if isinstance(value, bool | int | float | str | None) else str(value)

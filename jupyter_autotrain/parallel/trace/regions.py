@@ -6,7 +6,6 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own custom
@@ -15,9 +14,10 @@ from torch.utils._pytree import tree_leaves
 
 from jupyter_autotrain.parallel.trace.attention import attend
 from jupyter_autotrain.parallel.trace.experts import GroupedProduct, grouped_costs
+from jupyter_autotrain.parallel.trace.internals import Passed
 from jupyter_autotrain.parallel.trace.recorder import Recorder
 
-WHOLE: Mapping[Callable[..., Any], str] = {
+WHOLE: Mapping[Callable[..., Passed], str] = {
     F.linear: "linear",
     torch.matmul: "matmul",
     torch.Tensor.matmul: "matmul",
@@ -26,7 +26,7 @@ WHOLE: Mapping[Callable[..., Any], str] = {
 }
 """Functions that become one op."""
 
-GROUPED = frozenset((F.grouped_mm, torch._grouped_mm))
+GROUPED: frozenset[object] = frozenset((F.grouped_mm, torch._grouped_mm))  # noqa: SLF001 - older callers use it
 """Products of rows sorted by expert with stacked weights."""
 
 UNFOLDED = frozenset((F.multi_head_attention_forward,))
@@ -44,11 +44,11 @@ class Functions(TorchFunctionMode):
 
     def __torch_function__(
         self,
-        func: Any,
-        types: Any,
-        args: Any = (),
-        kwargs: Any = None,  # noqa: ANN401, ARG002 - torch's signature
-    ) -> Any:  # noqa: ANN401 - torch's signature
+        func: Passed,
+        types: Passed,
+        args: Passed = (),
+        kwargs: Passed = None,
+    ) -> Passed:
         """Run a call, as one op where it is one."""
         kwargs = kwargs or {}
         if func in WHOLE:
@@ -67,14 +67,14 @@ class Functions(TorchFunctionMode):
                 return _unchecked(func)(*args, **kwargs)
         return func(*args, **kwargs)
 
-    def _attention(  # noqa: PLR0913 - torch's signature
+    def _attention(
         self,
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
         attn_mask: torch.Tensor | None = None,
         dropout_p: float = 0.0,  # noqa: ARG002 - fused kernels draw the mask anew in the backward pass: no cost
-        is_causal: bool = False,  # noqa: ARG002, FBT001, FBT002 - see attend
+        is_causal: bool = False,  # noqa: ARG002 - see attend
         **_: object,
     ) -> torch.Tensor:
         operands = [query, key, value, *([] if attn_mask is None else [attn_mask])]
@@ -95,12 +95,14 @@ class Functions(TorchFunctionMode):
             return out
 
 
-def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:  # noqa: A002, ARG001, FBT001, FBT002 - torch's signature
+def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:  # noqa: ARG001 - torch's signature
     """Dropout as accelerators do it: one op that keeps one byte per element."""
     return torch.native_dropout(input, p, True)[0] if training and p > 0 else input
 
 
-def _operands(func: Callable[..., Any], args: Any, kwargs: Any) -> tuple[list[torch.Tensor], dict[str, object]]:  # noqa: ANN401 - any call's arguments
+def _operands(
+    func: Callable[..., Passed], args: Passed, kwargs: Passed
+) -> tuple[list[torch.Tensor], dict[str, object]]:
     inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     named = {"equation": args[0]} if func is torch.einsum and isinstance(args[0], str) else {}
     return inputs, dict(named)
@@ -118,20 +120,20 @@ def _unchecked(func: types.FunctionType) -> types.FunctionType:
 def modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
     """Follow module calls: names for the ops inside, and norms and experts as one op each."""
     names = {module: name for name, module in model.named_modules()}
-    open_regions: list[tuple[ExitStack, list[Any]]] = []
+    open_regions: list[tuple[ExitStack, list[Passed]]] = []
 
-    def enter(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
+    def enter(module: torch.nn.Module, args: tuple[Passed, ...]) -> None:
         recorder.path.append(names.get(module, type(module).__name__))
         stack = ExitStack()
-        results: list[Any] = []
+        results: list[Passed] = []
         kind, known = _module_kind(module)
         if kind:
             inputs = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
-            inputs += [p for p in module.parameters() if isinstance(p, torch.Tensor)]
+            inputs += list(module.parameters())
             _, results = stack.enter_context(recorder.region(kind, inputs, **known))
         open_regions.append((stack, results))
 
-    def leave(_module: torch.nn.Module, _args: tuple[Any, ...], out: object) -> None:
+    def leave(_module: torch.nn.Module, _args: tuple[Passed, ...], out: object) -> None:
         stack, results = open_regions.pop()
         if out is not None:
             results.append(out)
@@ -146,7 +148,7 @@ def modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _masks(recorder: Recorder) -> Iterator[None]:
-    """Let transformers look at masks whose values are known, so that it drops a mask that masks nothing, as in training."""
+    """Let transformers see the values of masks that no input decides, so that it drops those that mask nothing."""
     masking = sys.modules.get("transformers.masking_utils")
     before = getattr(masking, "is_tracing", None)
     if masking is None or before is None:

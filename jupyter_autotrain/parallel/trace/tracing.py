@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -18,7 +17,8 @@ from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.graph import OpGraph, TensorKind
 from jupyter_autotrain.parallel.trace.blame import explain
 from jupyter_autotrain.parallel.trace.convert import to_graph
-from jupyter_autotrain.parallel.trace.recorder import Recorder, shape_only
+from jupyter_autotrain.parallel.trace.internals import Passed, shape_only
+from jupyter_autotrain.parallel.trace.recorder import Recorder
 from jupyter_autotrain.parallel.trace.regions import Functions, modules
 
 
@@ -26,7 +26,7 @@ def trace(
     model: torch.nn.Module,
     example_inputs: object,
     *,
-    loss_fn: Callable[[Any], torch.Tensor] | None = None,
+    loss_fn: Callable[[Passed], torch.Tensor] | None = None,
     name: str = "",
 ) -> OpGraph:
     """The graph of one training step of a model, forward and backward, from shapes alone.
@@ -37,7 +37,7 @@ def trace(
 
     Args:
         model: The model; may live on the meta device.
-        example_inputs: A tensor, a tuple of arguments, or a mapping of keyword arguments, with the batch size to plan for.
+        example_inputs: A tensor, a tuple of arguments, or a mapping of keyword arguments, of the batch to plan for.
         loss_fn: Makes the loss from what the model returns. Without it: the model's own `loss`, else the sum of the
             floating point outputs.
         name: Name of the graph; the model's class unless given.
@@ -59,7 +59,7 @@ def trace(
                         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         except TraceError:
             raise
-        except Exception as fault:  # whatever the user's model raises
+        except Exception as fault:  # noqa: BLE001 - the user's model may raise anything
             raise explain(fault) from None
     recorder.settle()
     graph = to_graph(
@@ -71,8 +71,8 @@ def trace(
 def _forward(
     recorder: Recorder,
     model: torch.nn.Module,
-    call: tuple[Any, Any, Any],
-    loss_fn: Callable[[Any], torch.Tensor] | None,
+    call: tuple[Passed, Passed, Passed],
+    loss_fn: Callable[[Passed], torch.Tensor] | None,
 ) -> torch.Tensor:
     state, args, kwargs = call
     with torch.autograd.graph.saved_tensors_hooks(recorder.keep, lambda kept: kept), modules(recorder, model):
@@ -80,7 +80,7 @@ def _forward(
         return loss_fn(out) if loss_fn else _loss(out)
 
 
-def _loss(out: Any) -> torch.Tensor:  # noqa: ANN401 - whatever a model returns
+def _loss(out: Passed) -> torch.Tensor:
     """The model's own loss, or the sum of its outputs in its place."""
     own = out.get("loss") if isinstance(out, Mapping) else getattr(out, "loss", None)
     if isinstance(own, torch.Tensor):
@@ -99,10 +99,10 @@ def _loss(out: Any) -> torch.Tensor:  # noqa: ANN401 - whatever a model returns
     return total
 
 
-def _arguments(model: torch.nn.Module, given: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(model: torch.nn.Module, given: object) -> tuple[tuple[Passed, ...], dict[str, Passed]]:
     """Positional and keyword arguments; a cache of past keys, which no training step wants, is switched off."""
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = {}
+    args: tuple[Passed, ...] = ()
+    kwargs: dict[str, Passed] = {}
     if isinstance(given, Mapping):
         kwargs = {str(key): value for key, value in given.items()}
     else:
@@ -129,8 +129,8 @@ def _shapes(recorder: Recorder, model: torch.nn.Module) -> dict[str, torch.Tenso
 
 
 def _inputs(
-    recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    recorder: Recorder, args: tuple[Passed, ...], kwargs: dict[str, Passed]
+) -> tuple[tuple[Passed, ...], dict[str, Passed]]:
     names = iter(range(len(tree_leaves((args, kwargs)))))
 
     def fake(leaf: object) -> object:
@@ -146,7 +146,7 @@ def _inputs(
     return args, {key: _rename(recorder, tree_map(fake, value), key) for key, value in kwargs.items()}
 
 
-def _rename(recorder: Recorder, value: Any, key: str) -> Any:  # noqa: ANN401 - any input
+def _rename(recorder: Recorder, value: Passed, key: str) -> Passed:
     """A keyword argument that is one tensor has its keyword for a name."""
     if isinstance(value, torch.Tensor):
         place = recorder.place(value)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils._pytree import tree_any, tree_map
+
+from jupyter_autotrain.parallel.trace.internals import Passed
 
 LARGEST = 1 << 22
 """Elements of the largest tensor whose values are kept."""
@@ -27,22 +27,23 @@ class Values:
 
     def learn(self, fake: torch.Tensor, real: torch.Tensor) -> None:
         """Keep the value of an example input."""
-        if not (real.is_floating_point() or real.is_complex() or real.is_meta or isinstance(real, FakeTensor)):
-            if real.numel() <= LARGEST:
+        exact = not (real.is_floating_point() or real.is_complex() or real.is_meta or isinstance(real, FakeTensor))
+        if exact and real.numel() <= LARGEST:
+            with unset_fake_temporarily():
                 self._real[id(fake)] = real.detach().clone()
-                self._given.add(id(fake))
+            self._given.add(id(fake))
 
     def is_constant(self, fake: torch.Tensor) -> bool:
         """Whether a value is known and does not come from the example inputs."""
         return id(fake) in self._real and id(fake) not in self._given
 
-    def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:  # noqa: ANN401 - any op's arguments
+    def follow(self, func: Passed, args: Passed, kwargs: Passed, out: Passed) -> None:
         """Compute an op on values when all are known and the result is one integer tensor."""
-        if isinstance(out, torch.Tensor) and not out.is_floating_point() and self._known((args, kwargs)):
-            if out.numel() <= LARGEST:
-                self._keep(out, self._compute(func, args, kwargs), (args, kwargs))
+        exact = isinstance(out, torch.Tensor) and not out.is_floating_point() and out.numel() <= LARGEST
+        if exact and self._known((args, kwargs)):
+            self._keep(out, self._compute(func, args, kwargs), (args, kwargs))
 
-    def resolve(self, func: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401 - any op's arguments
+    def resolve(self, func: Passed, args: Passed, kwargs: Passed) -> Passed:
         """The result of an op whose shape or number depends on values, or None when they are not known."""
         if func is torch.ops.aten.index.Tensor:
             return self._index(func, args)
@@ -53,7 +54,7 @@ class Values:
             return None if isinstance(real, bool) and self._is_given((args, kwargs)) else real
         return self._fake(real, (args, kwargs))
 
-    def _index(self, func: Any, args: Any) -> Any:  # noqa: ANN401 - any op's arguments
+    def _index(self, func: Passed, args: Passed) -> Passed:
         """Indexing by a mask is indexing by the places where it is set."""
         places: list[torch.Tensor | None] = []
         for index in args[1]:
@@ -81,10 +82,10 @@ class Values:
     def _is_given(self, tree: object) -> bool:
         return tree_any(lambda leaf: isinstance(leaf, torch.Tensor) and id(leaf) in self._given, tree)
 
-    def _known(self, tree: Any) -> bool:  # noqa: ANN401 - any op's arguments
+    def _known(self, tree: Passed) -> bool:
         return not tree_any(lambda leaf: isinstance(leaf, torch.Tensor) and id(leaf) not in self._real, tree)
 
-    def _compute(self, func: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401 - any op's arguments
+    def _compute(self, func: Passed, args: Passed, kwargs: Passed) -> Passed:
         args, kwargs = tree_map(lambda t: self._real[id(t)] if isinstance(t, torch.Tensor) else t, (args, kwargs))
         with unset_fake_temporarily():
             return func(*args, **kwargs)

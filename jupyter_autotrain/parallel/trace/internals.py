@@ -1,0 +1,51 @@
+"""The few places where torch's own books are read, each where torch offers no public way."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import torch
+
+Passed: TypeAlias = Any
+"""What torch hands through its hooks: the function, arguments and results of any op."""
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """What tensors that share memory have in common."""
+    return int(tensor.untyped_storage()._cdata)  # noqa: SLF001 - names a storage that has no address
+
+
+def newest_node() -> int:
+    """Sequence number of the autograd node made last."""
+    return int(torch._C._autograd._get_sequence_nr()) - 1  # noqa: SLF001 - as make_fx does
+
+
+def running_node() -> int | None:
+    """Sequence number of the autograd node whose backward runs now."""
+    node: Any = torch._C._current_autograd_node()  # noqa: SLF001 - as make_fx does
+    return None if node is None else int(node._sequence_nr())  # noqa: SLF001 - as make_fx does
+
+
+def is_mutable(func: Passed) -> bool:
+    """Whether an op changes one of its arguments."""
+    return bool(func._schema.is_mutable)  # noqa: SLF001 - the schema is the only source
+
+
+def named_arguments(func: Passed, args: Passed, kwargs: Passed) -> dict[str, object]:
+    """Arguments that are no tensors by their names; in a list, True stands for a tensor."""
+    names = [argument.name for argument in func._schema.arguments]  # noqa: SLF001 - the schema is the only source
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    return {name: _plain(value) for name, value in given.items() if not isinstance(value, torch.Tensor)}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [True if isinstance(item, torch.Tensor) else _plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def shape_only(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of the same form without memory; to be called under a fake mode."""
+    if tensor.layout is not torch.strided:
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
+    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
