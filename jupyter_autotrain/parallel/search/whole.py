@@ -142,10 +142,14 @@ class Search:
 def solve_candidate(task: Task, candidate: Candidate, cutoff_s: float = inf) -> tuple[Outcome | None, float, float]:
     """(outcome when one fits and may win, bound, least bytes when nothing fits)."""
     models = task.models(candidate)
+    if task.restrict and any(not len(models[0].table_rows(op.id)) for op in task.graph.ops):
+        return None, inf, inf
     if task.chain is None:
         return plain_outcome(models[0], candidate, task.limits(candidate)[0], task.check)
     pipeline = Pipeline(models, task.chain, candidate, task.cluster, task.modes)
     limits = task.limits(candidate)
+    if pipeline.split_bound_s >= cutoff_s:
+        return None, pipeline.split_bound_s, inf
     bound_s = pipeline.bound_s
     try:
         if bound_s < cutoff_s and candidate.stages > 1:

@@ -138,7 +138,7 @@ def test_the_gradient_of_a_data_parallel_weight_is_summed_and_hides_behind_compu
     graph = mlp(width=4096, layers=1, batch=4096)
     cluster = ClusterSpec.parse("8xA100")
     states = CostModel(graph, cluster, MeshSpec(("a",), (8,))).op(0).states
-    assert 0 < states.step_s[Zero.NOTHING].max()
+    assert states.step_s[Zero.NOTHING].max() > 0
     plain = 2 * 4096 * 4 * 4096 * 2 * 7 / 8 / (300e9 * 0.7)
     assert states.step_s[Zero.NOTHING].max() < plain
 
