@@ -140,6 +140,9 @@ def _run(search: Search, method: Method, found: list[Candidate]) -> None:
                 search.offer(outcome)
         search.bound_s = search.cutoff_s
     else:
+        if search.task.chain and search.best is None:
+            recursive(search, found)
+            search.bound_s = inf
         search.run(found)
 
 
