@@ -126,7 +126,8 @@ def modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
         recorder.path.append(names.get(module, type(module).__name__))
         stack = ExitStack()
         results: list[Passed] = []
-        kind, known = _module_kind(module)
+        tokens = next((leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)), None)
+        kind, known = _module_kind(module, tokens.shape[-1] if tokens is not None and tokens.dim() else 0)
         if kind:
             inputs = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
             inputs += list(module.parameters())
@@ -165,7 +166,7 @@ def _masks(recorder: Recorder) -> Iterator[None]:
         masking.is_tracing = before  # type: ignore[attr-defined]  # as it was
 
 
-def _module_kind(module: torch.nn.Module) -> tuple[str, dict[str, int]]:
+def _module_kind(module: torch.nn.Module, width: int) -> tuple[str, dict[str, int]]:
     """Kind of op that a module is as a whole, with what its rule needs to know; "" for most modules."""
     name = type(module).__name__
     parameters = list(module.parameters())
@@ -175,6 +176,7 @@ def _module_kind(module: torch.nn.Module) -> tuple[str, dict[str, int]]:
     stacked = [p for p in parameters if p.dim() == 3]
     if name.endswith("Experts") and len(stacked) > 1:
         first, second = stacked[0].shape, stacked[-1].shape
-        inner = min(set(second[1:]) & {*first[1:], *(size // 2 for size in first[1:])}, default=0)
+        shared = set(second[1:]) & {*first[1:], *(size // 2 for size in first[1:])}  # gate and up may lie in one
+        inner = max(shared - {width}, default=0)
         return "experts", {"experts": first[0], "inner": inner}
     return "", {}

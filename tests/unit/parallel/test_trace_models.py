@@ -213,7 +213,10 @@ def test_experts_cost_what_their_chosen_tokens_cost():
     rows, width, inner = 2 * 16 * 2, 64, 128  # two experts per token
     (cost,) = {op.flops_forward for op in graph.ops if op.kind == "experts"}
     assert cost == 2 * rows * width * (2 * inner + inner)
-    assert {op.flops_backward for op in graph.ops if op.kind == "experts"} == {2 * cost}
+    experts = [op for op in graph.ops if op.kind == "experts"]
+    assert {op.flops_backward for op in experts} == {2 * cost}
+    (along,) = [i for i, loop in enumerate(experts[0].loops) if loop.size == inner]
+    assert [operand.loops.count(along) for operand in experts[0].inputs] == [0, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize(("name", "most"), [("gpt2", 16), ("llama", 16), ("mixtral", 16), ("bert", 16), ("vit", 16)])

@@ -16,7 +16,8 @@ def experts(call: Call) -> Nest:
     """`out[t, d] = sum over e in chosen[t] of weight[t, e] * (f(x[t, d] first[e, ., d]) second[e, d, i])[d]`.
 
     Inputs: tokens (..., d), then per-token routing (..., k) in any number, then expert parameters (e, ...). The inner
-    width i is split where a parameter's trailing dims tell it from d.
+    width i is split where a parameter's trailing dims tell it from d; where gate and up lie in one parameter, a part
+    holds its share of both, as with the parts of a `split`.
     """
     tokens = call.inputs[0]
     experts_count = call.integer("experts", 0)
