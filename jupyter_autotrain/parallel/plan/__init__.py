@@ -1,1 +1,8 @@
-"""Placeholder."""
+"""Saves, explains, compares and prints a plan; takes in what others planned. `Plan` is the door."""
+
+from jupyter_autotrain.parallel.plan.difference import Change, Difference
+from jupyter_autotrain.parallel.plan.explain import Explanation, Way
+from jupyter_autotrain.parallel.plan.plan import Plan
+from jupyter_autotrain.parallel.plan.timeline import Doing, TimeSegment
+
+__all__ = ["Change", "Difference", "Doing", "Explanation", "Plan", "TimeSegment", "Way"]

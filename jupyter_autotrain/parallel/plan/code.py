@@ -1,0 +1,255 @@
+"""A plan as the torch calls that a person would write for it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.plan.modules import Module, modules_of, ranges
+from jupyter_autotrain.parallel.plan.pricing import Pricing
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+
+_SCHEDULES = {
+    Schedule.GPIPE: "ScheduleGPipe",
+    Schedule.ONE_F_ONE_B: "Schedule1F1B",
+    Schedule.INTERLEAVED: "ScheduleInterleaved1F1B",
+}
+_STYLES = ("ColwiseParallel", "RowwiseParallel", "SequenceParallel")
+
+
+def code(record: PlanRecord) -> str:
+    """Python text: mesh, stages, parallelize_module, checkpoint wrapper, fully_shard, optimizer; expects `model`."""
+    modules = modules_of(Pricing(record))
+    parts = [_mesh(record), _stage_cut(record, modules)]
+    parts += [_axis(record, modules, axis) for axis in range(len(record.mesh.axes))]
+    parts += [_recompute(modules), _data(record, modules), _pipeline(record)]
+    body = "\n\n".join(part for part in parts if part)
+    return f"{_head(record)}\n{_imports(body)}\n{body}\n"
+
+
+def _head(record: PlanRecord) -> str:
+    cost = record.cost
+    return (
+        f"# {record.name} on {record.cluster}: {cost.step_s * 1e3:.3g} ms per step and "
+        f"{cost.peak_memory_bytes / 1e9:.3g} GB per rank, predicted.\n"
+        "# `model` is the whole model; start one process per device with torchrun."
+    )
+
+
+_IMPORTS = (
+    ("import copy", ("copy.",)),
+    ("import functools", ("functools.",)),
+    ("import torch", ("torch.",)),
+    (
+        "from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper",
+        ("checkpoint_wrapper(",),
+    ),
+    ("from torch.distributed.device_mesh import init_device_mesh", ("init_device_mesh(",)),
+    ("from torch.distributed.fsdp import fully_shard", ("fully_shard(",)),
+    ("from torch.distributed.optim import ZeroRedundancyOptimizer", ("ZeroRedundancyOptimizer(",)),
+    ("from torch.distributed.pipelining import PipelineStage, {names}", tuple(_SCHEDULES.values())),
+    ("from torch.distributed.tensor import {names}", ("Replicate", "Shard")),
+    ("from torch.distributed.tensor.parallel import {names}", (*_STYLES, "parallelize_module")),
+    ("from torch.nn.parallel import DistributedDataParallel", ("DistributedDataParallel(",)),
+    (
+        "from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts",
+        ("create_selective_checkpoint_contexts",),
+    ),
+)  # fmt: skip
+
+
+def _imports(body: str) -> str:
+    """The import lines that the code needs."""
+    found = []
+    for line, names in _IMPORTS:
+        used = [name for name in names if (f"{name}(" if "{names}" in line else name) in body]
+        if used:
+            found.append(line.format(names=", ".join(used)))
+    return "\n".join(found) + "\n"
+
+
+def _mesh(record: PlanRecord) -> str:
+    names, shape = list(record.mesh.axes), list(record.mesh.shape)
+    if len(record.stages) > 1:
+        names, shape = ["stage", *names], [len(record.stages), *shape]
+    if not shape:
+        return "# One device: nothing to split."
+    sizes, words = (f"({', '.join(map(str, items))},)" for items in (shape, [f'"{n}"' for n in names]))
+    tidy = (text.replace(",)", ")") if len(shape) > 1 else text for text in (sizes, words))
+    sizes, words = tidy
+    return f'mesh = init_device_mesh("cuda", {sizes}, mesh_dim_names={words})'
+
+
+def _axis(record: PlanRecord, modules: Sequence[Module], axis: int) -> str:
+    """`parallelize_module` for one axis, layers of equal treatment on one line."""
+    name, found, odd = record.mesh.axes[axis], [], []
+    for path, style in _patterns([(m, m.styles[axis]) for m in modules]):
+        if style == "other":
+            odd.append(path)
+        elif style.startswith(_STYLES):
+            found.append(f"    {path}: {style},")
+    if not found and not odd:
+        return ""
+    lines = [f'parallelize_module(model, mesh["{name}"], {{', *found, "})"] if found else []
+    lines += [f"# {path.strip(chr(34))}: its weights are split by `distribute_tensor` on {name!r}" for path in odd]
+    return "\n".join(lines)
+
+
+def _patterns(styled: Sequence[tuple[Module, str]]) -> Iterator[tuple[str, str]]:
+    """(quoted path or pattern, style): one entry per path inside a layer when all layers agree, else one per layer."""
+    lists: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+    order: dict[tuple[str, str], None] = {}
+    for module, style in styled:
+        layer = module.layer
+        key = (layer[0], layer[2]) if layer else ("", module.path)
+        lists[key].append((layer[1] if layer else -1, style))
+        order[key] = None
+    for container, inner in order:
+        entries = lists[container, inner]
+        if not container:
+            yield f'"{inner}"', entries[0][1]
+        elif len({style for _, style in entries}) == 1 and len(entries) > 1:
+            yield f'"{container}.*.{inner}"', entries[0][1]
+        else:
+            yield from ((f'"{container}.{index}.{inner}"', style) for index, style in entries)
+
+
+def _recompute(modules: Sequence[Module]) -> str:
+    """Checkpoint wrappers around the layers that recompute."""
+    by_mode: dict[tuple[str, Recompute], list[int]] = defaultdict(list)
+    for (container, index), inside in _layers(modules).items():
+        mode = Counter(m.recompute for m in inside).most_common(1)[0][0]
+        if mode is not Recompute.NONE:
+            by_mode[container, mode].append(index)
+    parts = [_wrapped(container, mode, indices) for (container, mode), indices in by_mode.items()]
+    if any(mode is Recompute.SELECTIVE for _, mode in by_mode):
+        parts.insert(0, _POLICY)
+    return "\n\n".join(parts)
+
+
+_POLICY = """attention = {
+    torch.ops.aten._scaled_dot_product_flash_attention.default,
+    torch.ops.aten._scaled_dot_product_efficient_attention.default,
+    torch.ops.aten._scaled_dot_product_cudnn_attention.default,
+}
+
+
+def keep_all_but_attention(context, op, *args, **kwargs):
+    return CheckpointPolicy.PREFER_RECOMPUTE if op in attention else CheckpointPolicy.MUST_SAVE
+
+
+selective = functools.partial(create_selective_checkpoint_contexts, keep_all_but_attention)"""
+
+
+def _wrapped(container: str, mode: Recompute, indices: Sequence[int]) -> str:
+    argument = ", context_fn=selective" if mode is Recompute.SELECTIVE else ""
+    return (
+        f"for i in {_indices(indices)}:\n    model.{container}[i] = checkpoint_wrapper(model.{container}[i]{argument})"
+    )
+
+
+def _data(record: PlanRecord, modules: Sequence[Module]) -> str:
+    """Data parallelism over the axes along the batch, by the ZeRO levels."""
+    shared = [a for a in range(len(record.mesh.axes)) if any(m.styles[a] == "data" for m in modules)]
+    if not shared:
+        return ""
+    names = [record.mesh.axes[a] for a in shared]
+    lines = [f'data = mesh["{names[0]}"]']
+    if len(names) > 1:
+        quoted = ", ".join(f'"{name}"' for name in names)
+        lines = [f'data = mesh[{quoted}]._flatten("{"_".join(names)}")']
+    levels = Counter(dict.fromkeys(Zero, 0))
+    for module in modules:
+        levels[module.zero] += module.weight
+    if levels[Zero.GRADIENTS] + levels[Zero.PARAMETERS] == 0:
+        lines.append("model = DistributedDataParallel(model, device_mesh=data)")
+        return "\n".join([*lines, *_optimizer(sharded=levels[Zero.OPTIMIZER] > 0)])
+    return "\n".join([*lines, *_fully_sharded(modules)])
+
+
+def _optimizer(*, sharded: bool) -> list[str]:
+    if not sharded:
+        return []
+    return [
+        "optimizer = ZeroRedundancyOptimizer(",
+        "    model.parameters(), torch.optim.AdamW, process_group=data.get_group(), lr=3e-4",
+        ")",
+    ]
+
+
+def _fully_sharded(modules: Sequence[Module]) -> Iterator[str]:
+    """`fully_shard` layer by layer: parameters are freed after the forward pass where the level is ZeRO-3."""
+    by_choice: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    for (container, index), inside in _layers(modules).items():
+        weights: Counter[bool] = Counter()
+        for module in inside:
+            weights[module.zero is Zero.PARAMETERS] += module.weight
+        by_choice[container, weights[True] >= weights[False]].append(index)
+    for (container, free), indices in by_choice.items():
+        yield f"for i in {_indices(indices)}:"
+        yield f"    fully_shard(model.{container}[i], mesh=data, reshard_after_forward={free})"
+    yield "fully_shard(model, mesh=data)"
+
+
+def _stage_cut(record: PlanRecord, modules: Sequence[Module]) -> str:
+    """Each rank keeps the layers of its stage."""
+    if len(record.stages) < 2:
+        return ""
+    held: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for (container, index), inside in _layers(modules).items():
+        held[container][Counter(m.stage for m in inside).most_common(1)[0][0]].append(index)
+    lines = ['stage = mesh["stage"].get_local_rank()']
+    for container, by_stage in held.items():
+        table = ", ".join(_indices(by_stage.get(i, [])) for i in range(len(record.stages)))
+        lines += [
+            f"layers = [{table}]",
+            f"for i in range(len(model.{container})):",
+            "    if i not in layers[stage]:",
+            f"        model.{container}[i] = torch.nn.Identity()",
+        ]
+    for number, what in ((0, "before"), (len(record.stages) - 1, "after")):
+        first = {m.path for m in modules if m.layer is None and m.stage == number}
+        if first:
+            lines.append(f"# only stage {number} keeps what comes {what} the layers: {', '.join(sorted(first))}")
+    return "\n".join(lines)
+
+
+def _pipeline(record: PlanRecord) -> str:
+    count = len(record.stages)
+    if count < 2:
+        return _accumulation(record)
+    return (
+        f'part = PipelineStage(model, stage, {count}, torch.device("cuda"), group=mesh["stage"].get_group())\n'
+        f"schedule = {_SCHEDULES[record.schedule]}({'[part]' if record.solution.chunks > 1 else 'part'}, "
+        f"n_microbatches={record.microbatches}, loss_fn=loss_fn)"
+        + (f"  # {record.solution.chunks} chunks of layers per rank" if record.solution.chunks > 1 else "")
+    )
+
+
+def _accumulation(record: PlanRecord) -> str:
+    if record.microbatches < 2:
+        return ""
+    return f"# Accumulate gradients over {record.microbatches} microbatches before each optimizer step."
+
+
+def _layers(modules: Sequence[Module]) -> dict[tuple[str, int], list[Module]]:
+    """(container, index) → its modules; only containers with several numbered parts."""
+    found: dict[tuple[str, int], list[Module]] = defaultdict(list)
+    for module in modules:
+        layer = module.layer
+        if layer:
+            found[layer[0], layer[1]].append(module)
+    counts = Counter(container for container, _ in found)
+    return {key: inside for key, inside in found.items() if counts[key[0]] > 1}
+
+
+def _indices(numbers: Sequence[int]) -> str:
+    """Numbers as one range, or several in a list."""
+    if not numbers:
+        return "range(0)"
+    stretches = list(ranges(sorted(numbers)))
+    if len(stretches) == 1:
+        return f"range({stretches[0][0]}, {stretches[0][1]})"
+    return str(list(chain.from_iterable(range(a, b) for a, b in stretches)))

@@ -1,0 +1,91 @@
+"""What two plans do differently."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from jupyter_autotrain.parallel.graph.graph import Op
+from jupyter_autotrain.parallel.plan.pricing import loops_of
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.text import aligned, gigabytes, ms
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that differs; `count` ops of equal path differ alike (0 for the plan as a whole)."""
+
+    what: str
+    before: str
+    after: str
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All changes, the plan's own first; empty when both plans do the same. `str` of it is a table."""
+
+    changes: tuple[Change, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def __str__(self) -> str:
+        if not self.changes:
+            return "The plans do the same."
+        rows = [(c.what + (f" (x{c.count})" if c.count > 1 else ""), c.before, c.after) for c in self.changes]
+        return aligned(("what", "this plan", "the other"), rows)
+
+    __repr__ = __str__
+
+
+def difference(this: PlanRecord, other: PlanRecord) -> Difference:
+    """Changes from `this` to `other`; layers whose ops change alike are one change."""
+    ours, theirs = _whole(this), _whole(other)
+    changes = [Change(key, ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]]
+    here, there = _decisions(this), _decisions(other)
+    found: Counter[tuple[str, str, str]] = Counter()
+    for name in (*here, *(n for n in there if n not in here)):
+        before, after = here.get(name, "not there"), there.get(name, "not there")
+        if before != after:
+            found[_pattern(name), before, after] += 1
+    changes += [Change(*key, count) for key, count in found.items()]
+    return Difference(tuple(changes))
+
+
+def _whole(record: PlanRecord) -> dict[str, str]:
+    cost = record.cost
+    return {
+        "cluster": str(record.cluster),
+        "mesh": str(record.mesh),
+        "stages": " + ".join(str(stage.blocks) for stage in record.stages),
+        "microbatches": str(record.microbatches),
+        "schedule": str(record.schedule),
+        "step": ms(cost.step_s),
+        "compute": ms(cost.compute_s),
+        "communication": ms(cost.communication_s),
+        "bubble": ms(cost.bubble_s),
+        "memory per rank": gigabytes(cost.peak_memory_bytes),
+    }
+
+
+def _decisions(record: PlanRecord) -> dict[str, str]:
+    return {op.name: _decision(record, op) for op in record.graph.ops}
+
+
+def _decision(record: PlanRecord, op: Op) -> str:
+    """How an op is cut, whatever the mesh is called: `batch/4 feature/8, ZeRO-1`."""
+    strategy, cuts = record.strategies[op.name], Counter[str]()
+    for loop, size in zip(loops_of(op, strategy), record.mesh.shape, strict=True):
+        if loop >= 0:
+            key = f"{op.loops[loop].role}"
+            cuts[key] = (cuts[key] or 1) * size
+    parts = [" ".join(f"{key}/{size}" for key, size in sorted(cuts.items())) or "whole"]
+    parts += [f"ZeRO-{int(strategy.zero)}"] if strategy.zero else []
+    parts += ["optimizer on host"] if strategy.offload else []
+    parts += [f"recompute {strategy.recompute}"] if strategy.recompute != "none" else []
+    return ", ".join(parts)
+
+
+def _pattern(name: str) -> str:
+    return ".".join("*" if part.isdigit() else part for part in name.split("."))

@@ -1,0 +1,139 @@
+"""The pictures of a plan as inline SVG: timeline, memory, devices, model. Colours are CSS variables of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from math import prod
+from typing import Final
+
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.parallel.graph.graph import Op
+from jupyter_autotrain.parallel.plan.folded import Folded, op_of
+from jupyter_autotrain.parallel.plan.naming import colour, label
+from jupyter_autotrain.parallel.plan.pricing import Pricing, loops_of
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.text import gigabytes, ms
+from jupyter_autotrain.parallel.plan.timeline import Doing, TimeSegment
+
+WIDTH: Final = 720
+LEFT: Final = 70
+MOST_ROWS: Final = 8
+MOST_DEVICES: Final = 128
+MOST_NODES: Final = 60
+HELD: Final = (
+    ("parameter_bytes", "parameters", "data"),
+    ("gradient_bytes", "gradients", "tensor"),
+    ("optimizer_bytes", "optimizer", "expert"),
+    ("activation_bytes", "activations", "sequence"),
+)
+
+
+def bars(segments: Sequence[TimeSegment], step_s: float, stages: int) -> str:
+    """One step: a row per stage."""
+    shown, body = min(stages, MOST_ROWS), []
+    for segment in segments:
+        if segment.stage < shown and segment.what is not Doing.BUBBLE:
+            x, width = LEFT + segment.start_s / step_s * WIDTH, (segment.stop_s - segment.start_s) / step_s * WIDTH
+            body.append(_rect((x, segment.stage * 22, max(width, 0.3), 18), str(segment.what)))
+    names = [_text(0, i * 22 + 13, f"stage {i}") for i in range(shown)]
+    more = [_text(0, shown * 22 + 13, f"and {stages - shown} more stages")] if stages > shown else []
+    keys = _legend([(str(w), str(w)) for w in Doing if w is not Doing.BUBBLE], (shown + len(more)) * 22 + 14)
+    end = _text(LEFT + WIDTH - 60, (shown + len(more)) * 22 + 14, ms(step_s))
+    return _svg(LEFT + WIDTH, (shown + len(more)) * 22 + 22, [*body, *names, *more, *keys, end], "One step over time")
+
+
+def memory(rows: Sequence[dict[str, JsonValue]]) -> str:
+    """A bar per stage against the limit."""
+    body, shown = [], rows[:MOST_ROWS]
+    most = max(max(_number(row, "limit_bytes"), _number(row, "peak_bytes")) for row in rows)
+    for i, row in enumerate(shown):
+        x = float(LEFT)
+        for key, _, colour_ in HELD:
+            width = _number(row, key) / most * (WIDTH - 150)
+            body.append(_rect((x, i * 22, width, 18), colour_))
+            x += width
+        limit = LEFT + _number(row, "limit_bytes") / most * (WIDTH - 150)
+        body.append(f'<path d="M{limit:.1f} {i * 22 - 1}v20" stroke="var(--ink)" stroke-width="2"/>')
+        body.append(_text(0, i * 22 + 13, f"stage {row['stage']}"))
+        told = f"{gigabytes(_number(row, 'peak_bytes'))} of {gigabytes(_number(row, 'limit_bytes'))}"
+        body.append(_text(LEFT + WIDTH - 140, i * 22 + 13, told))
+    keys = _legend([(name, colour_) for _, name, colour_ in HELD], len(shown) * 22 + 14)
+    return _svg(LEFT + WIDTH, len(shown) * 22 + 22, [*body, *keys], "Memory per rank against the limit")
+
+
+def mesh(record: PlanRecord) -> str:
+    """Devices of one stage with their coordinates: the last axis runs along a row."""
+    shape = record.mesh.shape or (1,)
+    columns = shape[-1] if len(shape) > 1 or shape[-1] <= 16 else 16
+    count = min(prod(shape), MOST_DEVICES)
+    size = min(46, WIDTH // columns - 4)
+    body = []
+    for device in range(count):
+        x, y = device % columns * (size + 4), device // columns * 26
+        body.append(
+            f'<rect x="{x}" y="{y}" width="{size}" height="22" rx="3" fill="none" stroke="var(--line)"/>'
+            + _text(x + 5, y + 15, str(device))
+        )
+    height = (count + columns - 1) // columns * 26
+    rest = f" (first {count} of {prod(shape)})" if count < prod(shape) else ""
+    names = f"{record.mesh}{rest}; the last axis runs along a row" + (
+        f"; {len(record.stages)} stages of this" if len(record.stages) > 1 else ""
+    )
+    return _svg(LEFT + WIDTH, height + 20, [*body, _text(0, height + 14, names)], "Devices of one stage")
+
+
+def graph(pricing: Pricing, folded: Folded) -> str:
+    """Ops from top to bottom, coloured by what they are split along; repeated blocks indented under their count."""
+    body: list[str] = []
+    y, group = 0, -1
+    for node in folded.nodes[:MOST_NODES]:
+        if node.group != group:
+            group = node.group
+            if group >= 0:
+                y += 18
+                body.append(_text(0, y - 4, f"{folded.groups[group].label} x {folded.groups[group].count}"))
+        body += _line(pricing, op_of(pricing.record, node), (12 if group >= 0 else 0, y))
+        y += 16
+    if len(folded.nodes) > MOST_NODES:
+        body.append(_text(0, y + 10, f"and {len(folded.nodes) - MOST_NODES} more ops"))
+        y += 16
+    keys = _legend([(c, c) for c in ("data", "sequence", "tensor", "expert", "spatial", "mixed", "replica")], y + 14)
+    return _svg(LEFT + WIDTH, y + 22, [*body, *keys], "The model, op by op")
+
+
+def _line(pricing: Pricing, op: Op, at: tuple[int, int]) -> Iterator[str]:
+    """One op: its colour, its name, what each axis splits."""
+    split = [op.loops[i].role if i >= 0 else None for i in loops_of(op, pricing.strategy(op))]
+    axes = pricing.record.mesh.axes
+    yield _rect((*at, 10, 12), colour(split))
+    yield _text(at[0] + 16, at[1] + 10, label(op))
+    yield _text(300, at[1] + 10, ", ".join(f"{a}: {role or 'whole'}" for a, role in zip(axes, split, strict=True)))
+
+
+def _legend(entries: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
+    x = float(LEFT)
+    for name, colour_ in entries:
+        yield _rect((x, y - 9, 9, 9), colour_) + _text(x + 13, y, name)
+        x += 26 + 7 * len(name)
+
+
+def _number(row: dict[str, JsonValue], key: str) -> float:
+    value = row[key]
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def _rect(box: tuple[float, float, float, float], name: str) -> str:
+    x, y, width, height = (f"{value:.1f}".removesuffix(".0") for value in box)
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="var(--{name})"/>'
+
+
+def _text(x: float, y: float, words: str) -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}">{escape(words)}</text>'
+
+
+def _svg(width: int, height: float, body: Sequence[str], title: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {width} {height:.0f}" width="{width}" role="img" aria-label="{title}">{"".join(body)}</svg>'
+    )

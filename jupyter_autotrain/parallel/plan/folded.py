@@ -1,0 +1,147 @@
+"""The graph as a person reads it: repeated blocks with equal decisions once, with their count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, Operand
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Ops of equal form and equal decisions; the first stands for all.
+
+    Attributes:
+        op: Id of the first op.
+        ops: Ids of all of them, rising.
+        group: Number of the group of blocks it belongs to; -1 outside repeated blocks.
+    """
+
+    op: int
+    ops: tuple[int, ...]
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Consecutive blocks with equal decisions."""
+
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A tensor that ops of one node make and ops of another read.
+
+    Attributes:
+        source: Number of the making node.
+        target: Number of the reading node.
+        operand: How the first reader uses the tensor.
+        readers: Ids of all readers.
+        repeats: Whether it leads from one block to the next of the same group.
+    """
+
+    source: int
+    target: int
+    operand: Operand
+    readers: tuple[int, ...]
+    repeats: bool
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Nodes, groups and edges of a plan."""
+
+    record: PlanRecord
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """In the order of their first ops."""
+        found = []
+        for number, blocks in enumerate(self._pieces):
+            group = self._numbers[number]
+            found += [Node(column[0], column, group) for column in zip(*blocks, strict=True)]
+        return tuple(found)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Of more than one block, in order."""
+        names = (self.record.graph.ops[piece[0][0]].name for piece in self._pieces)
+        return tuple(
+            Group(self._label(piece[0]) or name, len(piece))
+            for piece, name in zip(self._pieces, names, strict=True)
+            if len(piece) > 1
+        )
+
+    @cached_property
+    def node_of(self) -> dict[int, int]:
+        """Op id → number of its node."""
+        return {op: number for number, node in enumerate(self.nodes) for op in node.ops}
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """In the order of their readers; a tensor used twice alike is one edge."""
+        graph = self.record.graph
+        order: dict[tuple[int, int, int, bool], Operand] = {}
+        found: dict[tuple[int, int, int, bool], list[int]] = {}
+        for op in graph.ops:
+            for place, operand in enumerate(op.inputs):
+                maker = graph.producers.get(operand.tensor)
+                if maker is None or operand in op.inputs[:place]:
+                    continue
+                source, target = self.node_of[maker], self.node_of[op.id]
+                key = (source, target, place, self._crosses(maker, op.id))
+                order.setdefault(key, operand)
+                found.setdefault(key, []).append(op.id)
+        return tuple(Edge(k[0], k[1], order[k], tuple(readers), k[3]) for k, readers in found.items())
+
+    def _crosses(self, maker: int, reader: int) -> bool:
+        """Whether both are in one group but in different blocks."""
+        nodes = self.nodes[self.node_of[maker]], self.nodes[self.node_of[reader]]
+        if nodes[0].group < 0 or nodes[0].group != nodes[1].group:
+            return False
+        return nodes[0].ops.index(maker) != nodes[1].ops.index(reader)
+
+    @cached_property
+    def _pieces(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """Pieces of the graph; each is some blocks with equal decisions, a block the ids of its ops."""
+        graph, at = self.record.graph, 0
+        found: list[tuple[tuple[int, ...], ...]] = []
+        for run in graph.runs:
+            found += [((i,),) for i in range(at, run.start)]
+            found += [tuple(blocks) for _, blocks in groupby(_blocks(run), key=self._decisions)]
+            at = run.start + run.length * run.count
+        return (*found, *(((i,),) for i in range(at, len(graph.ops))))
+
+    @cached_property
+    def _numbers(self) -> tuple[int, ...]:
+        """Piece → number of its group, or -1."""
+        count, found = 0, []
+        for piece in self._pieces:
+            found.append(count if len(piece) > 1 else -1)
+            count += len(piece) > 1
+        return tuple(found)
+
+    def _decisions(self, block: tuple[int, ...]) -> tuple[object, ...]:
+        chosen = (self.record.strategies[self.record.graph.ops[i].name] for i in block)
+        return tuple((s.loops, s.zero, s.offload, s.recompute) for s in chosen)
+
+    def _label(self, block: tuple[int, ...]) -> str:
+        """The run's name without the number of its first block."""
+        run = next(r for r in self.record.graph.runs if r.start <= block[0] < r.start + r.length * r.count)
+        return run.name.rstrip("0123456789.")
+
+
+def _blocks(run: BlockRun) -> Iterator[tuple[int, ...]]:
+    for first in range(run.start, run.start + run.length * run.count, run.length):
+        yield tuple(range(first, first + run.length))
+
+
+def op_of(record: PlanRecord, node: Node) -> Op:
+    """The op that stands for a node."""
+    return record.graph.ops[node.op]

@@ -1,0 +1,87 @@
+"""A plan as one static page: no script, no network, inline SVG, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
+from jupyter_autotrain.parallel.plan.folded import Folded
+from jupyter_autotrain.parallel.plan.pricing import Pricing
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.rows import candidates, ranks
+from jupyter_autotrain.parallel.plan.text import gigabytes, ms
+from jupyter_autotrain.parallel.plan.timeline import timeline
+
+MOST_BYTES = 50_000
+
+_STYLE = """
+.at-plan{--ink:#1f2328;--soft:#656d76;--line:#d0d7de;--paper:#fff;--data:#2f6fb7;--sequence:#7b5bb5;--tensor:#c4622d;
+--expert:#2c8a5b;--spatial:#a8851a;--mixed:#a03c78;--replica:#8b949e;--forward:#2f6fb7;--backward:#1d4a80;
+--communication:#c4622d;--optimizer:#2c8a5b;--bubble:transparent;color:var(--ink);background:var(--paper);
+font:13px/1.45 system-ui,sans-serif;padding:8px;max-width:960px}
+@media (prefers-color-scheme:dark){.at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--paper:#0d1117;
+--data:#5b9be6;--forward:#5b9be6;--backward:#3b74b9;--tensor:#e08a55;--communication:#e08a55;--sequence:#a98ae0}}
+body[data-jp-theme-light="false"] .at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--paper:transparent}
+.at-plan h3{font-size:14px;margin:12px 0 4px}.at-plan p{margin:2px 0}.at-plan .soft{color:var(--soft)}
+.at-plan table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+.at-plan td,.at-plan th{padding:2px 10px 2px 0;text-align:left;border-bottom:1px solid var(--line)}
+.at-plan svg{max-width:100%;height:auto;display:block}.at-plan svg text{fill:var(--ink);font:11px system-ui,sans-serif}
+.at-plan .found{font-weight:600}
+""".replace("\n", "")
+
+
+def page(record: PlanRecord) -> str:
+    """The plan as an HTML fragment with its own style."""
+    pricing, folded = Pricing(record), Folded(record)
+    rows = list(ranks(pricing, folded))
+    parts = [
+        f"<style>{_STYLE}</style>",
+        *_head(record),
+        "<h3>Plans compared</h3>",
+        _candidates(record),
+        "<h3>One step</h3>",
+        bars(timeline(pricing, folded), record.cost.step_s, len(record.stages)),
+        "<h3>Memory per rank</h3>",
+        memory(rows),
+        "<h3>Devices</h3>",
+        mesh(record),
+    ]
+    drawn = graph(pricing, folded)
+    room = MOST_BYTES - sum(len(part.encode()) for part in parts) - 200
+    parts += ["<h3>Model</h3>", drawn] if len(drawn.encode()) < room else []
+    return f'<div class="at-plan">{"".join(parts)}</div>'
+
+
+def _head(record: PlanRecord) -> Iterator[str]:
+    proof = "proved best" if record.gap <= 1e-9 else f"at most {record.gap:.1%} from the best"
+    cost, where = record.cost, escape(str(record.cluster))
+    yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proof}</p>"
+    yield (
+        f'<p class="soft">{escape(str(record.mesh))}; {len(record.stages)} stage(s), '
+        f"{record.microbatches} microbatch(es); "
+        f"compute {ms(cost.compute_s)}, communication {ms(cost.communication_s)}, bubble {ms(cost.bubble_s)}, "
+        f"optimizer {ms(cost.optimizer_s)}; {gigabytes(cost.peak_memory_bytes)} per rank; "
+        f"searched in {record.search_s:.2f} s</p>"
+    )
+
+
+def _candidates(record: PlanRecord) -> str:
+    rows = []
+    for row in candidates(record):
+        if row["kind"] == "other":
+            continue
+        step, peak = row["step_s"], row["peak_memory_bytes"]
+        costs = [ms(step), gigabytes(peak)] if isinstance(step, float) and isinstance(peak, float) else ["-", "-"]
+        cells = [str(row["name"]), *costs, str(row["what"] if row["fits"] else row["reason"])]
+        rows.append((row["kind"] == "found", cells))
+    return _table(("plan", "step", "memory per rank", "split"), rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[tuple[bool, Sequence[str]]]) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "".join(
+        f"<tr{' class=found' if found else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for found, cells in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"

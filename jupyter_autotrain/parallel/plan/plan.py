@@ -1,0 +1,116 @@
+"""`Plan`: the answer to how a model should be split, and everything that can be asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.sizes import parse_bytes
+from jupyter_autotrain.parallel.graph.fold import fold
+from jupyter_autotrain.parallel.graph.fuse import fuse
+from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.plan import storage, text
+from jupyter_autotrain.parallel.plan.code import code
+from jupyter_autotrain.parallel.plan.difference import Difference, difference
+from jupyter_autotrain.parallel.plan.explain import Explanation, explain
+from jupyter_autotrain.parallel.plan.folded import Folded
+from jupyter_autotrain.parallel.plan.page import page
+from jupyter_autotrain.parallel.plan.pricing import Pricing
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
+from jupyter_autotrain.parallel.plan.view import view
+from jupyter_autotrain.parallel.search import Method, Mode, Question, solve
+
+Cluster: TypeAlias = str | JsonObject | ClusterSpec
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(PlanRecord):
+    """How a model is split over a cluster, what a step costs, and how good that is proved to be."""
+
+    @classmethod
+    def of(cls, graph: OpGraph, cluster: Cluster, question: Question, trace_s: float = 0.0) -> Plan:
+        """Search a plan for a graph.
+
+        Raises:
+            InfeasibleError: When no split fits, with the least memory that would do.
+            PlanError: For pins that contradict something, an unknown device, a cyclic graph.
+        """
+        ready = graph if graph.runs and any(op.members for op in graph.ops) else fold(fuse(graph))
+        return cls(ready, question, solve(ready, cluster, question), trace_s)
+
+    def explain(self, op: str) -> Explanation:
+        """Why an op is split as it is: its runner-up, and what that would cost in time and memory.
+
+        Args:
+            op: Name of an op, of an op fused into one, or of a module that has one op.
+
+        Raises:
+            PlanError: When the plan has no such op.
+        """
+        return explain(self, op)
+
+    def diff(self, other: PlanRecord) -> Difference:
+        """What another plan does differently, from this one to that."""
+        return difference(self, other)
+
+    def what_if(self, *, bandwidth: float = 1.0, memory: str | float | None = None, devices: int | None = None) -> Plan:
+        """The plan for another machine, by the instant search.
+
+        Args:
+            bandwidth: Factor on every link.
+            memory: Memory per device, as text (`"40GB"`) or bytes; also the limit.
+            devices: Number of devices.
+
+        Raises:
+            InfeasibleError: When no split fits.
+        """
+        memory_bytes = None if memory is None else parse_bytes(memory)
+        cluster = self.cluster.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
+        limits = replace(self.question.limits, memory_bytes=memory_bytes or self.question.limits.memory_bytes)
+        asked = replace(self.question, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
+        if devices and asked.mode is Mode.HYBRID_PARALLEL:
+            asked = replace(asked, pins=replace(asked.pins, mesh=None, stages=None, ops={}))
+        return Plan(self.graph, asked, solve(self.graph, cluster, asked), 0.0)
+
+    def table(self) -> str:
+        """What a rank of each stage holds, and sends in a step on each axis."""
+        return text.rank_table(self)
+
+    def timeline(self) -> tuple[TimeSegment, ...]:
+        """One step as segments: compute, exposed communication, bubbles, per stage."""
+        return timeline(Pricing(self), Folded(self))
+
+    def view(self) -> JsonObject:
+        """Everything to draw as plain JSON values; the keys are described in `jupyter_autotrain.parallel.plan.view`."""
+        return view(self)
+
+    def to_code(self) -> str:
+        """The torch calls that a person would write for this plan."""
+        return code(self)
+
+    def to_html(self) -> str:
+        """A static page: no script, no network, at most 50 kB."""
+        return page(self)
+
+    def to_json(self) -> str:
+        """The plan as JSON text: the keys of `view`, and `record`, from which `from_json` rebuilds it."""
+        return storage.written(self)
+
+    @classmethod
+    def from_json(cls, saved: str) -> Plan:
+        """The plan of a text made by `to_json`.
+
+        Raises:
+            PlanError: Not a plan, or of another version.
+        """
+        record = storage.read(saved)
+        return cls(record.graph, record.question, record.solution, record.trace_s)
+
+    def __repr__(self) -> str:
+        return text.summary(self)
+
+    def _repr_html_(self) -> str:
+        return page(self)

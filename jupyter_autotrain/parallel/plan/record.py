@@ -1,0 +1,144 @@
+"""What a plan is made of: the graph, the question, the answer, and how long it took."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
+from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, Question, Solution, StagePart, Strategy
+
+
+@dataclass(frozen=True)
+class PlanRecord:
+    """The whole answer as a frozen value; `Plan` adds what can be asked of it.
+
+    Attributes:
+        graph: The model, fused and folded, as it was searched.
+        question: What was asked: mode, solver, limits, pins.
+        solution: What was found.
+        trace_s: Seconds that tracing the model took; 0 for a graph that was there already.
+    """
+
+    graph: OpGraph
+    question: Question
+    solution: Solution
+    trace_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.graph.name or "model"
+
+    @property
+    def cluster(self) -> ClusterSpec:
+        """The machine planned for."""
+        return self.solution.cluster
+
+    @property
+    def mesh(self) -> MeshSpec:
+        """Axes over the devices of one pipeline stage, named by what they mostly split."""
+        return self.solution.mesh
+
+    @property
+    def mode(self) -> Mode:
+        """How much was searched."""
+        return self.question.mode
+
+    @property
+    def strategies(self) -> Mapping[str, Strategy]:
+        """Op name → loops split per axis, placements of inputs and outputs, states, recompute, stage."""
+        return self.solution.strategies
+
+    @property
+    def stages(self) -> tuple[StagePart, ...]:
+        """Pipeline stages in order; one when there is no pipeline."""
+        return self.solution.stages
+
+    @property
+    def microbatches(self) -> int:
+        """Parts of the batch."""
+        return self.solution.microbatches
+
+    @property
+    def schedule(self) -> Schedule:
+        """Order of microbatches in the pipeline."""
+        return self.solution.schedule
+
+    @property
+    def cost(self) -> Cost:
+        """Predicted seconds of a step and bytes at its peak, broken down."""
+        return self.solution.cost
+
+    @property
+    def gap(self) -> float:
+        """How far the step can be from the best in the space searched, at most; 0.0 is proved best."""
+        return self.solution.gap
+
+    @property
+    def search_s(self) -> float:
+        """Seconds the search took."""
+        return self.solution.search_s
+
+    @property
+    def baselines(self) -> Mapping[str, Cost | None]:
+        """Well-known plan → its cost; None where it does not fit or does not apply (see `solution.baselines`)."""
+        return {name: found.cost for name, found in self.solution.baselines.items()}
+
+    @property
+    def candidates(self) -> tuple[Alternative, ...]:
+        """The best other outer choices that were seen, fastest first."""
+        return self.solution.candidates
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Kinds of ops without a rule; they are replicated."""
+        return self.graph.unknown
+
+    @property
+    def zero(self) -> Mapping[Zero, int]:
+        """ZeRO level → number of trainable parameters kept that way."""
+        found: Counter[Zero] = Counter()
+        for op in self.graph.ops:
+            found[self.strategies[op.name].zero] += sum(t.numel for t in weights_of(self.graph, op))
+        return {level: count for level, count in sorted(found.items()) if count}
+
+    @property
+    def recompute(self) -> Mapping[Recompute, int]:
+        """Recompute mode → number of repeated blocks that use it."""
+        found: Counter[Recompute] = Counter()
+        for run in self.graph.runs:
+            firsts = range(run.start, run.start + run.length * run.count, run.length)
+            found.update(self.strategies[self.graph.ops[i].name].recompute for i in firsts)
+        return dict(found)
+
+    def op(self, name: str) -> Op:
+        """The op that is called `name`, or holds a member or a module of that name.
+
+        Raises:
+            PlanError: When none is.
+        """
+        for op in self.graph.ops:
+            if name in (op.name, *(member.name for member in op.members)):
+                return op
+        inside = [op for op in self.graph.ops if op.name.startswith(f"{name}.")]
+        if len(inside) == 1:
+            return inside[0]
+        raise PlanError(*_not_found(name, [op.name for op in inside or self.graph.ops]))
+
+
+def weights_of(graph: OpGraph, op: Op) -> list[Tensor]:
+    """Trainable parameters that an op reads."""
+    tensors = {x.tensor: graph.tensors[x.tensor] for x in op.inputs}
+    return [t for t in tensors.values() if t.kind is TensorKind.PARAMETER and t.trainable]
+
+
+def _not_found(name: str, names: list[str]) -> tuple[str, str, str]:
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.0)
+    expected = f"The nearest are: {', '.join(near)}."
+    return f"The plan has no op {name!r}.", expected, "Take a name from plan.strategies."

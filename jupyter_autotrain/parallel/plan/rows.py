@@ -1,0 +1,88 @@
+"""The tables of a plan: candidates, and what a rank of each stage holds and sends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.parallel.plan.folded import Folded
+from jupyter_autotrain.parallel.plan.pricing import Pricing
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.traffic import sent_bytes
+from jupyter_autotrain.parallel.search import Alternative, Cost
+
+KINDS: Final = {
+    "data parallel": "data",
+    "fully sharded": "data",
+    "megatron tensor 8": "model",
+    "megatron 3-D": "hybrid",
+    "megatron 3-D, recompute": "hybrid",
+}
+
+
+def candidates(record: PlanRecord) -> Iterator[dict[str, JsonValue]]:
+    """The found plan, the well-known ones, then the best other outer choices."""
+    found = Alternative(_outer(record), record.cost, True)
+    yield _candidate("found", "found", found)
+    for name, baseline in record.solution.baselines.items():
+        yield _candidate(name, KINDS.get(name, "other"), baseline)
+    for other in record.candidates[1:]:
+        yield _candidate(other.what, "other", other)
+
+
+def ranks(pricing: Pricing, folded: Folded) -> Iterator[dict[str, JsonValue]]:
+    """One row per stage: memory by kind, the limit, and bytes sent per axis."""
+    record = pricing.record
+    for rank, stage in zip(record.cost.ranks, record.stages, strict=True):
+        size = record.mesh.devices
+        memory = record.cluster.slowest(stage.index * size, (stage.index + 1) * size).memory_bytes
+        asked = record.question.limits.memory_bytes or memory
+        yield {
+            "stage": rank.stage,
+            "device": stage.device,
+            "ranks": rank.ranks,
+            "blocks": stage.blocks,
+            "parameter_bytes": rank.parameter_bytes,
+            "gradient_bytes": rank.gradient_bytes,
+            "optimizer_bytes": rank.optimizer_bytes,
+            "activation_bytes": rank.activation_bytes,
+            "peak_bytes": rank.peak_bytes,
+            "limit_bytes": min(memory, asked),
+            "sent_bytes": dict(sent_bytes(pricing, folded, stage.index)),
+        }
+
+
+def _candidate(name: str, kind: str, found: Alternative) -> dict[str, JsonValue]:
+    cost = found.cost
+    times = costs_of(cost) if cost else dict.fromkeys(_COST_KEYS)
+    return {
+        "name": name,
+        "kind": kind,
+        "what": _AXIS.sub("", found.what),
+        "fits": found.fits,
+        "reason": found.reason,
+        **times,
+    }
+
+
+_COST_KEYS: Final = ("step_s", "compute_s", "communication_s", "bubble_s", "optimizer_s", "peak_memory_bytes")
+
+
+_AXIS: Final = re.compile(r"\b[a-f]=(?=\d)")
+"""Axes that no plan has named yet."""
+
+
+def costs_of(cost: Cost) -> dict[str, float]:
+    """A plan's seconds and bytes by name."""
+    return {key: float(getattr(cost, key)) for key in _COST_KEYS}
+
+
+def _outer(record: PlanRecord) -> str:
+    parts = [str(record.mesh)]
+    if len(record.stages) > 1:
+        parts.append(f"{len(record.stages)} stages, {record.schedule}")
+    if record.microbatches > 1:
+        parts.append(f"{record.microbatches} microbatches")
+    return ", ".join(parts)

@@ -1,0 +1,105 @@
+"""A plan in plain text: what a terminal, a log or a `repr` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jupyter_autotrain.parallel.plan.folded import Folded
+from jupyter_autotrain.parallel.plan.pricing import Pricing
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.rows import candidates, ranks
+from jupyter_autotrain.parallel.search import RankCost
+
+
+def ms(seconds: float) -> str:
+    """Seconds as milliseconds in three digits; from one second on as seconds."""
+    if abs(seconds) < 1e-9:
+        return "0 ms"
+    if abs(seconds) < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3f} s" if abs(seconds) < 10 else f"{seconds:.4g} s"
+
+
+def gigabytes(size: float) -> str:
+    """Bytes in the largest unit that leaves a digit before the point."""
+    value = float(size)
+    for unit in ("B", "kB", "MB"):
+        if abs(value) < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB" if value < 1e4 else f"{value / 1000:.4g} TB"
+
+
+def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows under their heads, two spaces apart."""
+    cells = [tuple(heads), *(tuple(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+    )
+
+
+def summary(record: PlanRecord) -> str:
+    """The plan in a few lines and the table of candidates."""
+    cost, solution = record.cost, record.solution
+    proof = "proved best" if record.gap <= 1e-9 else f"at most {record.gap:.1%} from the best"
+    lines = [
+        f"{record.name} on {record.cluster}: {ms(cost.step_s)} per step, {proof}"
+        + ("" if solution.complete else " (search stopped early)"),
+        f"  mesh    {record.mesh}" + _pipeline(record),
+        f"  time    compute {ms(cost.compute_s)} + communication {ms(cost.communication_s)} + bubble "
+        f"{ms(cost.bubble_s)} + optimizer {ms(cost.optimizer_s)}",
+        f"  memory  {gigabytes(cost.peak_memory_bytes)} per rank of {gigabytes(solution.limit_bytes)}"
+        + _states(record),
+        f"  found   trace {record.trace_s:.2f} s, search {record.search_s:.2f} s ({record.question.search})",
+    ]
+    if record.unknown:
+        lines.append(f"  unknown ops, replicated: {', '.join(record.unknown)}")
+    return "\n".join([*lines, "", comparison(record)])
+
+
+def comparison(record: PlanRecord) -> str:
+    """The found plan beside the well-known ones."""
+    rows = []
+    for row in candidates(record):
+        if row["kind"] == "other":
+            continue
+        step, peak = row["step_s"], row["peak_memory_bytes"]
+        costs = (ms(step), gigabytes(peak)) if isinstance(step, float) and isinstance(peak, float) else ("-", "-")
+        rows.append((str(row["name"]), *costs, str(row["what"] if row["fits"] else row["reason"])))
+    return aligned(("plan", "step", "memory per rank", "split"), rows)
+
+
+def rank_table(record: PlanRecord) -> str:
+    """What a rank of each stage holds and sends in a step."""
+    pricing, folded = Pricing(record), Folded(record)
+    ways = [*record.mesh.axes, *(["stages"] if len(record.stages) > 1 else [])]
+    rows = []
+    for rank, row in zip(record.cost.ranks, ranks(pricing, folded), strict=True):
+        sent = row["sent_bytes"]
+        assert isinstance(sent, dict)
+        rows.append((*_held(rank), gigabytes(float(row["limit_bytes"])), *(gigabytes(sent[way]) for way in ways)))  # type: ignore[arg-type]  # a number by its key
+    heads = ("stage", "ranks", "parameters", "gradients", "optimizer", "activations", "peak", "limit")
+    return aligned((*heads, *(f"sent on {way}" for way in ways)), rows)
+
+
+def _held(rank: RankCost) -> tuple[str, ...]:
+    sizes = (rank.parameter_bytes, rank.gradient_bytes, rank.optimizer_bytes, rank.activation_bytes, rank.peak_bytes)
+    return str(rank.stage), str(rank.ranks), *map(gigabytes, sizes)
+
+
+def _pipeline(record: PlanRecord) -> str:
+    parts = []
+    if len(record.stages) > 1:
+        blocks = "+".join(str(stage.blocks) for stage in record.stages)
+        parts.append(f"{len(record.stages)} stages of {blocks} blocks, {record.schedule}")
+    if record.microbatches > 1:
+        parts.append(f"{record.microbatches} microbatches")
+    return "".join(f", {part}" for part in parts)
+
+
+def _states(record: PlanRecord) -> str:
+    total = sum(record.zero.values()) or 1
+    zero = " + ".join(f"ZeRO-{int(level)} for {count / total:.0%}" for level, count in record.zero.items() if level)
+    modes = " + ".join(f"{mode} in {count} blocks" for mode, count in record.recompute.items() if mode != "none")
+    return (f"; {zero} of the parameters" if zero else "") + (f"; recompute {modes}" if modes else "")

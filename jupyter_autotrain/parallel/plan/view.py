@@ -1,0 +1,188 @@
+"""A plan as plain JSON values for anything that draws it: the preview widget, the static page, other programs.
+
+Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index counts `mesh.axes`, outermost first):
+
+* `version` 1; `name` of the model; `mode`, `search`; `complete` (false: stopped early, best so far); `gap`, `bound_s`;
+  `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that are replicated for want of a rule.
+* `cluster`: `name`, `devices`, `device`, `memory_bytes`, `levels` innermost first: `{name, size, kind, bytes_per_s}`.
+* `mesh`: `axes` and `shape` over the devices of one stage, `stages` (device number = stage * devices of a stage +
+  coordinates on the axes, the last axis fastest).
+* `microbatches`, `schedule`, `chunks`; `zero`: `{level: parameters}`; `recompute`: `{mode: blocks}`.
+* `cost`: `step_s`, `compute_s`, `communication_s` (what is exposed), `bubble_s`, `optimizer_s`, `peak_memory_bytes`.
+* `candidates`, the table of plans, fastest first within its kind: `{name, kind: found | data | model | hybrid | other,
+  what, fits, reason, step_s, compute_s, communication_s, bubble_s, optimizer_s, peak_memory_bytes}` (times null where
+  a plan does not apply or fit; `reason` says why).
+* `groups`: `{label, count}`; `nodes` of a group stand for `count` equal blocks in a row.
+* `nodes`: `{id, op, label, family, kind, group (-1: none), count, stages, colour: data | sequence | tensor | expert |
+  spatial | mixed | replica, split (per axis the role of the loop that is split, or null), loops (per axis its name, or
+  null), zero, offload, recompute, flops (of a step, of one op), parameters (elements), syncs, tensors}`; `tensors` are
+  ids of what the op reads of parameters and makes; `syncs` are collectives for its weights.
+* `edges`: `{source, target (node ids), tensor, repeats (true: leads to the next block of the same group), bytes,
+  forward, backward}`; `forward` and `backward` are collectives `{axis, what, sent_bytes, times}`, per microbatch.
+* `tensors`: `{id, name, shape, local_shape, dtype, kind, placements (per axis "R", "P" or "S(dim)"), splits}`; `splits`
+  in order, outermost first: `{axis, dim, parts}`. A rank with coordinate c on the axis holds slice c of `parts` along
+  `dim`, of what the splits before it left; a rank holds everything of the dims that no split names.
+* `timeline`: `{step_s, segments: [{stage, start_s, stop_s, what: forward | backward | communication | optimizer |
+  bubble, microbatch}]}`; communication is what is exposed; segments of a stage leave no hole.
+* `ranks`, one row per stage: `{stage, device, ranks, blocks, parameter_bytes, gradient_bytes, optimizer_bytes,
+  activation_bytes, peak_bytes, limit_bytes, sent_bytes: {axis name or "stages": bytes a rank sends per step}}`.
+* `code`: the torch calls that a person would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Final, cast
+
+from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.parallel.cost.layout import PARTIAL
+from jupyter_autotrain.parallel.graph.graph import Op, Tensor, TensorKind
+from jupyter_autotrain.parallel.plan.code import code
+from jupyter_autotrain.parallel.plan.folded import Edge, Folded, op_of
+from jupyter_autotrain.parallel.plan.naming import colour, label
+from jupyter_autotrain.parallel.plan.pricing import Codes, Pricing, loops_of
+from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
+from jupyter_autotrain.parallel.plan.rows import candidates, costs_of, ranks
+from jupyter_autotrain.parallel.plan.timeline import timeline
+from jupyter_autotrain.parallel.plan.traffic import edge_moves, state_moves
+
+VERSION: Final = 1
+
+
+def view(record: PlanRecord) -> JsonObject:
+    """Everything to draw; see the module's docstring for the keys."""
+    pricing, folded = Pricing(record), Folded(record)
+    solution = record.solution
+    drawn = _Graph(pricing, folded)
+    nodes = [drawn.node(number) for number in range(len(folded.nodes))]
+    edges = [drawn.edge(edge) for edge in folded.edges]
+    return {
+        "version": VERSION,
+        "name": record.name,
+        "mode": str(record.mode),
+        "search": str(record.question.search),
+        "complete": solution.complete,
+        "gap": record.gap,
+        "bound_s": solution.bound_s,
+        "trace_s": record.trace_s,
+        "search_s": record.search_s,
+        "limit_bytes": solution.limit_bytes,
+        "unknown": list(record.unknown),
+        "cluster": _cluster(record),
+        "mesh": {"axes": record.mesh.axes, "shape": record.mesh.shape, "stages": len(record.stages)},
+        "microbatches": record.microbatches,
+        "schedule": str(record.schedule),
+        "chunks": solution.chunks,
+        "zero": {str(int(level)): count for level, count in record.zero.items()},
+        "recompute": {str(mode): count for mode, count in record.recompute.items()},
+        "cost": costs_of(record.cost),
+        "candidates": list(candidates(record)),
+        "groups": cast("JsonObject", to_json(folded.groups)),
+        "nodes": nodes,
+        "edges": edges,
+        "tensors": list(drawn.tensors.values()),
+        "timeline": {
+            "step_s": record.cost.step_s,
+            "segments": to_json(timeline(pricing, folded)),
+        },
+        "ranks": list(ranks(pricing, folded)),
+        "code": code(record),
+    }
+
+
+def _cluster(record: PlanRecord) -> JsonObject:
+    cluster = record.cluster
+    return {
+        "name": str(cluster),
+        "devices": cluster.devices,
+        "device": cluster.device.name,
+        "memory_bytes": cluster.device.memory_bytes,
+        "levels": [
+            {
+                "name": level.name,
+                "size": level.size,
+                "kind": str(level.link.kind),
+                "bytes_per_s": level.link.bytes_per_s,
+            }
+            for level in cluster.levels
+        ],
+    }
+
+
+class _Graph:
+    """Draws nodes and edges, and collects the tensors that they name."""
+
+    def __init__(self, pricing: Pricing, folded: Folded) -> None:
+        self.pricing, self.folded, self.record = pricing, folded, pricing.record
+        self.tensors: dict[int, JsonObject] = {}
+
+    def node(self, number: int) -> JsonObject:
+        node = self.folded.nodes[number]
+        op = op_of(self.record, node)
+        strategy = self.pricing.strategy(op)
+        split = [op.loops[i].role if i >= 0 else None for i in loops_of(op, strategy)]
+        stages = {self.record.strategies[self.record.graph.ops[i].name].stage for i in node.ops}
+        return {
+            "id": number,
+            "op": op.name,
+            "label": label(op),
+            "family": str(op.family),
+            "kind": op.kind,
+            "group": node.group,
+            "count": len(node.ops),
+            "stages": sorted(stages),
+            "colour": colour(split),
+            "split": [str(role) if role else None for role in split],
+            "loops": strategy.loops,
+            "zero": int(strategy.zero),
+            "offload": strategy.offload,
+            "recompute": str(strategy.recompute),
+            "flops": op.flops_forward + op.flops_backward,
+            "parameters": sum(t.numel for t in weights_of(self.record.graph, op)),
+            "syncs": to_json(list(state_moves(self.pricing, op))),
+            "tensors": list(self._tensors(op)),
+        }
+
+    def edge(self, edge: Edge) -> JsonObject:
+        forward, backward = edge_moves(self.pricing, edge)
+        return {
+            "source": edge.source,
+            "target": edge.target,
+            "tensor": edge.operand.tensor,
+            "repeats": edge.repeats,
+            "bytes": self.record.graph.tensors[edge.operand.tensor].size_bytes,
+            "forward": to_json(forward),
+            "backward": to_json(backward),
+        }
+
+    def _tensors(self, op: Op) -> Iterator[int]:
+        for operand in op.inputs:
+            tensor = self.record.graph.tensors[operand.tensor]
+            if tensor.kind is not TensorKind.ACTIVATION:
+                yield self._tensor(tensor, self.pricing.needed(op, operand))
+        for operand in op.outputs:
+            tensor = self.record.graph.tensors[operand.tensor]
+            yield self._tensor(tensor, self.pricing.produced(op, operand))
+
+    def _tensor(self, tensor: Tensor, placed: Codes) -> int:
+        shape = self.record.mesh.shape
+        splits = [{"axis": a, "dim": dim, "parts": shape[a]} for a, dim in enumerate(placed) if dim >= 0]
+        self.tensors[tensor.id] = {
+            "id": tensor.id,
+            "name": tensor.name,
+            "shape": tensor.shape,
+            "local_shape": [
+                size // prod(shape[a] for a, split in enumerate(placed) if split == dim)
+                for dim, size in enumerate(tensor.shape)
+            ],
+            "dtype": tensor.dtype,
+            "kind": str(tensor.kind),
+            "placements": [_word(dim) for dim in placed],
+            "splits": splits,
+        }
+        return tensor.id
+
+
+def _word(dim: int) -> str:
+    return f"S({dim})" if dim >= 0 else "P" if dim == PARTIAL else "R"
