@@ -122,7 +122,7 @@ class History:
     def changed_since(self, name: str, position: Position) -> str:
         """What made `name` mean something else than it did at `position`; "" when nothing did.
 
-        A statement that ran again unchanged changes nothing, unless something that it uses changed.
+        A function or import that ran again unchanged changes nothing, unless something that it uses changed.
         """
         return self._changed(name, position, {name})
 
@@ -177,6 +177,8 @@ def is_literal(node: ast.expr | None) -> bool:
 def _same_again(now: Binding, then: Binding | None) -> bool:
     if then is None or now.kind is not then.kind or ast.dump(now.node) != ast.dump(then.node):
         return False
+    if isinstance(now.node, ast.ClassDef):
+        return False  # the same text makes another class: what was derived from the first is no subclass of it
     if now.kind is not Kind.OTHER:
         return True
     return isinstance(now.node, ast.Assign | ast.AnnAssign) and is_literal(now.node.value)

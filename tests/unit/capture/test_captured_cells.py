@@ -62,6 +62,11 @@ CASES = {
         "print(B().v(), A().v(), isinstance(B(), A))",
         "1 2 False\n",
     ),
+    "a base class that ran again unchanged": (
+        ["class A: pass", "class B(A): pass", "class A: pass"],
+        "print(isinstance(B(), A), [c.__name__ for c in B.__mro__])",
+        "False ['B', 'A', 'object']\n",
+    ),
     "star imports": (["from math import *"], "print(floor(pi))", "3\n"),
     "a star import in the cell": ([], "from math import *\nprint(floor(pi))", "3\n"),
     "conditional imports": (
