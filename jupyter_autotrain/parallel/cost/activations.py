@@ -31,6 +31,7 @@ class Facts:
         repeats: Op → blocks in its run (1 outside runs).
         batched: Tensors whose bytes shrink with the microbatch.
         differentiable: Tensors that get a gradient.
+        made: Tensors that some op makes.
         charged_parameters: Op → parameters whose states it is charged for (shared ones once).
     """
 
@@ -41,6 +42,7 @@ class Facts:
     repeats: Mapping[int, int]
     batched: frozenset[int]
     differentiable: frozenset[int]
+    made: frozenset[int]
     charged_parameters: Mapping[int, tuple[int, ...]]
 
 
@@ -57,6 +59,7 @@ def facts_of(graph: OpGraph) -> Facts:
         repeats={op.id: repeats.get(op.id, 1) for op in graph.ops},
         batched=_batched(graph),
         differentiable=_differentiable(graph),
+        made=frozenset(graph.producers),
         charged_parameters=_parameters(graph),
     )
 

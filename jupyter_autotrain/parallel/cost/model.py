@@ -114,6 +114,7 @@ class CostModel:
     device: Device | None = None
     facts: Facts | None = None
     restrict: Restriction | None = None
+    _rows: dict[int, Ints] = field(default_factory=dict, repr=False)
     _ops: dict[int, OpTable] = field(default_factory=dict, repr=False)
     _edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict, repr=False)
 
@@ -166,11 +167,12 @@ class CostModel:
 
     def table_rows(self, op_id: int) -> Ints:
         """The op's strategies without pricing them; rows as in `op(op_id).table`."""
-        if op_id in self._ops:
-            return self._ops[op_id].table
-        op = self.graph.ops[self.twin(op_id)]
-        table = strategies(op, self.loop_sizes(op), self.mesh.shape)
-        return self.restrict(op, table) if self.restrict else table
+        twin = self.twin(op_id)
+        if twin not in self._rows:
+            op = self.graph.ops[twin]
+            table = strategies(op, self.loop_sizes(op), self.mesh.shape)
+            self._rows[twin] = self.restrict(op, table) if self.restrict else table
+        return self._rows[twin]
 
     def edges_into(self, op_id: int) -> list[EdgeTable]:
         """Tables of all tensors that other ops make and this op reads."""
@@ -179,7 +181,7 @@ class CostModel:
 
     @cached_property
     def _made(self) -> frozenset[int]:
-        return frozenset(self.graph.producers)
+        return self.known.made
 
     def _price(self, op: Op, table: Ints) -> OpTable:
         forward, backward = self._compute(op, table)

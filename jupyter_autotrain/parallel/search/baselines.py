@@ -73,7 +73,7 @@ def _price(task: Task, baseline: Baseline) -> tuple[Outcome | None, str]:
     if baseline.modes == (Recompute.FULL,) and task.chain is None:
         return None, "the model has no repeated blocks to recompute"
     settings = replace(task.settings, options=(Option(baseline.zero),))
-    narrowed = replace(task, settings=settings, modes=baseline.modes, restrict=baseline.restrict)
+    narrowed = replace(task, settings=settings, modes=baseline.modes, restrict=baseline.restrict, _models={})
     reason = "the batch or the device count does not divide that way"
     for candidate in baseline.candidates(task):
         outcome, _, least = solve_candidate(narrowed, candidate)

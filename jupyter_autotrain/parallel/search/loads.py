@@ -52,11 +52,16 @@ class Load:
     act_bytes: float = 0.0
 
     def __add__(self, other: Load) -> Load:
-        return Load(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Load)))
-
-    def times(self, count: int) -> Load:
-        """The same `count` times."""
-        return Load(*(count * getattr(self, f.name) for f in fields(Load)))
+        return Load(
+            self.compute_micro_s + other.compute_micro_s,
+            self.communication_micro_s + other.communication_micro_s,
+            self.communication_step_s + other.communication_step_s,
+            self.optimizer_s + other.optimizer_s,
+            self.parameter_bytes + other.parameter_bytes,
+            self.gradient_bytes + other.gradient_bytes,
+            self.optimizer_bytes + other.optimizer_bytes,
+            self.act_bytes + other.act_bytes,
+        )
 
     @property
     def micro_s(self) -> float:

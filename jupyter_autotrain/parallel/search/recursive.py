@@ -110,7 +110,7 @@ def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 def _solve(task: Task, template: Candidate, shape: tuple[int, ...], coarse: _Solved | None) -> _Solved:
     """The least time on a mesh; with a coarse solution, the inner axes keep its choices."""
     candidate = replace(template, mesh=mesh_of(shape))
-    narrowed = replace(task, restrict=_keep(coarse)) if coarse and len(coarse.shape) > 1 else task
+    narrowed = replace(task, restrict=_keep(coarse), _models={}) if coarse and len(coarse.shape) > 1 else task
     models = narrowed.models(candidate)
     assert task.chain is not None
     pipeline = Pipeline(models, task.chain, candidate, task.cluster, task.modes)

@@ -14,8 +14,8 @@ from jupyter_autotrain.parallel.cost.states import Option
 from jupyter_autotrain.parallel.graph.graph import LoopRole, OpGraph
 
 AXIS_NAMES = ("a", "b", "c", "d", "e", "f")
-MOST_CHUNKS = 4
-MOST_MICROBATCH_CHOICES = 12
+MOST_CHUNKS = 4  # beside 2; more chunks send more than their smaller bubble saves
+MOST_MICROBATCH_CHOICES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _pipelined(mesh: MeshSpec, stages: int, graph: OpGraph, space: Space, blocks
             chunks = [1]
             if schedule is Schedule.INTERLEAVED:
                 fits = microbatches % stages == 0
-                chunks = [v for v in range(2, MOST_CHUNKS + 1) if blocks % (stages * v) == 0 and fits]
+                chunks = [v for v in (2, MOST_CHUNKS) if blocks % (stages * v) == 0 and fits]
             yield from (Candidate(stages, mesh, microbatches, schedule, v) for v in chunks)
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 
-from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.activations import Facts
 from jupyter_autotrain.parallel.cost.memory import Recompute
@@ -57,6 +57,7 @@ class Task:
     facts: Facts
     restrict: Restriction | None = None
     check: Callable[[], None] = lambda: None
+    _models: dict[tuple[MeshSpec, int, Device], CostModel] = field(default_factory=dict, repr=False)
 
     def devices(self, candidate: Candidate) -> list[Device]:
         """The device that each stage must suit."""
@@ -68,21 +69,22 @@ class Task:
         return [min(self.limit_bytes, device.memory_bytes) for device in self.devices(candidate)]
 
     def models(self, candidate: Candidate) -> list[CostModel]:
-        """One cost model per stage; equal devices share one."""
-        made: dict[Device, CostModel] = {}
-        for device in self.devices(candidate):
-            if device not in made:
-                made[device] = CostModel(
+        """One cost model per stage; equal devices share one, and so do candidates that differ in schedule only."""
+        made = self._models
+        keys = [(candidate.mesh, candidate.microbatches, device) for device in self.devices(candidate)]
+        for key in keys:
+            if key not in made:
+                made[key] = CostModel(
                     self.graph,
                     self.cluster,
                     candidate.mesh,
                     candidate.microbatches,
                     self.settings,
-                    device,
+                    key[2],
                     self.facts,
                     self.restrict,
                 )
-        return [made[device] for device in self.devices(candidate)]
+        return [made[key] for key in keys]
 
     def compute_bound_s(self, candidate: Candidate) -> float:
         """Seconds of the arithmetic alone, spread evenly over all devices at the best rate, with the bubble."""
@@ -161,11 +163,6 @@ def solve_candidate(task: Task, candidate: Candidate, cutoff_s: float = inf) -> 
         proved = candidate.stages == 1 or full.least_bytes < inf
         return None, inf if proved else bound_s, full.least_bytes
     return outcome, max(bound_s, outcome.bound_s), inf
-
-
-def widened(task: Task, limit_bytes: float) -> Task:
-    """The same task with another limit."""
-    return replace(task, limit_bytes=limit_bytes)
 
 
 def alternatives(outcomes: Sequence[Outcome], count: int) -> Iterator[Outcome]:
