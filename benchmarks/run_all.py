@@ -22,7 +22,11 @@ HERE = Path(__file__).parent
 def machine() -> str:
     """The kind of machine, in a few words."""
     model = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
         platform.machine(),
     )
     return f"{os.cpu_count()} cores, {model}, Python {platform.python_version()}"

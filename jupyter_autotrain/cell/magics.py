@@ -49,9 +49,7 @@ class AutotrainMagics(Magics):
         if notice := submission.notice(draft):
             desk.write(f"{notice}\n")
         experiment = submission.submit(draft, desk.home, desk.environ)
-        widgets.show(experiment)
-        # The experiment is the cell's value (`_`, `Out[n]`), but it has been shown already.
-        self.shell.displayhook.update_user_ns(experiment)
+        self._show(experiment)
         if draft.parsed.flags.wait:
             verbs.follow(desk, experiment)
 
@@ -70,7 +68,8 @@ class AutotrainMagics(Magics):
 
     def _show(self, experiment: Experiment) -> None:
         widgets.show(experiment)
-        self.shell.displayhook.update_user_ns(experiment)
+        # The experiment is the cell's value (`_`, `Out[n]`), but it has been shown already.
+        self.shell.displayhook.update_user_ns(experiment)  # type: ignore[no-untyped-call]  # IPython has no types here
 
     def _keep(self, name: str, value: object) -> None:
         self.shell.user_ns[name] = value
