@@ -54,11 +54,15 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A candidate with its stages and what the step takes; no plan of this candidate is faster than `bound_s`."""
+    """A candidate with its stages and what the step takes; no plan of this candidate is faster than `bound_s`.
+
+    Strategies are rows of the tables of `models`, one per stage.
+    """
 
     candidate: Candidate
     stages: tuple[Stage, ...]
     bound_s: float
+    models: tuple[CostModel, ...]
 
     @property
     def step_s(self) -> float:
@@ -137,7 +141,7 @@ class Pipeline:
             stage = Stage(
                 range(self.chain.run.count), self._choices(point.what, 0), point.what.load, 0.0, 1.0, self._device(0)
             )
-            return Outcome(self.candidate, (stage,), bound)
+            return Outcome(self.candidate, (stage,), bound, tuple(self.models))
         least = inf
         for counts in self._partitions():
             try:
@@ -183,7 +187,7 @@ class Pipeline:
                 )
             )
             first_block += count
-        return Outcome(candidate, tuple(stages), self.bound_s)
+        return Outcome(candidate, tuple(stages), self.bound_s, tuple(self.models))
 
     def _partitions(self) -> list[list[int]]:
         """Blocks per stage: balanced by time, then even."""

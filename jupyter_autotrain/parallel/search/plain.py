@@ -33,4 +33,4 @@ def plain_from(model: CostModel, candidate: Candidate, assignment: Assignment, b
     count, options = len(model.graph.ops), model.settings.options
     chosen = {op: Choice(row, options[assignment.get(count + op, 0)]) for op, row in assignment.items() if op < count}
     stage = Stage(range(0), chosen, load_of(model, chosen, range(count)), 0.0, 1.0, model.roofline.device)
-    return Outcome(candidate, (stage,), bound_s)
+    return Outcome(candidate, (stage,), bound_s, (model,))

@@ -162,9 +162,9 @@ def _rank(index: int, stage: Stage, ranks: int) -> RankCost:
     return RankCost(index, ranks, load.parameter_bytes, load.gradient_bytes, load.optimizer_bytes, held)
 
 
-def solution_of(outcome: Outcome, models: list[CostModel], bound_s: float) -> Solution:
+def solution_of(outcome: Outcome, bound_s: float) -> Solution:
     """Put an outcome in words; the caller fills in what it knows of the search."""
-    model, candidate = models[0], outcome.candidate
+    model, candidate = outcome.models[0], outcome.candidate
     strategies = {}
     for index, stage in enumerate(outcome.stages):
         for op_id, choice in sorted(stage.choices.items()):

@@ -118,7 +118,7 @@ def solve(
         ) from late
     if search.best is None:
         raise _infeasible(search, task)
-    solution = solution_of(search.best, task.models(search.best.candidate), min(search.bound_s, search.best.step_s))
+    solution = solution_of(search.best, min(search.bound_s, search.best.step_s))
     return replace(
         solution,
         limit_bytes=max(task.limits(search.best.candidate)),

@@ -52,9 +52,23 @@ def test_folding_changes_nothing(name, shape):
 def test_the_reported_cost_is_the_sum_over_the_chosen_strategies():
     solution = solve(MODELS["gpt"], "2x4xA100", PLACEMENTS)
     model = CostModel(MODELS["gpt"], solution.cluster, solution.mesh)
+    assert solution.cost.step_s == solution.outcome.step_s
     load = load_of(model, solution.outcome.stages[0].choices, range(len(MODELS["gpt"].ops)))
     assert load.seconds(1) == pytest.approx(solution.cost.step_s)
     assert load.bytes() == pytest.approx(solution.cost.peak_memory_bytes)
+
+
+@pytest.mark.parametrize("method", [Method.DYNAMIC_PROGRAMMING, INSTANT])
+def test_strategies_in_words_are_the_ones_that_were_priced(method):
+    solution = solve(MODELS["llama"], "2x4xA100", replace(PLACEMENTS, space=Space.placements(3), search=method))
+    free = CostModel(MODELS["llama"], solution.cluster, MeshSpec(solution.mesh.axes, solution.mesh.shape))
+    chosen = {}
+    for op in MODELS["llama"].ops:
+        words = solution.strategies[op.name].loops
+        names = [tuple(op.loops[i].name if i >= 0 else None for i in row) for row in free.table_rows(op.id).tolist()]
+        given = solution.outcome.stages[0].choices[op.id]
+        chosen[op.id] = replace(given, strategy=names.index(words))
+    assert load_of(free, chosen, range(len(chosen))).seconds(1) == pytest.approx(solution.cost.step_s)
 
 
 def test_a_power_is_repeated_products():
