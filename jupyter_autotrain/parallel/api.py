@@ -1,1 +1,145 @@
-"""Placeholder."""
+"""`plan`: from a model and a cluster to the best split, in one call."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import StrEnum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.json import JsonObject, from_json
+from jupyter_autotrain.core.sizes import parse_bytes
+from jupyter_autotrain.errors import MissingExtraError, PlanError
+from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.plan import Imported, Plan, fused
+from jupyter_autotrain.parallel.search import Limits, Method, Mode, Pins, Question, Space
+from jupyter_autotrain.parallel.search.space import batch_of
+
+if TYPE_CHECKING:
+    import torch
+
+E = TypeVar("E", bound=StrEnum)
+Given: TypeAlias = Pins | Imported | Mapping[str, Any] | None
+TIME_LIMIT_S = 60.0
+
+
+def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part of the question has its own word
+    model: torch.nn.Module | OpGraph,
+    example_inputs: object = None,
+    cluster: str | JsonObject | ClusterSpec = "8xH100",
+    mode: str = "auto_parallel",
+    search: str = "dynamic_programming",
+    memory_limit: str | float | None = None,
+    loss_fn: Callable[[Any], torch.Tensor] | None = None,
+    *,
+    pins: Given = None,
+    space: Space | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
+) -> Plan:
+    """Find the split of a model over a cluster with the least step time that fits in memory.
+
+    Nothing is computed and no device is needed: the model may live on the meta device, the cluster in a data sheet.
+    An interrupt, or the end of the time limit, gives the best plan so far with its gap.
+
+    Args:
+        model: A module, or a graph that was traced or built before.
+        example_inputs: A tensor, a tuple of arguments, or a mapping of keyword arguments; their batch is planned for.
+        cluster: `"8xH100"`, `"2x8xA100-80GB"`, `"pod(32x8xNNP-T1000, ring)"`, `"8xH100+8xA100"`, or a mapping.
+        mode: `auto_parallel`, `hybrid_parallel` (pins are kept, the rest is searched), `data_parallel`, `stand_alone`.
+        search: `dynamic_programming` (proved), `recursive_programming` (instant), `exhaustive` (tiny graphs).
+        memory_limit: Most memory per device (`"80GB"`); the device's own unless given.
+        loss_fn: Makes the loss from what the model returns; not needed where the model returns it.
+        pins: What is decided: `Pins`, a mapping with its fields, or a plan from elsewhere (`Megatron`, `MindSpore`).
+        space: Where to search.
+        time_limit_s: Most seconds for the search.
+
+    Raises:
+        TraceError: The model cannot be captured; names its line.
+        InfeasibleError: No split fits, with the least memory that would do.
+        PlanError: Unknown device or word, pins that contradict something, a batch that cannot be divided.
+        MissingExtraError: torch is not installed and `model` is no graph.
+    """
+    machine = ClusterSpec.parse(cluster)
+    how, solver = _word(Mode, mode, "mode"), _word(Method, search, "search")
+    limits = Limits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s)
+    traced, trace_s = _traced(model, example_inputs, loss_fn)
+    graph = fused(traced)
+    pinned = _pins(pins, traced, graph, machine)
+    if pinned != Pins() and how is Mode.AUTO_PARALLEL:
+        how = Mode.HYBRID_PARALLEL
+    if how is Mode.DATA_PARALLEL:
+        _check_batch(graph, machine)
+    question = Question(how, solver, limits, pinned, space or Space())
+    return Plan.of(graph, machine, question, trace_s)
+
+
+def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | None) -> tuple[OpGraph, float]:  # noqa: ANN401 - see `plan`
+    """The model's graph and the seconds it took; a graph is taken as it is."""
+    if isinstance(model, OpGraph):
+        return model, 0.0
+    if not callable(getattr(model, "named_parameters", None)):
+        raise PlanError(
+            f"There is a {type(model).__name__} where a model was expected.",
+            "A torch module, or an OpGraph.",
+            "Give the model itself, not its class, its output or its configuration.",
+        )
+    if example_inputs is None:
+        raise PlanError(
+            "There are no example inputs.",
+            "A tensor, a tuple of arguments, or a mapping of keyword arguments, with the batch to plan for.",
+            "Give inputs that the model can be called with; on the meta device they cost nothing.",
+        )
+    try:
+        tracing = import_module("jupyter_autotrain.parallel.trace")
+    except ModuleNotFoundError as missing:
+        if missing.name != "torch":
+            raise
+        raise MissingExtraError("torch", "parallel", "Tracing a model") from None
+    began = time.monotonic()
+    graph: OpGraph = tracing.trace(model, example_inputs, loss_fn=loss_fn)
+    return graph, time.monotonic() - began
+
+
+def _pins(
+    given: Pins | Imported | Mapping[str, Any] | None, traced: OpGraph, graph: OpGraph, cluster: ClusterSpec
+) -> Pins:
+    if given is None or isinstance(given, Pins):
+        return given or Pins()
+    if not isinstance(given, Mapping):
+        return given.pins(traced, graph, cluster)
+    known = [f.name for f in fields(Pins)]
+    odd = [key for key in given if key not in known]
+    if odd:
+        near = difflib.get_close_matches(odd[0], known, n=1, cutoff=0.0)[0]
+        raise PlanError(
+            f"Unknown pin {odd[0]!r}.", f"Known: {', '.join(known)}; the nearest is {near!r}.", "Correct or drop it."
+        )
+    try:
+        return from_json(Pins, given)
+    except (ValueError, TypeError) as fault:
+        raise PlanError(f"The pins cannot be read: {fault}.", "Values as in `Pins`.", "Correct them.") from fault
+
+
+def _check_batch(graph: OpGraph, cluster: ClusterSpec) -> None:
+    batch = batch_of(graph)
+    if batch % cluster.devices:
+        raise PlanError(
+            f"The batch of {batch} cannot be divided by {cluster.devices} devices.",
+            "Data parallelism gives every device the same number of samples.",
+            f"Use a batch that {cluster.devices} divides, fewer devices, or mode='auto_parallel'.",
+        )
+
+
+def _word(kind: type[E], given: str, what: str) -> E:
+    try:
+        return kind(given)
+    except ValueError:
+        known = [str(member) for member in kind]
+        near = difflib.get_close_matches(str(given), known, n=1, cutoff=0.0)[0]
+        raise PlanError(
+            f"Unknown {what} {given!r}.", f"One of {', '.join(known)}; the nearest is {near!r}.", "Correct the word."
+        ) from None

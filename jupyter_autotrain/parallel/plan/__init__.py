@@ -2,7 +2,20 @@
 
 from jupyter_autotrain.parallel.plan.difference import Change, Difference
 from jupyter_autotrain.parallel.plan.explain import Explanation, Way
-from jupyter_autotrain.parallel.plan.plan import Plan
+from jupyter_autotrain.parallel.plan.imports import Imported, Megatron, MindSpore
+from jupyter_autotrain.parallel.plan.plan import Plan, fused
 from jupyter_autotrain.parallel.plan.timeline import Doing, TimeSegment
 
-__all__ = ["Change", "Difference", "Doing", "Explanation", "Plan", "TimeSegment", "Way"]
+__all__ = [
+    "Change",
+    "Difference",
+    "Doing",
+    "Explanation",
+    "Imported",
+    "Megatron",
+    "MindSpore",
+    "Plan",
+    "TimeSegment",
+    "Way",
+    "fused",
+]

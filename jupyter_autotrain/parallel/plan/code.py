@@ -10,6 +10,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.plan.modules import Module, modules_of, ranges
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.units import gigabytes, ms
 
 _SCHEDULES = {
     Schedule.GPIPE: "ScheduleGPipe",
@@ -23,8 +24,7 @@ def code(record: PlanRecord) -> str:
     """Python text: mesh, stages, parallelize_module, checkpoint wrapper, fully_shard, optimizer; expects `model`."""
     modules = modules_of(Pricing(record))
     parts = [_mesh(record), _stage_cut(record, modules)]
-    parts += [_axis(record, modules, axis) for axis in range(len(record.mesh.axes))]
-    parts += [_recompute(modules), _data(record, modules), _pipeline(record)]
+    parts += [_tensor(record, modules), _recompute(modules), _data(record, modules), _pipeline(record)]
     body = "\n\n".join(part for part in parts if part)
     return f"{_head(record)}\n{_imports(body)}\n{body}\n"
 
@@ -32,14 +32,13 @@ def code(record: PlanRecord) -> str:
 def _head(record: PlanRecord) -> str:
     cost = record.cost
     return (
-        f"# {record.name} on {record.cluster}: {cost.step_s * 1e3:.3g} ms per step and "
-        f"{cost.peak_memory_bytes / 1e9:.3g} GB per rank, predicted.\n"
+        f"# {record.name} on {record.cluster}: {ms(cost.step_s)} and {gigabytes(cost.peak_memory_bytes)} per rank.\n"
         "# `model` is the whole model; start one process per device with torchrun."
     )
 
 
 _IMPORTS = (
-    ("import copy", ("copy.",)),
+    ("import fnmatch", ("fnmatch.",)),
     ("import functools", ("functools.",)),
     ("import torch", ("torch.",)),
     (
@@ -82,19 +81,39 @@ def _mesh(record: PlanRecord) -> str:
     return f'mesh = init_device_mesh("cuda", {sizes}, mesh_dim_names={words})'
 
 
-def _axis(record: PlanRecord, modules: Sequence[Module], axis: int) -> str:
-    """`parallelize_module` for one axis, layers of equal treatment on one line."""
-    name, found, odd = record.mesh.axes[axis], [], []
-    for path, style in _patterns([(m, m.styles[axis]) for m in modules]):
+def _tensor(record: PlanRecord, modules: Sequence[Module]) -> str:
+    """`parallelize_module` for each set of axes that splits weights, layers of equal treatment on one line."""
+    by_axes: dict[tuple[int, ...], list[tuple[Module, str]]] = defaultdict(list)
+    odd = []
+    for module in modules:
+        axes, style = split_over(module)
         if style == "other":
-            odd.append(path)
-        elif style.startswith(_STYLES):
-            found.append(f"    {path}: {style},")
-    if not found and not odd:
-        return ""
-    lines = [f'parallelize_module(model, mesh["{name}"], {{', *found, "})"] if found else []
-    lines += [f"# {path.strip(chr(34))}: its weights are split by `distribute_tensor` on {name!r}" for path in odd]
-    return "\n".join(lines)
+            odd.append(module.path)
+        elif axes:
+            by_axes[axes].append((module, style))
+    parts = []
+    for axes, styled in by_axes.items():
+        if all(style == "SequenceParallel()" for _, style in styled):
+            continue
+        entries = [f"    {path}: {style}," for path, style in _patterns(styled)]
+        parts.append("\n".join([f"parallelize_module(model, {_submesh(record, axes)}, {{", *entries, "})"]))
+    parts += [f"# {path}: split its weights with distribute_tensor, as plan.strategies says" for path in odd]
+    return "\n\n".join(parts)
+
+
+def split_over(module: Module) -> tuple[tuple[int, ...], str]:
+    """The axes over which a module's weights (or a norm's sequence) are split, and the one style for all of them."""
+    axes = tuple(a for a, style in enumerate(module.styles) if style.startswith(_STYLES) or style == "other")
+    styles = {module.styles[a].split("(")[0] for a in axes}
+    if len(styles) > 1:
+        return axes, "other"
+    return axes, module.styles[axes[-1]] if axes else ""
+
+
+def _submesh(record: PlanRecord, axes: Sequence[int]) -> str:
+    names = [record.mesh.axes[a] for a in axes]
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return f"mesh[{quoted}]" + (f'._flatten("{"_".join(names)}")' if len(names) > 1 else "")
 
 
 def _patterns(styled: Sequence[tuple[Module, str]]) -> Iterator[tuple[str, str]]:
@@ -151,22 +170,35 @@ def _wrapped(container: str, mode: Recompute, indices: Sequence[int]) -> str:
 
 
 def _data(record: PlanRecord, modules: Sequence[Module]) -> str:
-    """Data parallelism over the axes along the batch, by the ZeRO levels."""
-    shared = [a for a in range(len(record.mesh.axes)) if any(m.styles[a] == "data" for m in modules)]
+    """Replicas of weights over the axes that split samples or the sequence, by the ZeRO levels."""
+    shared = tuple(a for a in range(len(record.mesh.axes)) if any(m.styles[a] == "data" for m in modules))
     if not shared:
         return ""
-    names = [record.mesh.axes[a] for a in shared]
-    lines = [f'data = mesh["{names[0]}"]']
-    if len(names) > 1:
-        quoted = ", ".join(f'"{name}"' for name in names)
-        lines = [f'data = mesh[{quoted}]._flatten("{"_".join(names)}")']
+    lines = [f"data = {_submesh(record, shared)}"]
+    lines += [
+        f'# Each rank of mesh["{name}"] takes its slice of the sequence: run the step inside context_parallel.'
+        for name in (record.mesh.axes[a] for a in shared)
+        if name.startswith("sequence")
+    ]
+    apart = [m for m in modules if set(split_over(m)[0]) & set(shared) and "Sequence" not in split_over(m)[1]]
     levels = Counter(dict.fromkeys(Zero, 0))
     for module in modules:
         levels[module.zero] += module.weight
-    if levels[Zero.GRADIENTS] + levels[Zero.PARAMETERS] == 0:
-        lines.append("model = DistributedDataParallel(model, device_mesh=data)")
-        return "\n".join([*lines, *_optimizer(sharded=levels[Zero.OPTIMIZER] > 0)])
-    return "\n".join([*lines, *_fully_sharded(modules)])
+    if levels[Zero.GRADIENTS] + levels[Zero.PARAMETERS]:
+        return "\n".join([*lines, *_fully_sharded(modules, apart)])
+    if apart:
+        lines += [_APART, f"apart = [name for name, _ in model.named_parameters() if {_matches(apart)}]"]
+        lines.append("DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, apart)")
+    lines.append("model = DistributedDataParallel(model, device_mesh=data)")
+    return "\n".join([*lines, *_optimizer(sharded=levels[Zero.OPTIMIZER] > 0)])
+
+
+_APART = "# Split over an axis of `data` already; over its other axes all-reduce their gradients."
+
+
+def _matches(modules: Sequence[Module]) -> str:
+    patterns = (path.removesuffix('"') + '.*"' for path, _ in _patterns([(m, "") for m in modules]))
+    return f"any(fnmatch.fnmatch(name, p) for p in ({', '.join(patterns)},))"
 
 
 def _optimizer(*, sharded: bool) -> list[str]:
@@ -179,7 +211,7 @@ def _optimizer(*, sharded: bool) -> list[str]:
     ]
 
 
-def _fully_sharded(modules: Sequence[Module]) -> Iterator[str]:
+def _fully_sharded(modules: Sequence[Module], apart: Sequence[Module]) -> Iterator[str]:
     """`fully_shard` layer by layer: parameters are freed after the forward pass where the level is ZeRO-3."""
     by_choice: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for (container, index), inside in _layers(modules).items():
@@ -187,10 +219,15 @@ def _fully_sharded(modules: Sequence[Module]) -> Iterator[str]:
         for module in inside:
             weights[module.zero is Zero.PARAMETERS] += module.weight
         by_choice[container, weights[True] >= weights[False]].append(index)
+    ignored = ""
+    if apart:
+        yield _APART
+        yield f"apart = {{p for name, p in model.named_parameters() if {_matches(apart)}}}"
+        ignored = ", ignored_params=apart"
     for (container, free), indices in by_choice.items():
         yield f"for i in {_indices(indices)}:"
-        yield f"    fully_shard(model.{container}[i], mesh=data, reshard_after_forward={free})"
-    yield "fully_shard(model, mesh=data)"
+        yield f"    fully_shard(model.{container}[i], mesh=data, reshard_after_forward={free}{ignored})"
+    yield f"fully_shard(model, mesh=data{ignored})"
 
 
 def _stage_cut(record: PlanRecord, modules: Sequence[Module]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.pricing import loops_of
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.text import aligned, gigabytes, ms
+from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms
 
 
 @dataclass(frozen=True, slots=True)

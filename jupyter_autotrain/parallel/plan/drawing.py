@@ -13,8 +13,8 @@ from jupyter_autotrain.parallel.plan.folded import Folded, op_of
 from jupyter_autotrain.parallel.plan.naming import colour, label
 from jupyter_autotrain.parallel.plan.pricing import Pricing, loops_of
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.text import gigabytes, ms
 from jupyter_autotrain.parallel.plan.timeline import Doing, TimeSegment
+from jupyter_autotrain.parallel.plan.units import gigabytes, ms
 
 WIDTH: Final = 720
 LEFT: Final = 70

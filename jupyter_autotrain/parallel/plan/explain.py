@@ -26,7 +26,7 @@ from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing, row_of
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.text import aligned, gigabytes, ms
+from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms
 
 SHOWN = 6
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand, TensorKind
 from jupyter_autotrain.parallel.plan.pricing import Pricing, loops_of
@@ -59,61 +58,71 @@ def modules_of(pricing: Pricing) -> tuple[Module, ...]:
 
 def _style(pricing: Pricing, op: Op, weight: Operand, axis: int) -> str:
     """What an axis does with a module's op."""
-    loop = loops_of(op, pricing.strategy(op))[axis]
-    role = op.loops[loop].role if loop >= 0 else None
+    role = _role(pricing, op, axis)
     split = pricing.needed(op, weight)[axis]
     if split >= 0 and op.family is Family.EMBEDDING:
-        return _call(
-            "RowwiseParallel" if split == 0 else "ColwiseParallel", _layouts(pricing, op, axis, looked_up=True)
-        )
+        style = "RowwiseParallel" if split == 0 else "ColwiseParallel"
+        return _call(style, ("Replicate()", _wanted(pricing, op, axis)))
     if split >= 0 and op.family is Family.MATMUL:
-        column = any(loop in out.loops for out in op.outputs)
-        return _call("ColwiseParallel" if column else "RowwiseParallel", _layouts(pricing, op, axis))
+        loop = weight.loops[split]
+        style = "ColwiseParallel" if any(loop in out.loops for out in op.outputs) else "RowwiseParallel"
+        return _call(style, (_arrives(pricing, op, weight, axis), _wanted(pricing, op, axis)))
     if split >= 0:
         return "other"
-    if role is LoopRole.BATCH:
-        return "data"
-    return "SequenceParallel()" if role is LoopRole.SEQUENCE and op.family is Family.NORM else ""
+    if role is LoopRole.SEQUENCE and op.family is Family.NORM:
+        return "SequenceParallel()"
+    return "data" if role in {LoopRole.BATCH, LoopRole.SEQUENCE, LoopRole.SPATIAL} else ""
 
 
-_DEFAULTS = {"ColwiseParallel": (REPLICATE, -9), "RowwiseParallel": (-9, REPLICATE)}
-"""Layouts of input and output that each style assumes; -9 is the last dim."""
+_DEFAULTS = {
+    "ColwiseParallel": ("Replicate()", "Shard(-1)"),
+    "RowwiseParallel": ("Shard(-1)", "Replicate()"),
+}
+"""Layouts of input and output that each style assumes."""
+_LAYOUTS = {
+    LoopRole.BATCH: "Shard(0)",
+    LoopRole.SEQUENCE: "Shard(1)",
+    LoopRole.SPATIAL: "Shard(2)",
+    None: "Replicate()",
+}
+"""How an activation (batch, sequence, features) lies when a loop of that role is split; others split the last dim."""
 
 
-def _layouts(pricing: Pricing, op: Op, axis: int, *, looked_up: bool = False) -> tuple[int | None, int | None]:
-    """How the input arrives, and how the output is wanted, on an axis (None: not known)."""
+def _role(pricing: Pricing, op: Op, axis: int) -> LoopRole | None:
+    loop = loops_of(op, pricing.strategy(op))[axis]
+    return op.loops[loop].role if loop >= 0 else None
+
+
+def _arrives(pricing: Pricing, op: Op, weight: Operand, axis: int) -> str:
+    """How the input that meets the weight is left by its maker."""
     graph = pricing.record.graph
-    activations = [x for x in op.inputs if graph.tensors[x.tensor].kind in {TensorKind.ACTIVATION, TensorKind.INPUT}]
-    arrives: int | None = None
-    if activations and activations[0].tensor in graph.producers:
-        maker = graph.ops[graph.producers[activations[0].tensor]]
-        out = next(x for x in maker.outputs if x.tensor == activations[0].tensor)
-        arrives = _last(pricing.produced(maker, out)[axis], out)
-    out = op.outputs[0]
-    wanted = None
+    kept = {loop for out in op.outputs for loop in out.loops}
+    summed = set(weight.loops) - kept
+    meets = [x for x in op.inputs if x.tensor != weight.tensor and summed & set(x.loops)]
+    if not meets or meets[0].tensor not in graph.producers:
+        return "Replicate()"
+    maker = graph.ops[graph.producers[meets[0].tensor]]
+    out = next(x for x in maker.outputs if x.tensor == meets[0].tensor)
+    lies = pricing.produced(maker, out)[axis]
+    return _LAYOUTS.get(_role(pricing, maker, axis), "Shard(-1)") if lies >= 0 else "Replicate()"
+
+
+def _wanted(pricing: Pricing, op: Op, axis: int) -> str:
+    """How the op's first reader wants its output."""
+    graph, out = pricing.record.graph, op.outputs[0]
     for reader in graph.consumers.get(out.tensor, ())[:1]:
         operand = next(x for x in graph.ops[reader].inputs if x.tensor == out.tensor)
-        wanted = _last(pricing.needed(graph.ops[reader], operand)[axis], operand)
-    return (REPLICATE if looked_up else arrives), wanted
+        needs = pricing.needed(graph.ops[reader], operand)[axis]
+        return _LAYOUTS.get(_role(pricing, graph.ops[reader], axis), "Shard(-1)") if needs >= 0 else "Replicate()"
+    return "Shard(-1)"
 
 
-def _last(code: int, operand: Operand) -> int:
-    return -9 if code >= 0 and code == len(operand.loops) - 1 else code
-
-
-def _call(style: str, layouts: tuple[int | None, int | None]) -> str:
+def _call(style: str, layouts: tuple[str, str]) -> str:
     """The style with the layouts that differ from what it assumes."""
     names = ("input_layouts", "output_layouts")
-    given = [
-        f"{name}={_word(code)}"
-        for name, code, usual in zip(names, layouts, _DEFAULTS[style], strict=True)
-        if code is not None and code not in {usual, PARTIAL}
-    ]
+    known = zip(names, layouts, _DEFAULTS[style], strict=True)
+    given = [f"{name}={layout}" for name, layout, usual in known if layout != usual]
     return f"{style}({', '.join(given)})"
-
-
-def _word(code: int) -> str:
-    return "Replicate()" if code == REPLICATE else f"Shard({-1 if code == -9 else code})"
 
 
 def ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -10,8 +10,8 @@ from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import candidates, ranks
-from jupyter_autotrain.parallel.plan.text import gigabytes, ms
 from jupyter_autotrain.parallel.plan.timeline import timeline
+from jupyter_autotrain.parallel.plan.units import gigabytes, ms
 
 MOST_BYTES = 50_000
 

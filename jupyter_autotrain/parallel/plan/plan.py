@@ -23,6 +23,12 @@ from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import Method, Mode, Question, solve
 
+
+def fused(graph: OpGraph) -> OpGraph:
+    """A graph in the form in which it is searched: followers fused into their leaders, repeated blocks found."""
+    return graph if any(op.members for op in graph.ops) else fold(fuse(graph))
+
+
 Cluster: TypeAlias = str | JsonObject | ClusterSpec
 
 
@@ -38,7 +44,7 @@ class Plan(PlanRecord):
             InfeasibleError: When no split fits, with the least memory that would do.
             PlanError: For pins that contradict something, an unknown device, a cyclic graph.
         """
-        ready = graph if graph.runs and any(op.members for op in graph.ops) else fold(fuse(graph))
+        ready = fused(graph)
         return cls(ready, question, solve(ready, cluster, question), trace_s)
 
     def explain(self, op: str) -> Explanation:

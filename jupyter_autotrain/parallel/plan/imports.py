@@ -1,0 +1,212 @@
+"""Plans that others made, as pins, so that they can be priced and completed here.
+
+`Megatron` takes degrees (Shoeybi et al. 2019; sequence parallelism: Korthikanti et al. 2022): a product with weights
+splits its output features where its input comes whole and its input features where that comes split; what lies between
+follows; with sequence parallelism norms and residuals split the sequence. `MindSpore` takes a tuple of splits per input
+of an op, `((4, 1), (1, 2))`: a split of a tensor dim is a split of the loop it runs along, and the mesh is the coarsest
+one in which every op's splits are products of whole axes.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Protocol
+
+from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.graph.graph import Loop, Op, OpGraph
+from jupyter_autotrain.parallel.plan.megatron import tensor_loops
+from jupyter_autotrain.parallel.search import Pins
+from jupyter_autotrain.parallel.search.space import batch_of, mesh_shapes
+
+MOST_AXES = 4
+
+
+class Imported(Protocol):
+    """A plan from elsewhere."""
+
+    def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:
+        """What it decides, for a model as traced and as searched (`fused`)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Megatron:
+    """Degrees as Megatron-LM and its kin name them.
+
+    Attributes:
+        tensor: Devices that split each layer.
+        pipeline: Stages.
+        data: Replicas; what is left over unless given.
+        sequence_parallel: Split the sequence where layers are not split.
+        zero: What replicas share out; 1 is the distributed optimizer.
+        recompute: none, selective or full.
+        microbatches: Parts of the batch.
+        interleaved: Several chunks of layers per stage.
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int | None = None
+    sequence_parallel: bool = False
+    zero: int = 0
+    recompute: str = "none"
+    microbatches: int | None = None
+    interleaved: bool = False
+
+    def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:  # noqa: ARG002 - see `Imported`
+        """Degrees as pins.
+
+        Raises:
+            PlanError: When they do not multiply to the cluster, or do not divide the batch.
+        """
+        data = self._replicas(fused, cluster)
+        axes = [(size, which) for size, which in ((data, "data"), (self.tensor, "tensor")) if size > 1]
+        splits = tensor_loops(fused, sequence_parallel=self.sequence_parallel)
+        wanted = {op.name: tuple(splits[op.id][0 if which == "data" else 1] for _, which in axes) for op in fused.ops}
+        schedule = Schedule.INTERLEAVED if self.interleaved else Schedule.ONE_F_ONE_B
+        return Pins(
+            mesh=tuple(size for size, _ in axes) or None,
+            ops=folded(wanted) if axes else {},
+            stages=self.pipeline,
+            microbatches=self.microbatches,
+            schedule=schedule if self.pipeline > 1 else None,
+            zero=Zero(self.zero),
+            recompute=Recompute(self.recompute),
+        )
+
+    def _replicas(self, graph: OpGraph, cluster: ClusterSpec) -> int:
+        inner = self.tensor * self.pipeline
+        data = self.data or max(1, cluster.devices // inner)
+        if inner * data != cluster.devices:
+            raise PlanError(
+                f"Tensor {self.tensor} x pipeline {self.pipeline} x data {data} is {inner * data} devices.",
+                f"The cluster {cluster} has {cluster.devices}.",
+                "Change a degree, or leave `data` out: it then takes what is left.",
+            )
+        parts = self.microbatches or 1
+        if batch_of(graph) % (data * parts):
+            raise PlanError(
+                f"The batch of {batch_of(graph)} is not divided by data {data} x {parts} microbatches.",
+                "Every replica gets the same number of samples in every microbatch.",
+                "Change the batch of the example inputs, the degree, or the microbatches.",
+            )
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class MindSpore:
+    """Strategies as MindSpore's `shard` takes them.
+
+    Attributes:
+        strategies: Op name (or glob pattern), as traced → for each input a tuple with the parts of each of its dims.
+        stages: Pipeline stages.
+    """
+
+    strategies: Mapping[str, tuple[tuple[int, ...], ...]]
+    stages: int = 1
+
+    def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:
+        """Strategies as pins; ops that have none are searched.
+
+        Raises:
+            PlanError: Naming every strategy that contradicts itself, its op, another one, or the cluster.
+        """
+        asked = _Asked()
+        for pattern, splits in self.strategies.items():
+            hit = [op for op in traced.ops if fnmatch.fnmatchcase(op.name, pattern)]
+            if not hit:
+                asked.faults.append(f"no op is named {pattern!r}")
+            for op in hit:
+                asked.add(fused, op, splits, pattern)
+        devices = cluster.devices // self.stages
+        used = {prod(parts.values()) for parts in asked.parts.values()}
+        asked.faults += [f"splits into {n} parts do not fit {devices} devices" for n in sorted(used) if devices % n]
+        mesh = None if asked.faults else asked.mesh(devices)
+        if mesh is None and not asked.faults:
+            asked.faults.append(f"no mesh of {devices} devices with at most {MOST_AXES} axes has all these splits")
+        if asked.faults or mesh is None:
+            raise PlanError(
+                "; ".join(dict.fromkeys(asked.faults)) + ".",
+                "Per input the parts of each dim: equal along one loop, dividing sizes and devices.",
+                "Correct these strategies; ops without one are searched.",
+            )
+        wanted = {name: next(_ways(tuple(parts.items()), mesh)) for name, parts in asked.parts.items()}
+        return Pins(mesh=mesh, ops=folded(wanted), stages=self.stages)
+
+
+@dataclass
+class _Asked:
+    """Splits collected by searched op: loop name → parts; and what is wrong with them."""
+
+    parts: dict[str, dict[str, int]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, fused: OpGraph, op: Op, splits: tuple[tuple[int, ...], ...], called: str) -> None:
+        """Take one op's strategy; faults name it as it was `called`."""
+        holder, follows = _holder(fused, op)
+        own = self.parts.setdefault(holder.name, {})
+        for operand, dims in zip(op.inputs, splits, strict=False):
+            if len(dims) != len(operand.loops):
+                self.faults.append(f"{called!r} has an input of {len(operand.loops)} dims, its strategy {dims}")
+                continue
+            for loop, parts in zip(operand.loops, dims, strict=True):
+                place = follows[loop] if loop is not None else None
+                if place is None:
+                    self.faults += [f"{called!r} cannot split a dim that the op needs whole"] * (parts > 1)
+                    continue
+                self._take(own, holder.loops[place], parts, called)
+
+    def _take(self, own: dict[str, int], loop: Loop, parts: int, called: str) -> None:
+        if own.setdefault(loop.name, parts) != parts:
+            self.faults.append(f"{called!r} splits one loop in {own[loop.name]} and in {parts}")
+        elif loop.size % parts:
+            self.faults.append(f"{called!r} cannot cut {loop.size} ({loop.role}) into {parts} equal parts")
+        elif parts > 1 and not loop.shardable:
+            self.faults.append(f"{called!r} needs its {loop.role} dim whole")
+
+    def mesh(self, devices: int) -> tuple[int, ...] | None:
+        """The mesh with the fewest axes in which all splits are products of whole axes."""
+        wanted = {tuple(parts.items()) for parts in self.parts.values()}
+        for shape in mesh_shapes(devices, MOST_AXES):
+            if all(next(_ways(parts, shape), None) is not None for parts in wanted):
+                return shape
+        return None
+
+
+def _holder(fused: OpGraph, op: Op) -> tuple[Op, tuple[int | None, ...]]:
+    """The searched op that holds a traced one, and which of its loops that one's loops follow."""
+    for one in fused.ops:
+        for member in one.members:
+            if member.name == op.name:
+                return one, member.loops
+        if one.name == op.name:
+            return one, tuple(range(len(op.loops)))
+    raise PlanError(f"Op {op.name!r} is not in the searched graph.", "An op of the traced model.", "Trace it again.")
+
+
+def _ways(parts: tuple[tuple[str, int], ...], shape: tuple[int, ...]) -> Iterator[tuple[str | None, ...]]:
+    """Every way to give axes to loops such that each loop gets its parts; outer axes to earlier loops first."""
+    names: list[str | None] = [name for name, count in parts if count > 1]
+    wanted = {name: count for name, count in parts if count > 1}
+    for way in product([*names, None], repeat=len(shape)):
+        got = {name: prod(s for s, w in zip(shape, way, strict=True) if w == name) for name in names}
+        if got == wanted:
+            yield way
+
+
+def folded(wanted: Mapping[str, tuple[str | None, ...]]) -> dict[str, tuple[str | None, ...]]:
+    """Pins of equal layers as one pattern each, where the patterns say the same for every op."""
+    patterns: dict[str, tuple[str | None, ...]] = {}
+    for name, way in wanted.items():
+        patterns.setdefault(".".join("*" if part.isdigit() else part for part in name.split(".")), way)
+    for name, way in wanted.items():
+        found = next(p for p in patterns if fnmatch.fnmatchcase(name, p))
+        if patterns[found] != way:
+            return dict(wanted)
+    return patterns

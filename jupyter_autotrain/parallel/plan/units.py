@@ -1,0 +1,33 @@
+"""Times, sizes and tables as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def ms(seconds: float) -> str:
+    """Seconds as milliseconds in three digits; from one second on as seconds."""
+    if abs(seconds) < 1e-9:
+        return "0 ms"
+    if abs(seconds) < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3f} s" if abs(seconds) < 10 else f"{seconds:.4g} s"
+
+
+def gigabytes(size: float) -> str:
+    """Bytes in the largest unit that leaves a digit before the point."""
+    value = float(size)
+    for unit in ("B", "kB", "MB"):
+        if abs(value) < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB" if value < 1e4 else f"{value / 1000:.4g} TB"
+
+
+def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows under their heads, two spaces apart."""
+    cells = [tuple(heads), *(tuple(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+    )
