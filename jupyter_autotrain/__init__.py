@@ -16,15 +16,19 @@ if TYPE_CHECKING:
 
     from jupyter_autotrain.client import Experiment, attach, experiments, submit, trial
     from jupyter_autotrain.errors import AutotrainError
+    from jupyter_autotrain.parallel.api import plan
+    from jupyter_autotrain.parallel.plan import Plan
 
 __version__ = "0.1.0"
-__all__ = ["AutotrainError", "Experiment", "attach", "experiments", "submit", "trial"]
+__all__ = ["AutotrainError", "Experiment", "Plan", "attach", "experiments", "plan", "submit", "trial"]
 
 _HOMES = {
     "AutotrainError": "jupyter_autotrain.errors",
     "Experiment": "jupyter_autotrain.client",
+    "Plan": "jupyter_autotrain.parallel.plan",
     "attach": "jupyter_autotrain.client",
     "experiments": "jupyter_autotrain.client",
+    "plan": "jupyter_autotrain.parallel.api",
     "submit": "jupyter_autotrain.client",
     "trial": "jupyter_autotrain.client",
     # Inside a trial, for modules beside the notebook; a cell has these names without an import.

@@ -29,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
         show=_show,
         keep=_keep,
         now=time.time,
+        evaluate=_evaluate,
+        show_plan=_show_plan,
     )
     try:
         verbs.run(sys.argv[1:] if arguments is None else arguments, desk)
@@ -55,6 +57,18 @@ def _show(experiment: Experiment) -> None:
 
 def _keep(name: str, value: object) -> None:
     _write(f"{name}: {value!r}\n")
+
+
+def _evaluate(expression: str) -> object:
+    raise AutotrainError(
+        f"A shell has no notebook to look {expression!r} up in.",
+        "A model and example inputs are names of a notebook or a script.",
+        "Use %autotrain plan in a notebook, or jupyter_autotrain.plan(...) in Python.",
+    )
+
+
+def _show_plan(plan: object) -> None:
+    _write(f"{plan!r}\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.display import display
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs, widgets
@@ -45,6 +46,8 @@ class AutotrainMagics(Magics):
         draft = submission.read(self.shell, line, cell, cwd=desk.cwd, environ=desk.environ)
         if draft.parsed.flags.dry_run:
             desk.write(submission.dry_run(draft, desk.home))
+            if wish := submission.split_wish(draft):
+                verbs.show_plan(desk, wish)
             return
         if notice := submission.notice(draft):
             desk.write(f"{notice}\n")
@@ -63,6 +66,8 @@ class AutotrainMagics(Magics):
             show=self._show,
             keep=self._keep,
             now=time.time,
+            evaluate=self._evaluate,
+            show_plan=self._show_plan,
             interactive=True,
         )
 
@@ -70,6 +75,23 @@ class AutotrainMagics(Magics):
         widgets.show(experiment)
         # The experiment is the cell's value (`_`, `Out[n]`), but it has been shown already.
         self.shell.displayhook.update_user_ns(experiment)  # type: ignore[no-untyped-call]  # IPython has no types here
+
+    def _show_plan(self, plan: object) -> None:
+        display(plan)  # type: ignore[no-untyped-call]  # IPython has no types here
+        self.shell.displayhook.update_user_ns(plan)  # type: ignore[no-untyped-call]  # IPython has no types here
+
+    def _evaluate(self, expression: str) -> object:
+        try:
+            value: object = self.shell.ev(expression)  # type: ignore[no-untyped-call]  # IPython has no types here
+            return value
+        except AutotrainError:
+            raise
+        except Exception as fault:  # noqa: BLE001 - whatever the user's expression raises
+            raise AutotrainError(
+                f"The expression {expression!r} raises {type(fault).__name__}: {fault}",
+                "An expression of names that the notebook has.",
+                "Run the cells that define them, or correct the expression.",
+            ) from None
 
     def _keep(self, name: str, value: object) -> None:
         self.shell.user_ns[name] = value

@@ -14,6 +14,7 @@ from jupyter_autotrain.cell import notebook
 from jupyter_autotrain.client import Experiment, check, preview, send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.verbs import Wish
 
 _LIMITS: Final = capture.Limits()
 _MOST_ROWS: Final = 12
@@ -76,6 +77,14 @@ def notice(draft: Draft) -> str:
     return "\n".join(
         [*rows[: _MOST_ROWS + 1], *([f"... and {more} more (all of them: --dry-run)"] if more > 0 else [])]
     )
+
+
+def split_wish(draft: Draft) -> Wish | None:
+    """What the header's `parallel:` asks to be planned; nothing without one."""
+    section = draft.parsed.header.parallel
+    if section is None:
+        return None
+    return Wish(section.model, section.inputs, section.cluster, section.mode, section.search, section.memory_limit)
 
 
 def dry_run(draft: Draft, home: Home) -> str:

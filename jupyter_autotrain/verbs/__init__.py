@@ -7,6 +7,7 @@ A verb is a function of (`Desk`, parsed arguments); `run` finds it. What differs
 from jupyter_autotrain.verbs.control import follow
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.listing import card
+from jupyter_autotrain.verbs.plan import Wish, show_plan
 from jupyter_autotrain.verbs.run import VERBS, run
 
-__all__ = ["VERBS", "Desk", "card", "follow", "run"]
+__all__ = ["VERBS", "Desk", "Wish", "card", "follow", "run", "show_plan"]

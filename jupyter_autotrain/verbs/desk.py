@@ -9,6 +9,10 @@ from pathlib import Path
 from jupyter_autotrain.client import Experiment, attach, experiments
 from jupyter_autotrain.core.home import Home
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # planning is heavy and rarely needed
+    from jupyter_autotrain.parallel.plan import Plan
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
@@ -22,6 +26,8 @@ class Desk:
         show: Shows an experiment: a live view in a notebook, a text card in a shell.
         keep: Puts a loaded object where the user can reach it.
         now: The clock.
+        evaluate: Gives the value of an expression among the user's names.
+        show_plan: Shows a plan.
     """
 
     home: Home
@@ -31,6 +37,8 @@ class Desk:
     show: Callable[[Experiment], None]
     keep: Callable[[str, object], None]
     now: Callable[[], float]
+    evaluate: Callable[[str], object]
+    show_plan: Callable[[Plan], None]
     interactive: bool = field(default=False)
 
     def find(self, reference: str) -> Experiment:

@@ -59,7 +59,17 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     clean.add_argument("experiment", nargs="*")
     clean.add_argument("--older", metavar="DAYS", type=float)
     clean.add_argument("--yes", action="store_true")
+    _add_plan(add("plan", "find the best split of a model over a cluster"))
     return verbs
+
+
+def _add_plan(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument("model", metavar="EXPR", help="expression that gives the model; quote it if it has spaces")
+    plan.add_argument("--inputs", metavar="EXPR", help="expression that gives example inputs")
+    plan.add_argument("--cluster", help="2x8xH100, 8xA100-80GB, pod(32x8xNNP-T1000, ring) ...")
+    plan.add_argument("--mode", default="auto_parallel", help="auto_parallel, data_parallel, stand_alone")
+    plan.add_argument("--search", default="dynamic_programming", help="dynamic_programming, recursive_programming")
+    plan.add_argument("--memory", help="most memory per device, such as 80GB")
 
 
 def _add_logs(logs: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.verbs import control, explain, listing, results
+from jupyter_autotrain.verbs import control, explain, listing, plan, results
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.grammar import grammar
 
@@ -38,6 +38,7 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
         "help": explain.help_text,
         "schema": explain.schema,
         "doctor": explain.doctor,
+        "plan": plan.plan,
     }
 )
 

@@ -11,7 +11,7 @@ from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import candidates, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
-from jupyter_autotrain.parallel.plan.units import gigabytes, ms
+from jupyter_autotrain.parallel.plan.units import gigabytes, ms, proof
 
 MOST_BYTES = 50_000
 
@@ -54,9 +54,8 @@ def page(record: PlanRecord) -> str:
 
 
 def _head(record: PlanRecord) -> Iterator[str]:
-    proof = "proved best" if record.gap <= 1e-9 else f"at most {record.gap:.1%} from the best"
     cost, where = record.cost, escape(str(record.cluster))
-    yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proof}</p>"
+    yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proof(record.gap)}</p>"
     yield (
         f'<p class="soft">{escape(str(record.mesh))}; {len(record.stages)} stage(s), '
         f"{record.microbatches} microbatch(es); "

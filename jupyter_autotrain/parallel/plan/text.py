@@ -6,16 +6,15 @@ from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import candidates, ranks
-from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms
+from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms, proof
 from jupyter_autotrain.parallel.search import RankCost
 
 
 def summary(record: PlanRecord) -> str:
     """The plan in a few lines and the table of candidates."""
     cost, solution = record.cost, record.solution
-    proof = "proved best" if record.gap <= 1e-9 else f"at most {record.gap:.1%} from the best"
     lines = [
-        f"{record.name} on {record.cluster}: {ms(cost.step_s)} per step, {proof}"
+        f"{record.name} on {record.cluster}: {ms(cost.step_s)} per step, {proof(record.gap)}"
         + ("" if solution.complete else " (search stopped early)"),
         f"  mesh    {record.mesh}" + _pipeline(record),
         f"  time    compute {ms(cost.compute_s)} + communication {ms(cost.communication_s)} + bubble "

@@ -31,3 +31,10 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
     )
+
+
+def proof(gap: float) -> str:
+    """What a gap says about a plan."""
+    if gap <= 1e-9:
+        return "proved best"
+    return f"at most {gap:.1%} from the best" if gap < 0.5 else "not proved (the search gives no near bound)"
