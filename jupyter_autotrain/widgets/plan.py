@@ -1,0 +1,150 @@
+"""The preview of a plan: an anywidget that draws it, and plans it anew when a person moves a slider.
+
+From the front end: `replan` (seq, devices, bandwidth, memory_bytes), `reset` (seq), `explain` (op). To the front end:
+`plan` (seq, view, seconds) or `refused` (seq, text, seconds), `explanation` (op, text).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+import anywidget
+import traitlets
+from IPython.core.getipython import get_ipython
+from IPython.display import DisplayHandle
+
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.errors import AutotrainError
+
+_STATIC: Final = Path(__file__).parent.parent / "static"
+_VIEW: Final = "application/vnd.jupyter.widget-view+json"
+
+
+class Preview(Protocol):
+    """What can be shown: a `parallel.plan.Plan`, or anything else that answers as one."""
+
+    def view(self) -> JsonObject:
+        """Everything to draw; see `jupyter_autotrain.parallel.plan.view`."""
+
+    def explain(self, op: str, /) -> object:
+        """Why an op is split as it is; its `str` is shown."""
+
+    def what_if(self, *, bandwidth: float, memory: float, devices: int) -> Preview:
+        """The plan for another machine; `bandwidth` is a factor, `memory` bytes per device."""
+
+    def to_html(self) -> str:
+        """A static page for readers without a kernel."""
+
+
+class Latest:
+    """Does the newest wish on a thread of its own; what came before it and has not begun is dropped.
+
+    Args:
+        work: Does one wish.
+        name: Name of the thread.
+    """
+
+    def __init__(self, work: Callable[[Mapping[str, Any]], None], name: str) -> None:
+        self._work, self._name = work, name
+        self._wish: Mapping[str, Any] | None = None
+        self._busy = False
+        self._lock = threading.Lock()
+
+    def ask(self, wish: Mapping[str, Any]) -> None:
+        """Take a wish; returns at once."""
+        with self._lock:
+            self._wish = wish
+            if self._busy:
+                return
+            self._busy = True
+        threading.Thread(target=self._run, name=self._name, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                wish, self._wish = self._wish, None
+                if wish is None:
+                    self._busy = False
+                    return
+            self._work(wish)
+
+
+class PlanView(anywidget.AnyWidget):
+    """Shows a plan; its sliders plan anew with the instant search.
+
+    Args:
+        plan: The plan.
+    """
+
+    _esm = _STATIC / "plan.js"
+    _css = _STATIC / "plan.css"
+    view = traitlets.Dict().tag(sync=True)
+    replans = traitlets.Bool(default_value=True).tag(sync=True)
+
+    def __init__(self, plan: Preview) -> None:
+        self._plan = self._shown = plan
+        self._planner = Latest(self._replan, "autotrain-replan")
+        self._explainer = Latest(self._explain, "autotrain-explain")
+        super().__init__(view=_plain(plan.view()))
+        self.on_msg(self._receive)
+
+    def _receive(self, _widget: object, content: Mapping[str, Any], _buffers: object) -> None:
+        # This may run on the main thread or on a subshell's while a cell runs: nothing here waits.
+        kind = content.get("kind")
+        if kind in {"replan", "reset"}:
+            self._planner.ask(content)
+        elif kind == "explain":
+            self._explainer.ask(content)
+
+    def _replan(self, wish: Mapping[str, Any]) -> None:
+        if wish["kind"] == "reset":
+            self._shown = self._plan
+            return
+        began = time.perf_counter()
+        try:
+            found = self._plan.what_if(
+                bandwidth=float(wish["bandwidth"]), memory=float(wish["memory_bytes"]), devices=int(wish["devices"])
+            )
+            answer = {"kind": "plan", "view": _plain(found.view()), "text": ""}
+            self._shown = found
+        except AutotrainError as error:
+            answer = {"kind": "refused", "text": str(error)}
+        self.send({**answer, "seq": wish["seq"], "seconds": time.perf_counter() - began})
+
+    def _explain(self, wish: Mapping[str, Any]) -> None:
+        op = str(wish.get("op"))
+        try:
+            text = str(self._shown.explain(op))
+        except AutotrainError as error:
+            text = str(error)
+        self.send({"kind": "explanation", "op": op, "text": text})
+
+
+def show(plan: Preview) -> DisplayHandle | None:
+    """Show a plan here, as richly as the place allows.
+
+    In a notebook the output holds the preview and, for readers without a kernel, the static page; a terminal gets the
+    plan's text.
+
+    Returns:
+        The handle of the output; None in a terminal.
+    """
+    shell = get_ipython()
+    if getattr(shell, "kernel", None) is None:
+        sys.stdout.write(f"{plan!r}\n")
+        return None
+    handle: Any = DisplayHandle()  # type: ignore[no-untyped-call] # IPython gives it no types
+    reference = {"version_major": 2, "version_minor": 0, "model_id": PlanView(plan).model_id}
+    handle.display({_VIEW: reference, "text/html": plan.to_html(), "text/plain": repr(plan)}, raw=True)
+    return cast("DisplayHandle", handle)
+
+
+def _plain(view: JsonObject) -> dict[str, Any]:
+    # A browser's JSON knows neither infinity nor tuples, and the widget's traits compare what they hold.
+    return cast("dict[str, Any]", json.loads(json.dumps(view), parse_constant=lambda _: None))

@@ -1,0 +1,95 @@
+/** What is to be known of the chosen op: its split, its tensors, what is sent for it, why it is split so. */
+
+import { h, setText } from '../lib/dom';
+import type { Session } from './session';
+import type { GraphNode, Tensor, View } from './view';
+import { ZERO, amount, moveText, splitText } from './words';
+
+export class Detail {
+  readonly root = h('section', { class: 'at-section at-detail', 'aria-label': 'Chosen op' });
+  readonly #body = h('div', {});
+  readonly #why = h('pre', { class: 'at-why', tabindex: 0, 'aria-label': 'Why it is split so' });
+  #drawn: [View, string] | undefined;
+  #chips = new Map<number, HTMLButtonElement>();
+
+  constructor(readonly session: Session) {
+    const why = h('details', { class: 'at-details' }, h('summary', {}, 'Why this split?'), this.#why);
+    why.hidden = !session.canPlan;
+    this.root.append(this.#body, why);
+  }
+
+  update(): void {
+    const { view, op, explanations, tensor } = this.session;
+    const node = this.session.node();
+    if (node && (this.#drawn?.[0] !== view || this.#drawn[1] !== op)) {
+      this.#drawn = [view, op];
+      this.#fill(node, view);
+    }
+    for (const [id, chip] of this.#chips) chip.setAttribute('aria-pressed', String(id === tensor));
+    setText(this.#why, explanations.get(op) ?? 'Asking the kernel…');
+  }
+
+  #fill(node: GraphNode, view: View): void {
+    const tensors = node.tensors.flatMap((id) => view.tensors.filter((tensor) => tensor.id === id));
+    this.#chips = new Map(tensors.map((tensor) => [tensor.id, this.#chip(tensor)]));
+    const lines = [...facts(node, view), ...moves(node, view)];
+    this.#body.replaceChildren(
+      h('h4', { class: 'at-title' }, node.op, h('span', { class: 'at-soft' }, ` ${node.kind}`)),
+      h('ul', { class: 'at-facts-list' }, ...lines.map((line) => h('li', {}, line))),
+      h(
+        'div',
+        { class: 'at-chips', role: 'group', 'aria-label': 'Tensors: show who holds which slice' },
+        ...this.#chips.values(),
+      ),
+    );
+  }
+
+  #chip(tensor: Tensor): HTMLButtonElement {
+    const look = (): void => {
+      this.session.look(tensor.id);
+    };
+    const leave = (): void => {
+      this.session.look(-1);
+    };
+    const chosen = (): void => {
+      this.session.chooseTensor(tensor.id);
+    };
+    const listeners = {
+      onmouseenter: look,
+      onfocus: look,
+      onmouseleave: leave,
+      onblur: leave,
+      onclick: chosen,
+    };
+    const whole = `[${tensor.shape.join(', ')}]`;
+    const local = `[${tensor.local_shape.join(', ')}]`;
+    return h(
+      'button',
+      { type: 'button', class: 'at-chip', ...listeners },
+      h('b', {}, tensor.name.split('.').slice(-2).join('.')),
+      h('span', { class: 'at-soft' }, whole === local ? `${whole} whole` : `${whole} → ${local}`),
+      h('code', {}, tensor.placements.join(' ')),
+    );
+  }
+}
+
+function facts(node: GraphNode, view: View): string[] {
+  const times = node.count > 1 ? `, ${node.count} equal ones` : '';
+  const work = node.flops > 0 ? [`${amount(node.flops)}FLOP per step${times}`] : [];
+  const states =
+    node.parameters > 0 ? [`${amount(node.parameters)} parameters, ${ZERO[node.zero] ?? ''}`] : [];
+  const kept = node.recompute === 'none' ? [] : [`activations recomputed: ${node.recompute}`];
+  const host = node.offload ? ['optimizer states kept on the host'] : [];
+  return [`Split: ${splitText(node, view.mesh)}`, ...work, ...states, ...kept, ...host];
+}
+
+function moves(node: GraphNode, view: View): string[] {
+  const name = (id: number): string => view.nodes.find((other) => other.id === id)?.label ?? 'input';
+  const arriving = view.edges
+    .filter((edge) => edge.target === node.id)
+    .flatMap((edge) => [
+      ...edge.forward.map((move) => `from ${name(edge.source)}: ${moveText(move, view.mesh)}`),
+      ...edge.backward.map((move) => `gradient to ${name(edge.source)}: ${moveText(move, view.mesh)}`),
+    ]);
+  return [...arriving, ...node.syncs.map((move) => `for its weights: ${moveText(move, view.mesh)}`)];
+}

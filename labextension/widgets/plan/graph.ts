@@ -1,0 +1,297 @@
+/** The model: ops coloured by what they are split along, and what is sent between them. */
+
+import { h } from '../lib/dom';
+import type { Line, Picture, Placed } from './layout';
+import { NODE, arrange, closedAtFirst } from './layout';
+import { Section, table } from './section';
+import type { Session } from './session';
+import { s } from './svg';
+import type { GraphEdge, GraphNode, Move, View } from './view';
+import { amount, bytes, moveText, splitText } from './words';
+
+const COLOURS = ['data', 'sequence', 'tensor', 'expert', 'spatial', 'mixed', 'replica'];
+const MEANING: Record<string, string> = {
+  data: 'batch',
+  sequence: 'sequence',
+  tensor: 'features or heads',
+  expert: 'experts',
+  spatial: 'image area',
+  mixed: 'several',
+  replica: 'not split',
+};
+const MOST_LETTERS = 20;
+
+export class GraphView {
+  readonly #scroll = h('div', { class: 'at-graph-scroll' });
+  readonly #legend = h('div', { class: 'at-legend' });
+  readonly #tip = h('div', { class: 'at-tip', hidden: true });
+  readonly #section: Section;
+  readonly root: HTMLElement;
+  #drawn: View | undefined;
+  #closed = new Set<number>();
+  #marks = new Map<string, SVGGElement>();
+  #order: Placed[] = [];
+
+  constructor(readonly session: Session) {
+    const chart = h('div', { class: 'at-graph-chart' }, this.#scroll, this.#legend, this.#tip);
+    this.#section = new Section('graph', 'Model', chart, () => twin(session.view));
+    this.root = this.#section.root;
+    this.#scroll.addEventListener('keydown', (event) => {
+      this.#move(event);
+    });
+  }
+
+  update(): void {
+    const { view } = this.session;
+    if (this.#drawn !== view) {
+      const same = this.#drawn?.groups.length === view.groups.length;
+      if (!same) this.#closed = closedAtFirst(view);
+      this.#drawn = view;
+      this.#draw();
+      this.#section.refresh();
+    }
+    this.#mark();
+  }
+
+  #draw(): void {
+    const { view } = this.session;
+    const focused = this.#scroll.contains(document.activeElement);
+    const place = arrange(view, this.#closed);
+    this.#marks = new Map();
+    this.#order = [...place.placed].sort((a, b) => a.y - b.y || a.x - b.x);
+    const marks = this.#order.map((one) => this.#node(one));
+    const svg = s(
+      'svg',
+      {
+        width: place.width,
+        height: place.height,
+        viewBox: `0 0 ${place.width} ${place.height}`,
+        role: 'group',
+        'aria-label': `Ops of ${view.name}; arrow keys move, Enter chooses`,
+      },
+      arrowhead(),
+      ...this.#frames(place),
+      ...place.lines.map((line) => this.#line(line)),
+      ...marks,
+    );
+    this.#scroll.replaceChildren(svg);
+    this.#legend.replaceChildren(...legend(view));
+    const moving = view.edges.filter((edge) => edge.forward.length + edge.backward.length > 0).length;
+    this.#section.note(moving ? `${moving} of ${view.edges.length} edges move data` : 'no edge moves data');
+    if (focused) this.#marks.get(this.session.op)?.focus();
+  }
+
+  #frames(place: Picture): SVGElement[] {
+    return place.frames.map((frame) => {
+      const group = this.session.view.groups[frame.group];
+      const { x, y, width, height } = frame;
+      const text = `× ${group?.count ?? 1}`;
+      return s(
+        'g',
+        {},
+        s('rect', { class: 'at-frame', x, y, width, height, rx: 8 }),
+        s('rect', { class: 'at-count-back', x: x + width - 38, y: y - 8, width: 46, height: 17, rx: 8 }),
+        s('text', { class: 'at-count', x: x + width - 15, y: y + 4.5, 'text-anchor': 'middle' }, text),
+      );
+    });
+  }
+
+  #node(one: Placed): SVGGElement {
+    const first = one.nodes[0];
+    if (!first) return s('g');
+    const { view } = this.session;
+    const group = view.groups[one.group];
+    const name = one.closed ? `${group?.label ?? 'blocks'} × ${group?.count ?? 1}` : first.label;
+    const below = one.closed ? 'open this block' : splitText(first, view.mesh);
+    const flags = [
+      first.zero ? `Z${first.zero}` : '',
+      first.recompute !== 'none' ? '↻' : '',
+      first.offload ? '⇅' : '',
+    ];
+    const mark = s(
+      'g',
+      {
+        class: `at-node${one.closed ? ' at-closed' : ''}`,
+        'data-colour': one.closed ? colourOf(one.nodes) : first.colour,
+        transform: `translate(${one.x} ${one.y})`,
+        role: 'button',
+        tabindex: -1,
+        'aria-label': `${name}, ${below}${first.count > 1 && !one.closed ? `, ${first.count} equal ones` : ''}`,
+        onclick: () => {
+          this.#choose(one);
+        },
+      },
+      s('title', {}, one.closed ? name : `${first.op}: ${first.kind}, ${amount(first.flops)}FLOP`),
+      s('rect', { width: NODE.width, height: NODE.height, rx: 5 }),
+      s('rect', { class: 'at-stripe', width: 5, height: NODE.height, rx: 2 }),
+      s('text', { x: 13, y: 14 }, cut(name)),
+      s('text', { class: 'at-sub', x: 13, y: 27 }, cut(below)),
+      s(
+        'text',
+        { class: 'at-sub', x: NODE.width - 6, y: 14, 'text-anchor': 'end' },
+        one.closed ? '' : flags.join(' ').trim(),
+      ),
+    );
+    for (const node of one.nodes) this.#marks.set(node.op, mark);
+    return mark;
+  }
+
+  #line(line: Line): SVGElement {
+    const moves = line.edges.flatMap((edge) => [...edge.forward, ...edge.backward]);
+    const path = pathOf(line);
+    const total = moves.reduce((sum, move) => sum + move.sent_bytes * move.times, 0);
+    const middle = line.points[Math.floor(line.points.length / 2)] ?? { x: 0, y: 0 };
+    const show = (event: Event): void => {
+      this.#tell(line.edges, event as MouseEvent);
+    };
+    const hide = (): void => {
+      this.#tip.hidden = true;
+    };
+    return s(
+      'g',
+      {
+        class: `at-edge${moves.length > 0 ? ' at-moving' : ''}${line.repeats ? ' at-back' : ''}`,
+        onmousemove: show,
+        onmouseleave: hide,
+      },
+      s('path', { class: 'at-wire', d: path, 'marker-end': 'url(#at-arrow)' }),
+      s('path', { class: 'at-touch', d: path }),
+      ...(moves.length > 0 ? [s('text', { x: middle.x + 6, y: middle.y + 3 }, bytes(total))] : []),
+    );
+  }
+
+  #tell(edges: GraphEdge[], event: MouseEvent): void {
+    const { view } = this.session;
+    const lines = edges.flatMap((edge) => edgeLines(edge, view));
+    this.#tip.replaceChildren(
+      ...lines.map((line, i) => h('p', { class: i === 0 ? 'at-tip-head' : undefined }, line)),
+    );
+    this.#tip.hidden = false;
+    const host = this.#scroll.parentElement?.getBoundingClientRect();
+    if (!host) return;
+    this.#tip.style.top = `${event.clientY - host.top + 14}px`;
+    this.#tip.style.left = `${Math.min(event.clientX - host.left + 12, Math.max(host.width - 250, 0))}px`;
+  }
+
+  #choose(one: Placed): void {
+    const first = one.nodes[0];
+    if (!first) return;
+    if (one.closed) {
+      this.#closed.delete(one.group);
+      this.#draw();
+    }
+    this.session.choose(first);
+    this.#marks.get(first.op)?.focus({ preventScroll: !one.closed });
+  }
+
+  #mark(): void {
+    const { op, view } = this.session;
+    const chosen = this.#marks.get(op) ?? this.#marks.get(view.nodes[0]?.op ?? '');
+    for (const mark of new Set(this.#marks.values())) {
+      mark.setAttribute('aria-pressed', String(mark === this.#marks.get(op)));
+      mark.setAttribute('tabindex', mark === chosen ? '0' : '-1');
+    }
+  }
+
+  #move(event: KeyboardEvent): void {
+    const marks = this.#order.map((one) => this.#marks.get(one.nodes[0]?.op ?? ''));
+    const at = marks.findIndex((mark) => mark === document.activeElement);
+    const one = this.#order[at];
+    if (!one) return;
+    if (event.key === 'Enter' || event.key === ' ') this.#choose(one);
+    else {
+      const to = next(event.key, at, marks.length);
+      if (to === undefined) return;
+      marks[to]?.focus();
+      marks[to]?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+function next(key: string, at: number, length: number): number | undefined {
+  if (key === 'ArrowDown' || key === 'ArrowRight') return Math.min(at + 1, length - 1);
+  if (key === 'ArrowUp' || key === 'ArrowLeft') return Math.max(at - 1, 0);
+  if (key === 'Home') return 0;
+  return key === 'End' ? length - 1 : undefined;
+}
+
+function arrowhead(): SVGElement {
+  const shape = s('path', { d: 'M0 0 8 4 0 8z', fill: 'context-stroke' });
+  const box = { viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: 'auto' };
+  return s('defs', {}, s('marker', { id: 'at-arrow', ...box }, shape));
+}
+
+function pathOf(line: Line): string {
+  const [first, ...rest] = line.points;
+  if (!first) return '';
+  const start = `M${first.x.toFixed(1)} ${first.y.toFixed(1)}`;
+  if (line.repeats || rest.length < 2)
+    return start + rest.map(({ x, y }) => `L${x.toFixed(1)} ${y.toFixed(1)}`).join('');
+  // Through the middles of the way, so that bends are round.
+  const bends = rest.slice(0, -1).map((point, i) => {
+    const after = rest[i + 1] ?? point;
+    const last = i === rest.length - 2;
+    const [x, y] = last ? [after.x, after.y] : [(point.x + after.x) / 2, (point.y + after.y) / 2];
+    return `Q${point.x.toFixed(1)} ${point.y.toFixed(1)} ${x.toFixed(1)} ${y.toFixed(1)}`;
+  });
+  return start + bends.join('');
+}
+
+function colourOf(nodes: GraphNode[]): string {
+  const colours = new Set(nodes.filter((node) => node.parameters > 0).map((node) => node.colour));
+  return colours.size === 1 ? ([...colours][0] ?? 'mixed') : 'mixed';
+}
+
+function legend(view: View): HTMLElement[] {
+  const used = new Set(view.nodes.map((node) => node.colour));
+  const colours = COLOURS.filter((colour) => used.has(colour)).map((colour) =>
+    h('span', { 'data-colour': colour }, h('i', {}), `${colour}: ${MEANING[colour] ?? colour}`),
+  );
+  const marks = [
+    view.nodes.some((node) => node.zero > 0) ? 'Z1–Z3 states sharded' : '',
+    view.nodes.some((node) => node.recompute !== 'none') ? '↻ recomputed' : '',
+    view.nodes.some((node) => node.offload) ? '⇅ kept on the host' : '',
+  ].filter(Boolean);
+  return [...colours, ...marks.map((mark) => h('span', {}, mark))];
+}
+
+function edgeLines(edge: GraphEdge, view: View): string[] {
+  const tensor = view.tensors.find((one) => one.id === edge.tensor);
+  const named = tensor ? `${tensor.name} [${tensor.shape.join(', ')}]` : 'tensor';
+  const say = (way: string, moves: Move[]): string[] =>
+    moves.map((move) => `${way}: ${moveText(move, view.mesh)}`);
+  const moves = [...say('forward', edge.forward), ...say('backward', edge.backward)];
+  return [
+    `${named}, ${bytes(edge.bytes)}`,
+    ...(moves.length > 0 ? moves : ['stays where it is: nothing is sent']),
+  ];
+}
+
+export function twin(view: View): HTMLElement {
+  const name = new Map(view.nodes.map((node) => [node.id, node.label]));
+  const rows = view.nodes.map((node) => {
+    const coming = view.edges.filter((edge) => edge.target === node.id);
+    const moves = coming.flatMap((edge) =>
+      [...edge.forward, ...edge.backward].map(
+        (move) => `${name.get(edge.source) ?? ''}: ${moveText(move, view.mesh)}`,
+      ),
+    );
+    return [
+      node.label,
+      String(node.count),
+      splitText(node, view.mesh),
+      node.zero ? `ZeRO ${node.zero}` : '',
+      node.stages.join(', '),
+      amount(node.parameters * node.count),
+      moves.join('; '),
+    ];
+  });
+  const heads = ['op', 'times', 'split', 'states', 'stages', 'parameters', 'what arrives'];
+  return table(`${view.nodes.length} ops and blocks of ${view.name}`, heads, rows);
+}
+
+function cut(text: string): string {
+  return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;
+}

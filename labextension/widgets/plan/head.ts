@@ -1,0 +1,109 @@
+/** Name, proof, figures, and the plan as code. */
+
+import { h, setText } from '../lib/dom';
+import type { Session } from './session';
+import { gapText, meshText, percent, seconds, bytes, amount } from './words';
+import type { View } from './view';
+
+export class Head {
+  readonly #name = h('h3', { class: 'at-name' });
+  readonly #gap = h('span', { class: 'at-badge' });
+  readonly #figures = h('dl', { class: 'at-figures' });
+  readonly #notes = h('div', { class: 'at-facts' });
+  readonly #code = h('pre', { class: 'at-log', tabindex: 0, 'aria-label': 'The plan as code', hidden: true });
+  readonly #show: HTMLButtonElement;
+  readonly #copy: HTMLButtonElement;
+  readonly root: HTMLElement;
+  #drawn: View | undefined;
+
+  constructor(readonly session: Session) {
+    this.#show = h('button', {
+      type: 'button',
+      class: 'at-button',
+      'aria-expanded': 'false',
+      onclick: () => {
+        this.#code.hidden = !this.#code.hidden;
+        this.#show.setAttribute('aria-expanded', String(!this.#code.hidden));
+      },
+    });
+    this.#show.append('Code');
+    this.#copy = h(
+      'button',
+      { type: 'button', class: 'at-button', onclick: () => void this.#toClipboard() },
+      'Copy as code',
+    );
+    const tools = h('div', { class: 'at-tools' }, this.#show, this.#copy);
+    const line = h('div', { class: 'at-head' }, this.#name, this.#gap, tools);
+    this.root = h('header', {}, line, this.#figures, this.#notes, this.#code);
+  }
+
+  update(): void {
+    const { view } = this.session;
+    if (this.#drawn === view) return;
+    this.#drawn = view;
+    setText(this.#name, `${view.name} on ${view.cluster.devices} × ${view.cluster.device}`);
+    setText(this.#gap, gapText(view));
+    this.#gap.dataset.state = view.gap <= 5e-4 ? 'SUCCEEDED' : 'STOPPING';
+    this.#gap.title = 'How much faster any other plan in the space searched can be, at most';
+    this.#figures.replaceChildren(
+      ...figures(view).flatMap(([word, value, rest]) => [figure(word, value, rest)]),
+    );
+    setText(this.#notes, notes(view));
+    setText(this.#code, view.code);
+  }
+
+  async #toClipboard(): Promise<void> {
+    const said = await navigator.clipboard.writeText(this.session.view.code).then(
+      () => 'Copied',
+      () => 'Press Ctrl+C',
+    );
+    if (said !== 'Copied') this.#select();
+    setText(this.#copy, said);
+    window.setTimeout(() => {
+      setText(this.#copy, 'Copy as code');
+    }, 1500);
+  }
+
+  /** Where the page may not write to the clipboard, the text is shown and selected for a person to copy. */
+  #select(): void {
+    this.#code.hidden = false;
+    this.#code.focus();
+    getSelection()?.selectAllChildren(this.#code);
+  }
+}
+
+function figure(word: string, value: string, rest: string): HTMLElement {
+  return h(
+    'div',
+    {},
+    h('dt', {}, word),
+    h('dd', {}, h('b', {}, value), h('span', { class: 'at-soft' }, rest)),
+  );
+}
+
+function figures(view: View): [string, string, string][] {
+  const { cost, limit_bytes } = view;
+  const share = (part: number): string => percent(part / Math.max(cost.step_s, 1e-12));
+  const wasted = cost.communication_s + cost.bubble_s;
+  const bubble = cost.bubble_s > 1e-9 ? `, bubbles ${share(cost.bubble_s)}` : '';
+  return [
+    ['step', seconds(cost.step_s), ''],
+    ['computing', share(cost.compute_s), ''],
+    ['waiting', share(wasted), `communication ${share(cost.communication_s)}${bubble}`],
+    ['memory per rank', bytes(cost.peak_memory_bytes), `of ${bytes(limit_bytes)}`],
+    ['split', meshText(view.mesh), view.microbatches > 1 ? `${view.microbatches} microbatches` : ''],
+  ];
+}
+
+function notes(view: View): string {
+  const how = view.search.replaceAll('_', ' ');
+  const states = Object.entries(view.zero)
+    .filter(([level]) => level !== '0')
+    .map(([level, count]) => `ZeRO ${level} for ${amount(count)} parameters`);
+  const again = Object.entries(view.recompute)
+    .filter(([mode, count]) => mode !== 'none' && count > 0)
+    .map(([mode, count]) => `${mode} recompute in ${count} blocks`);
+  const unknown =
+    view.unknown.length > 0 ? [`replicated for want of a rule: ${view.unknown.join(', ')}`] : [];
+  return [...states, ...again, ...unknown, `${how}, ${seconds(view.search_s)}`].join(' · ');
+}

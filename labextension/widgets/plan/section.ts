@@ -1,0 +1,92 @@
+/** One part of the page: a title, a picture, and the same as a table. */
+
+import { h, setText } from '../lib/dom';
+
+export class Section {
+  readonly root: HTMLElement;
+  readonly #title = h('h4', { class: 'at-title' });
+  readonly #note = h('span', { class: 'at-soft at-note' });
+  readonly #switch: HTMLButtonElement;
+  readonly #twin = h('div', { hidden: true });
+
+  /** `table` makes the twin anew whenever it is looked at or the plan changes. */
+  constructor(
+    name: string,
+    title: string,
+    readonly chart: HTMLElement,
+    readonly table: () => HTMLElement,
+  ) {
+    this.#switch = h('button', {
+      type: 'button',
+      class: 'at-button',
+      'aria-pressed': 'false',
+      'aria-label': `${title} as a table`,
+      onclick: () => {
+        this.#turn();
+      },
+    });
+    this.#switch.append('Table');
+    setText(this.#title, title);
+    const head = h('div', { class: 'at-section-head' }, this.#title, this.#note, this.#switch);
+    this.root = h(
+      'section',
+      { class: `at-section at-${name}`, 'aria-label': title },
+      head,
+      chart,
+      this.#twin,
+    );
+  }
+
+  note(text: string): void {
+    setText(this.#note, text);
+  }
+
+  /** To be called when what is drawn has changed. */
+  refresh(): void {
+    if (!this.#twin.hidden)
+      this.#twin.replaceChildren(scrolling(this.#title.textContent ?? '', this.table()));
+  }
+
+  #turn(): void {
+    this.#twin.hidden = !this.#twin.hidden;
+    this.chart.hidden = !this.#twin.hidden;
+    this.#switch.setAttribute('aria-pressed', String(!this.#twin.hidden));
+    this.refresh();
+  }
+}
+
+function scrolling(title: string, table: HTMLElement): HTMLElement {
+  return h(
+    'div',
+    { class: 'at-scroll', tabindex: 0, role: 'region', 'aria-label': `Table: ${title}` },
+    table,
+  );
+}
+
+/** A table of texts; the first column heads its row, columns of numbers stand to the right. */
+export function table(caption: string, heads: string[], rows: (string | Node)[][]): HTMLElement {
+  const right = heads.map((_, i) => rows.length > 0 && rows.every((row) => isNumber(row[i])));
+  const cell = (content: string | Node, i: number): HTMLElement =>
+    i === 0
+      ? h('th', { scope: 'row' }, content)
+      : h('td', { class: right[i] ? 'at-right' : undefined }, content);
+  return h(
+    'table',
+    { class: 'at-table' },
+    h('caption', {}, caption),
+    h(
+      'thead',
+      {},
+      h(
+        'tr',
+        {},
+        ...heads.map((head, i) => h('th', { scope: 'col', class: right[i] ? 'at-right' : undefined }, head)),
+      ),
+    ),
+    h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell)))),
+  );
+}
+
+function isNumber(content: string | Node | undefined): boolean {
+  return typeof content === 'string' && /^[<\d–-]/.test(content);
+}

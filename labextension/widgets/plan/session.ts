@@ -1,0 +1,179 @@
+/** One plan: what Python said of it, what is chosen on the page, and what is asked. */
+
+import type { AnyModel } from '@anywidget/types';
+import type { GraphNode, Tensor, View } from './view';
+
+/** Fast enough to follow a finger, slow enough not to ask for every pixel. */
+const PAUSE_MS = 60;
+
+export interface Wish {
+  devices: number;
+  bandwidth: number;
+  memory_bytes: number;
+}
+
+interface Answer {
+  kind: string;
+  seq: number;
+  view: View;
+  seconds: number;
+  text: string;
+  op: string;
+}
+
+export class Session {
+  /** The plan that was shown first; `view` is the one on the page. */
+  readonly base: View;
+  view: View;
+  readonly explanations = new Map<string, string>();
+  /** Name of the op whose node is chosen: names outlive planning anew. */
+  op = '';
+  tensor = -1;
+  /** What the pointer or the focus is on, before it is chosen. */
+  looked = -1;
+  stage = 0;
+  wish: Wish;
+  refusal = '';
+  planned_s = 0;
+  readonly #listeners = new Set<() => void>();
+  #seq = 0;
+  #shown = 0;
+  #timer = 0;
+
+  constructor(readonly model: AnyModel) {
+    this.base = this.view = model.get('view') as View;
+    this.wish = wishOf(this.base);
+    model.on('msg:custom', this.#receive);
+    this.#settle();
+  }
+
+  get waiting(): boolean {
+    return this.#seq > this.#shown;
+  }
+
+  get changed(): boolean {
+    return this.view !== this.base || this.refusal !== '' || this.waiting;
+  }
+
+  get canPlan(): boolean {
+    return this.model.get('replans') === true;
+  }
+
+  node(): GraphNode | undefined {
+    return this.view.nodes.find((node) => node.op === this.op);
+  }
+
+  /** The tensor that the mesh shows: the one looked at, else the chosen one. */
+  shownTensor(): Tensor | undefined {
+    const id = this.looked >= 0 ? this.looked : this.tensor;
+    return this.view.tensors.find((tensor) => tensor.id === id);
+  }
+
+  choose(node: GraphNode): void {
+    this.op = node.op;
+    this.looked = -1;
+    this.tensor = node.tensors[0] ?? -1;
+    if (!node.stages.includes(this.stage)) this.stage = node.stages[0] ?? 0;
+    this.#explain();
+    this.tell();
+  }
+
+  chooseTensor(id: number): void {
+    this.tensor = id;
+    this.tell();
+  }
+
+  look(id: number): void {
+    if (this.looked === id) return;
+    this.looked = id;
+    this.tell();
+  }
+
+  chooseStage(stage: number): void {
+    this.stage = stage;
+    this.tell();
+  }
+
+  /** Ask for the plan of another machine, after a short pause; the newest wish wins. */
+  ask(part: Partial<Wish>): void {
+    this.wish = { ...this.wish, ...part };
+    window.clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => {
+      this.#seq += 1;
+      this.model.send({ kind: 'replan', seq: this.#seq, ...this.wish });
+      this.tell();
+    }, PAUSE_MS);
+    this.tell();
+  }
+
+  reset(): void {
+    window.clearTimeout(this.#timer);
+    this.wish = wishOf(this.base);
+    this.#seq += 1;
+    this.model.send({ kind: 'reset', seq: this.#seq });
+    this.#show(this.base, this.#seq, '');
+  }
+
+  listen(callback: () => void): () => void {
+    this.#listeners.add(callback);
+    return () => this.#listeners.delete(callback);
+  }
+
+  tell(): void {
+    for (const callback of this.#listeners) callback();
+  }
+
+  close(): void {
+    window.clearTimeout(this.#timer);
+    this.model.off('msg:custom', this.#receive);
+    this.#listeners.clear();
+  }
+
+  readonly #receive = (answer: Answer): void => {
+    if (answer.kind === 'explanation') {
+      this.explanations.set(answer.op, answer.text);
+      this.tell();
+    } else if (answer.seq > this.#shown) {
+      this.planned_s = answer.seconds;
+      this.#show(answer.kind === 'plan' ? answer.view : this.view, answer.seq, answer.text);
+    }
+  };
+
+  #show(view: View, seq: number, refusal: string): void {
+    this.#shown = seq;
+    this.refusal = refusal;
+    if (view !== this.view) {
+      this.view = view;
+      this.explanations.clear();
+      this.#settle();
+      this.#explain();
+    }
+    this.tell();
+  }
+
+  /** Keep what is chosen where the plan still has it; else choose the op that holds most. */
+  #settle(): void {
+    const { nodes, mesh, tensors } = this.view;
+    if (!this.node()) this.op = heaviest(nodes)?.op ?? '';
+    const chosen = this.node();
+    if (!chosen?.tensors.includes(this.tensor)) this.tensor = chosen?.tensors[0] ?? -1;
+    if (!tensors.some((tensor) => tensor.id === this.looked)) this.looked = -1;
+    if (this.stage >= mesh.stages) this.stage = 0;
+  }
+
+  #explain(): void {
+    if (this.canPlan && this.op && !this.explanations.has(this.op)) {
+      this.model.send({ kind: 'explain', op: this.op });
+    }
+  }
+}
+
+function heaviest(nodes: GraphNode[]): GraphNode | undefined {
+  const inside = nodes.filter((node) => node.group >= 0 && node.parameters > 0);
+  const among = inside.length > 0 ? inside : nodes;
+  return [...among].sort((a, b) => b.parameters * b.count - a.parameters * a.count)[0];
+}
+
+export function wishOf(view: View): Wish {
+  return { devices: view.cluster.devices, bandwidth: 1, memory_bytes: view.limit_bytes };
+}

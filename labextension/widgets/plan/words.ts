@@ -1,0 +1,68 @@
+/** How seconds, bytes, splits and gaps read. */
+
+import type { GraphNode, Mesh, Move, View } from './view';
+
+export function seconds(value: number): string {
+  const [size, unit] = value >= 1 ? [value, 's'] : value >= 1e-3 ? [value * 1e3, 'ms'] : [value * 1e6, 'µs'];
+  if (value < 1e-9) return '0 ms';
+  return `${size >= 100 ? size.toFixed(0) : String(Number(size.toPrecision(3)))} ${unit}`;
+}
+
+export function bytes(value: number): string {
+  return scaled(value, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
+}
+
+export function amount(value: number): string {
+  return scaled(value, ['', 'k', 'M', 'B', 'T', 'P']).trim();
+}
+
+function scaled(value: number, units: string[]): string {
+  let [size, at] = [value, 0];
+  while (size >= 999.5 && at < units.length - 1) [size, at] = [size / 1000, at + 1];
+  return `${size >= 100 ? size.toFixed(0) : String(Number(size.toPrecision(3)))} ${units[at] ?? ''}`;
+}
+
+export function percent(share: number): string {
+  const value = share * 100;
+  return value > 0 && value < 0.1
+    ? '< 0.1 %'
+    : `${value < 10 ? Number(value.toFixed(1)) : value.toFixed(0)} %`;
+}
+
+/** The mesh as `data 2 × tensor 8`, with the stages in front. */
+export function meshText(mesh: Mesh): string {
+  const axes = mesh.axes.map((axis, i) => `${axis} ${mesh.shape[i] ?? 1}`);
+  const parts = mesh.stages > 1 ? [`${mesh.stages} stages`, ...axes] : axes;
+  return parts.join(' × ') || 'one device';
+}
+
+export function gapText(view: View): string {
+  if (view.gap <= 5e-4) return 'Proven best, gap 0';
+  const what = view.complete ? 'At most' : 'Stopped early: at most';
+  return `${what} ${percent(view.gap)} from best`;
+}
+
+/** What a node is split along: `batch ÷16`, `feature ÷8, batch ÷2`, or `replica`. */
+export function splitText(node: GraphNode, mesh: Mesh): string {
+  const ways = new Map<string, number>();
+  node.split.forEach((role, axis) => {
+    if (role) ways.set(role, (ways.get(role) ?? 1) * (mesh.shape[axis] ?? 1));
+  });
+  return [...ways].map(([role, parts]) => `${role} ÷${parts}`).join(', ') || 'replica';
+}
+
+export function moveText(move: Move, mesh: Mesh): string {
+  const times = move.times > 1 ? `${move.times} × ` : '';
+  return `${times}${move.what} over ${mesh.axes[move.axis] ?? 'the mesh'}, ${bytes(move.sent_bytes)} sent per rank`;
+}
+
+export function memoryText(value: number): string {
+  return `${Number((value / 1e9).toPrecision(3))} GB`;
+}
+
+export const ZERO = [
+  'whole on every rank',
+  'optimizer states sharded (ZeRO 1)',
+  'optimizer states and gradients sharded (ZeRO 2)',
+  'optimizer states, gradients and parameters sharded (ZeRO 3)',
+];
