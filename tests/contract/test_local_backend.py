@@ -17,7 +17,7 @@ from jupyter_autotrain.core.spec import Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import FakeGpu, FakeNvml, trial_of, wait_until
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "local_render.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "local_render.json"
 
 
 def local(tmp_path: Path, nvml: FakeNvml | None = None) -> LocalBackend:

@@ -153,7 +153,7 @@ def test_microbatches_shrink_activations_and_keep_the_states():
 
 @pytest.fixture(scope="module")
 def megatron():
-    path = Path(__file__).parents[3] / "benchmarks" / "megatron_accuracy.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "megatron_accuracy.py"
     spec = importlib.util.spec_from_file_location("megatron_accuracy", path)
     module = importlib.util.module_from_spec(spec)
     import sys
