@@ -46,7 +46,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         cells: The executed cells, in order of execution; without them nothing is known about where names come from.
         cwd: The folder the notebook works in; files travel by their place in it.
         parameters: Names of the search space: literals assigned to them are overridden in the trial.
-        ship: Patterns of files to send.
+        ship: Patterns of files to send; one that begins with `!` names files that stay here.
         first_line: The line of the cell on which `code` starts.
         label: What to call the code in the source map.
         limits: How much may travel.
@@ -93,12 +93,12 @@ def _futures(code: Code, items: Sequence[Item], history: History) -> set[str]:
 
 
 def _files(tree_: ast.Module, slice_: Slice, cwd: Path, patterns: Sequence[str]) -> dict[str, Path]:
-    ignore = Ignore.beside(cwd)
+    ignore = Ignore.beside(cwd, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
     names = modules.imported(tree_).union(*(pickled.modules for pickled in slice_.pickles.values()))
     return {
         **shipping.named_in(tree_, cwd, ignore),
         **modules.local_files(names, cwd, ignore),
-        **shipping.globbed(patterns, cwd, ignore),
+        **shipping.globbed([pattern for pattern in patterns if not pattern.startswith("!")], cwd, ignore),
     }
 
 

@@ -31,14 +31,14 @@ class Ignore:
         self._rules: Sequence[_Rule] = [rule for line in lines if (rule := _parse(line))]
 
     @classmethod
-    def beside(cls, folder: Path) -> Ignore:
-        """The rules of a folder: what nobody wants to send, then its ignore files."""
+    def beside(cls, folder: Path, more: Iterable[str] = ()) -> Ignore:
+        """The rules of a folder: what nobody wants to send, then its ignore files, then `more`."""
         lines = list(ALWAYS)
         for name in IGNORE_FILES:
             path = folder / name
             if path.is_file():
                 lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
-        return cls(lines)
+        return cls([*lines, *more])
 
     def __call__(self, path: str, *, is_folder: bool = False) -> bool:
         """True when `path` (relative, with `/`) or a folder above it is ignored."""

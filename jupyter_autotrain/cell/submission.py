@@ -49,7 +49,7 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
         notebook.namespace(shell),
         notebook.executed_cells(shell),
         parameters=frozenset(parsed.header.search),
-        ship=ship.files,
+        ship=ship.patterns,
         cwd=cwd,
         limits=replace(_LIMITS, files=ship.limits.files, file_bytes=ship.limits.size),
         first_line=parsed.code_line,

@@ -54,7 +54,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
 
 
 def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, cwd: Path) -> capture.Capture:
-    parameters, ship, most = frozenset(header.search), header.ship.files, header.ship.limits
+    parameters, ship, most = frozenset(header.search), header.ship.patterns, header.ship.limits
     limits = capture.Limits(files=most.files, file_bytes=most.size)
     if isinstance(fn_or_source, str):
         code = textwrap.dedent(fn_or_source)

@@ -62,6 +62,11 @@ class ShipSection(Section):
     ignore: Texts = Field(default=(), description="Patterns (as in .gitignore) that stay here.", examples=["['*.tmp']"])
     limits: ShipLimits = Field(default=ShipLimits(), description="How much may be sent.", examples=["{size: 1GB}"])
 
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """What to send, then what stays here, marked by `!`."""
+        return (*self.files, *(f"!{pattern}" for pattern in self.ignore))
+
 
 class ParallelSection(Section):
     """How a big model is split over devices; shown by `--dry-run`."""

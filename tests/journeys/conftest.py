@@ -54,6 +54,7 @@ def notebook(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("JUPYTER_AUTOTRAIN_HOME", str(home.root))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # as a kernel does with the notebook's folder
     notebook = Notebook()
     yield notebook
     notebook.shell.run_line_magic("unload_ext", "jupyter_autotrain")

@@ -143,3 +143,18 @@ def test_files_of_the_home_are_private(notebook, home):
     notebook.run("%%autotrain private --wait\nreport(loss=1.0)")
     open_paths = [path for path in home.root.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o077]
     assert open_paths == []
+
+
+def test_files_beside_the_notebook_travel_except_those_that_are_told_to_stay(notebook, tmp_path):
+    (tmp_path / "data").mkdir()
+    for name in ("a.txt", "b.txt", "b.tmp"):
+        (tmp_path / "data" / name).write_text(name)
+    (tmp_path / "beside.py").write_text("def double(x):\n    return 2 * x\n")
+    notebook.run("import beside")
+    notebook.run(
+        "%%autotrain shipped --wait\nship: {files: [data], ignore: ['*.tmp']}\n---\n"
+        "import os\nreport(files=len(os.listdir('data')), doubled=beside.double(21))"
+    )
+    experiment = notebook.value("_")
+    assert experiment.state == "SUCCEEDED", experiment.why()
+    assert {row["name"]: row["value"] for row in experiment.metrics()} == {"files": 2, "doubled": 42}
