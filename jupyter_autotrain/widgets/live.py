@@ -19,6 +19,7 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.widgets.feed import Frame, snapshot
 from jupyter_autotrain.widgets.sender import Sender
+from jupyter_autotrain.widgets.unprompted import unprompted
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
 _STREAMS: Final = ("stdout", "stderr")
@@ -42,7 +43,7 @@ class LiveView(anywidget.AnyWidget):
     def __init__(self, experiment: Experiment, ended: Callable[[], None]) -> None:
         self._experiment = experiment
         self._sender = Sender(experiment.store, experiment.id, self._tell, ended)
-        super().__init__()
+        unprompted(super().__init__)
         self.on_msg(self._receive)
         if not experiment.state.is_final:
             self._sender.start()
@@ -72,7 +73,7 @@ class LiveView(anywidget.AnyWidget):
         return snapshot(self._experiment.store, self._experiment.id, time.time(), seq)
 
     def _tell(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
-        self.send(content, buffers)
+        unprompted(lambda: self.send(content, buffers))
 
     def _receive(self, _widget: object, content: Mapping[str, Any], _buffers: object) -> None:
         # This may run on the main thread or on a subshell's while a cell runs: nothing here waits.

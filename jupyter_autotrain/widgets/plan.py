@@ -85,7 +85,6 @@ class PlanView(anywidget.AnyWidget):
     _esm = _STATIC / "plan.js"
     _css = _STATIC / "plan.css"
     view = traitlets.Dict().tag(sync=True)
-    replans = traitlets.Bool(default_value=True).tag(sync=True)
 
     def __init__(self, plan: Preview) -> None:
         self._plan = self._shown = plan

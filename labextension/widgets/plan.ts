@@ -47,7 +47,7 @@ function page(session: Session, el: HTMLElement): () => void {
   const below = [new Timeline(session), new Memory(session), new Candidates(session)];
   const status = h('p', { class: 'at-status', role: 'status', 'aria-live': 'polite' });
   const side = h('div', { class: 'at-side' }, mesh.root, detail.root);
-  const root = h('article', { class: 'autotrain at-plan', 'aria-label': `Plan of ${session.base.name}` });
+  const root = h('article', { class: 'autotrain at-preview', 'aria-label': `Plan of ${session.base.name}` });
   root.append(head.root, sliders.root, h('div', { class: 'at-pair' }, graph.root, side));
   root.append(...below.map((part) => part.root), status);
   el.append(root);

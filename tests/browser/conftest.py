@@ -16,7 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.core.home import Home
 
 FLAGS = [
     "--headless",
@@ -28,6 +32,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+_KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel"
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
 
 
@@ -82,6 +87,7 @@ def server(tmp_path_factory) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(30)
+        _end_manager(Home(home))
 
 
 @pytest.fixture(scope="session")
@@ -149,10 +155,7 @@ class Lab:
 
     def until_idle(self, page: Any = None) -> None:
         """Wait until the kernel is connected and idle."""
-        (page or self.page).wait_for_function(
-            "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
-            timeout=90_000,
-        )
+        (page or self.page).wait_for_function(f"() => {_KERNEL}?.status === 'idle'", timeout=90_000)
 
     def command(self, name: str, args: dict[str, Any] | None = None) -> None:
         """Run a command of JupyterLab without waiting for its end."""
@@ -164,9 +167,30 @@ class Lab:
 
     def execute(self, code: str) -> None:
         """Run code in the notebook's kernel, beside the cells; returns at once."""
+        self.page.evaluate(f"(code) => {{ {_KERNEL}.requestExecute({{code}}) }}", code)
+
+    def until_busy(self) -> None:
+        """Wait until the kernel runs something."""
+        self.page.wait_for_function(f"() => {_KERNEL}?.status === 'busy'")
+
+    def restart_kernel(self) -> None:
+        """Restart the kernel without the question that JupyterLab asks."""
+        self.page.evaluate(f"() => {_KERNEL}.restart()")
+        self.until_idle()
+
+    def add_and_run(self, source: str) -> None:
+        """Add a cell at the end and run it."""
         self.page.evaluate(
-            "(code) => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code}) }",
-            code,
+            """(source) => {
+                const {commands, shell} = window.jupyterapp;
+                const {content, model} = shell.currentWidget;
+                content.activeCellIndex = content.widgets.length - 1;
+                return commands.execute('notebook:insert-cell-below').then(() => {
+                    content.activeCell.model.sharedModel.setSource(source);
+                    commands.execute('notebook:run-cell');
+                });
+            }""",
+            source,
         )
 
     def screenshot(self, name: str, page: Any = None) -> None:
@@ -180,6 +204,14 @@ class Lab:
     def shut_down(self) -> None:
         """End the notebook's kernel."""
         self.page.evaluate("() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.shutdown()")
+
+
+def _end_manager(home: Home) -> None:
+    status = manager.status(home)
+    if status.alive:
+        process = psutil.Process(status.pid)
+        process.kill()
+        psutil.wait_procs([process], timeout=10)
 
 
 def _answers(url: str, token: str, process: subprocess.Popen[bytes], log: Path) -> bool:

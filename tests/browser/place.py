@@ -1,4 +1,4 @@
-"""Run as a notebook's first cell: experiments whose trials are moved by hand, for tests that need an exact picture."""
+"""Imported by notebooks: experiments whose trials are moved by hand, for tests that need an exact picture."""
 
 import math
 import random

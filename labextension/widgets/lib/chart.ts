@@ -45,7 +45,8 @@ export class Chart {
   colorOf(trial: number): string {
     if (trial === this.session.best()?.number && this.#trials.length > FEW) return ACCENT;
     if (this.#trials.length <= FEW) return colorOf(this.#trials.indexOf(trial));
-    return trial === this.session.choices.trial ? SECOND : this.#muted();
+    if (trial === this.session.choices.trial) return SECOND;
+    return this.session.trials.get(trial)?.state === 'RUNNING' ? this.#ink() : this.#muted();
   }
 
   /** Draw what has changed since the last time; cheap when nothing has. */
@@ -140,7 +141,7 @@ export class Chart {
   };
 
   #options(log: boolean): uPlot.Options {
-    const ink = (): string => cssColor(this.root, '--at-ink-2', '#666');
+    const ink = (): string => this.#ink();
     const line = (): string => cssColor(this.root, '--at-line', '#e3e3e3');
     const font = `11px ${cssColor(this.root, '--at-font', 'system-ui, sans-serif')}`;
     const axis: uPlot.Axis = {
@@ -160,8 +161,13 @@ export class Chart {
         y: { distr: log ? 3 : 1 },
       },
       axes: [
-        { ...axis, size: 26, grid: { show: false }, incrs: WHOLE_STEPS },
-        { ...axis, size: 52, values: (_, splits) => splits.map((value) => yLabel(value as number | null)) },
+        { ...axis, size: 26, grid: { show: false }, incrs: WHOLE_STEPS, values: xLabels },
+        {
+          ...axis,
+          size: 52,
+          grid: { stroke: line, width: 1, ...(log ? { filter: powersOfTen } : {}) },
+          values: (_, splits) => splits.map((value) => yLabel(value as number | null)),
+        },
       ],
       series: [
         {},
@@ -232,6 +238,10 @@ export class Chart {
     return { width: Math.max(this.root.clientWidth, 80), height: this.height };
   }
 
+  #ink(): string {
+    return cssColor(this.root, '--at-ink-2', '#666');
+  }
+
   #muted(): string {
     return cssColor(this.root, '--at-muted', '#b9bec6');
   }
@@ -250,6 +260,15 @@ const WHOLE_STEPS = [1, 2, 5]
 function xRange(_: uPlot, min: number | null, max: number | null): [number, number] {
   if (min === null || max === null) return [0, 1];
   return min === max ? [min - 1, max + 1] : [min, max];
+}
+
+/** The last label says what is counted. */
+function xLabels(_: uPlot, splits: number[]): string[] {
+  return splits.map((value, i) => (i === splits.length - 1 ? `step ${number(value)}` : number(value)));
+}
+
+function powersOfTen(_: uPlot, splits: number[]): (number | null)[] {
+  return splits.map((value) => (Number.isInteger(Math.log10(value)) ? value : null));
 }
 
 function yLabel(value: number | null): string {

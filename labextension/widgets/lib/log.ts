@@ -27,8 +27,9 @@ export class LogPanel {
     );
     const tools = h('div', { class: 'at-tools' }, ...this.#buttons);
     this.root = h('details', { class: 'at-details' }, h('summary', {}, this.#title), tools, this.#text);
+    this.root.open = session.choices.logOpen;
     this.root.addEventListener('toggle', () => {
-      this.update();
+      session.choose({ logOpen: this.root.open });
     });
   }
 

@@ -45,6 +45,14 @@ export class Series {
     return step - (this.#steps[before] ?? 0) < (this.#steps[low] ?? 0) - step ? before : low;
   }
 
+  /** Whether `step` lies on the curve, or less than half of a usual step beside it. */
+  reaches(step: number): boolean {
+    const first = this.#steps[0] ?? 0;
+    const last = this.#steps[this.length - 1] ?? 0;
+    const slack = this.length > 1 ? (last - first) / (this.length - 1) / 2 : 0.5;
+    return this.length > 0 && step >= first - slack && step <= last + slack;
+  }
+
   #reserve(rows: number): void {
     if (rows <= this.#steps.length) return;
     const size = Math.max(rows, 2 * this.#steps.length);

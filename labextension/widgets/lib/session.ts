@@ -25,6 +25,7 @@ export interface Choices {
   falling: boolean;
   trial: number | undefined;
   stream: string;
+  logOpen: boolean;
 }
 
 export const ALL_METRICS = '*';
@@ -47,6 +48,7 @@ export class Session {
     falling: false,
     trial: undefined,
     stream: 'stdout',
+    logOpen: false,
   };
   readonly #listeners = new Set<() => void>();
   #seq = -1;

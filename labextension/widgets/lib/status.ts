@@ -43,6 +43,6 @@ export function sentence(session: Session): string {
   const trial = session.best() ?? session.focus();
   const line = metric && trial ? trend(metric, session.curve(metric, trial.number)) : '';
   const head = `${stateWord(experiment.state)}, ${ended} of ${count(experiment.trials, 'trial')} ended`;
-  const told = experiment.final ? line.replace(/, [^,]*$/, '') : line;
+  const told = trial && ACTIVE.has(trial.state) ? line : line.replace(/, [^,]*$/, '');
   return told && trial ? `${head}. Trial ${trial.number}: ${told}.` : `${head}.`;
 }

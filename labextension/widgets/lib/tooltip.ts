@@ -42,8 +42,8 @@ export class Tooltip {
   #readings(trials: number[], step: number): Reading[] {
     return trials.flatMap((trial) => {
       const series = this.session.curve(this.metric, trial);
-      const row = series?.nearest(step) ?? -1;
-      return series && row >= 0 ? [{ trial, value: series.values[row] ?? NaN }] : [];
+      if (!series?.reaches(step)) return [];
+      return [{ trial, value: series.values[series.nearest(step)] ?? NaN }];
     });
   }
 

@@ -164,7 +164,7 @@ export class TrialsTable {
     event.preventDefault();
     event.stopPropagation();
     this.#choose(next);
-    this.#body.querySelector<HTMLElement>('tr[aria-selected=true]')?.focus();
+    next.focus();
   }
 
   #choose(row: HTMLTableRowElement): void {

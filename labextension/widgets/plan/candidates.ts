@@ -90,7 +90,7 @@ function rowsOf(view: View, base: View): Candidate[] {
 }
 
 function line(row: Candidate, found: number, slowest: number): HTMLElement {
-  const name = row.kind === 'found' ? 'found plan' : row.name;
+  const name = row.kind === 'found' ? 'found plan' : row.kind === 'other' ? 'another mesh' : row.name;
   const head = [
     h('th', { scope: 'row' }, name),
     h('td', {}, h('span', { class: 'at-kind', 'data-kind': row.kind }, KINDS[row.kind] ?? row.kind)),

@@ -8,14 +8,17 @@ import { ZERO, amount, moveText, splitText } from './words';
 export class Detail {
   readonly root = h('section', { class: 'at-section at-detail', 'aria-label': 'Chosen op' });
   readonly #body = h('div', {});
-  readonly #why = h('pre', { class: 'at-why', tabindex: 0, 'aria-label': 'Why it is split so' });
+  readonly #why = h('p', {});
+  readonly #ways = h('pre', { class: 'at-why', tabindex: 0, 'aria-label': 'Ways to split it' });
   #drawn: [View, string] | undefined;
   #chips = new Map<number, HTMLButtonElement>();
 
   constructor(readonly session: Session) {
-    const why = h('details', { class: 'at-details' }, h('summary', {}, 'Why this split?'), this.#why);
-    why.hidden = !session.canPlan;
-    this.root.append(this.#body, why);
+    const summary = h('summary', {}, 'Why this split?');
+    this.root.append(
+      this.#body,
+      h('details', { class: 'at-details', open: true }, summary, this.#why, this.#ways),
+    );
   }
 
   update(): void {
@@ -26,7 +29,11 @@ export class Detail {
       this.#fill(node, view);
     }
     for (const [id, chip] of this.#chips) chip.setAttribute('aria-pressed', String(id === tensor));
-    setText(this.#why, explanations.get(op) ?? 'Asking the kernel…');
+    // The last line sums up the table before it.
+    const lines = (explanations.get(op) ?? 'Asking the kernel…').trimEnd().split('\n');
+    setText(this.#why, lines.at(-1) ?? '');
+    setText(this.#ways, lines.slice(1, -1).join('\n'));
+    this.#ways.hidden = lines.length < 3;
   }
 
   #fill(node: GraphNode, view: View): void {

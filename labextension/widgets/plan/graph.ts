@@ -2,24 +2,13 @@
 
 import { h } from '../lib/dom';
 import type { Line, Picture, Placed } from './layout';
-import { NODE, arrange, closedAtFirst } from './layout';
-import { Section, table } from './section';
+import { NODE, arrange, closedAtFirst, moves } from './layout';
+import { cut, edgeLines, face, legend, twin } from './reading';
+import { Section } from './section';
 import type { Session } from './session';
 import { s } from './svg';
-import type { GraphEdge, GraphNode, Move, View } from './view';
-import { amount, bytes, moveText, splitText } from './words';
-
-const COLOURS = ['data', 'sequence', 'tensor', 'expert', 'spatial', 'mixed', 'replica'];
-const MEANING: Record<string, string> = {
-  data: 'batch',
-  sequence: 'sequence',
-  tensor: 'features or heads',
-  expert: 'experts',
-  spatial: 'image area',
-  mixed: 'several',
-  replica: 'not split',
-};
-const MOST_LETTERS = 20;
+import type { GraphEdge, View } from './view';
+import { amount, bytes } from './words';
 
 export class GraphView {
   readonly #scroll = h('div', { class: 'at-graph-scroll' });
@@ -63,8 +52,7 @@ export class GraphView {
     const svg = s(
       'svg',
       {
-        width: place.width,
-        height: place.height,
+        style: `width:100%;max-width:${place.width}px;min-width:${0.72 * place.width}px`,
         viewBox: `0 0 ${place.width} ${place.height}`,
         role: 'group',
         'aria-label': `Ops of ${view.name}; arrow keys move, Enter chooses`,
@@ -76,7 +64,7 @@ export class GraphView {
     );
     this.#scroll.replaceChildren(svg);
     this.#legend.replaceChildren(...legend(view));
-    const moving = view.edges.filter((edge) => edge.forward.length + edge.backward.length > 0).length;
+    const moving = view.edges.filter(moves).length;
     this.#section.note(moving ? `${moving} of ${view.edges.length} edges move data` : 'no edge moves data');
     if (focused) this.#marks.get(this.session.op)?.focus();
   }
@@ -100,23 +88,16 @@ export class GraphView {
     const first = one.nodes[0];
     if (!first) return s('g');
     const { view } = this.session;
-    const group = view.groups[one.group];
-    const name = one.closed ? `${group?.label ?? 'blocks'} × ${group?.count ?? 1}` : first.label;
-    const below = one.closed ? 'open this block' : splitText(first, view.mesh);
-    const flags = [
-      first.zero ? `Z${first.zero}` : '',
-      first.recompute !== 'none' ? '↻' : '',
-      first.offload ? '⇅' : '',
-    ];
+    const { name, below, flags, colour, spoken } = face(one, first, view);
     const mark = s(
       'g',
       {
         class: `at-node${one.closed ? ' at-closed' : ''}`,
-        'data-colour': one.closed ? colourOf(one.nodes) : first.colour,
+        'data-colour': colour,
         transform: `translate(${one.x} ${one.y})`,
         role: 'button',
         tabindex: -1,
-        'aria-label': `${name}, ${below}${first.count > 1 && !one.closed ? `, ${first.count} equal ones` : ''}`,
+        'aria-label': spoken,
         onclick: () => {
           this.#choose(one);
         },
@@ -126,21 +107,16 @@ export class GraphView {
       s('rect', { class: 'at-stripe', width: 5, height: NODE.height, rx: 2 }),
       s('text', { x: 13, y: 14 }, cut(name)),
       s('text', { class: 'at-sub', x: 13, y: 27 }, cut(below)),
-      s(
-        'text',
-        { class: 'at-sub', x: NODE.width - 6, y: 14, 'text-anchor': 'end' },
-        one.closed ? '' : flags.join(' ').trim(),
-      ),
+      s('text', { class: 'at-sub', x: NODE.width - 6, y: 14, 'text-anchor': 'end' }, flags),
     );
     for (const node of one.nodes) this.#marks.set(node.op, mark);
     return mark;
   }
 
   #line(line: Line): SVGElement {
-    const moves = line.edges.flatMap((edge) => [...edge.forward, ...edge.backward]);
+    const sent = line.edges.flatMap((edge) => [...edge.forward, ...edge.backward]);
     const path = pathOf(line);
-    const total = moves.reduce((sum, move) => sum + move.sent_bytes * move.times, 0);
-    const middle = line.points[Math.floor(line.points.length / 2)] ?? { x: 0, y: 0 };
+    const total = sent.reduce((sum, move) => sum + move.sent_bytes * move.times, 0);
     const show = (event: Event): void => {
       this.#tell(line.edges, event as MouseEvent);
     };
@@ -150,13 +126,13 @@ export class GraphView {
     return s(
       'g',
       {
-        class: `at-edge${moves.length > 0 ? ' at-moving' : ''}${line.repeats ? ' at-back' : ''}`,
+        class: `at-edge${sent.length > 0 ? ' at-moving' : ''}${line.repeats ? ' at-back' : ''}`,
         onmousemove: show,
         onmouseleave: hide,
       },
       s('path', { class: 'at-wire', d: path, 'marker-end': 'url(#at-arrow)' }),
       s('path', { class: 'at-touch', d: path }),
-      ...(moves.length > 0 ? [s('text', { x: middle.x + 6, y: middle.y + 3 }, bytes(total))] : []),
+      ...(sent.length > 0 ? [s('text', { x: line.label.x, y: line.label.y + 4 }, bytes(total))] : []),
     );
   }
 
@@ -237,61 +213,4 @@ function pathOf(line: Line): string {
     return `Q${point.x.toFixed(1)} ${point.y.toFixed(1)} ${x.toFixed(1)} ${y.toFixed(1)}`;
   });
   return start + bends.join('');
-}
-
-function colourOf(nodes: GraphNode[]): string {
-  const colours = new Set(nodes.filter((node) => node.parameters > 0).map((node) => node.colour));
-  return colours.size === 1 ? ([...colours][0] ?? 'mixed') : 'mixed';
-}
-
-function legend(view: View): HTMLElement[] {
-  const used = new Set(view.nodes.map((node) => node.colour));
-  const colours = COLOURS.filter((colour) => used.has(colour)).map((colour) =>
-    h('span', { 'data-colour': colour }, h('i', {}), `${colour}: ${MEANING[colour] ?? colour}`),
-  );
-  const marks = [
-    view.nodes.some((node) => node.zero > 0) ? 'Z1–Z3 states sharded' : '',
-    view.nodes.some((node) => node.recompute !== 'none') ? '↻ recomputed' : '',
-    view.nodes.some((node) => node.offload) ? '⇅ kept on the host' : '',
-  ].filter(Boolean);
-  return [...colours, ...marks.map((mark) => h('span', {}, mark))];
-}
-
-function edgeLines(edge: GraphEdge, view: View): string[] {
-  const tensor = view.tensors.find((one) => one.id === edge.tensor);
-  const named = tensor ? `${tensor.name} [${tensor.shape.join(', ')}]` : 'tensor';
-  const say = (way: string, moves: Move[]): string[] =>
-    moves.map((move) => `${way}: ${moveText(move, view.mesh)}`);
-  const moves = [...say('forward', edge.forward), ...say('backward', edge.backward)];
-  return [
-    `${named}, ${bytes(edge.bytes)}`,
-    ...(moves.length > 0 ? moves : ['stays where it is: nothing is sent']),
-  ];
-}
-
-export function twin(view: View): HTMLElement {
-  const name = new Map(view.nodes.map((node) => [node.id, node.label]));
-  const rows = view.nodes.map((node) => {
-    const coming = view.edges.filter((edge) => edge.target === node.id);
-    const moves = coming.flatMap((edge) =>
-      [...edge.forward, ...edge.backward].map(
-        (move) => `${name.get(edge.source) ?? ''}: ${moveText(move, view.mesh)}`,
-      ),
-    );
-    return [
-      node.label,
-      String(node.count),
-      splitText(node, view.mesh),
-      node.zero ? `ZeRO ${node.zero}` : '',
-      node.stages.join(', '),
-      amount(node.parameters * node.count),
-      moves.join('; '),
-    ];
-  });
-  const heads = ['op', 'times', 'split', 'states', 'stages', 'parameters', 'what arrives'];
-  return table(`${view.nodes.length} ops and blocks of ${view.name}`, heads, rows);
-}
-
-function cut(text: string): string {
-  return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;
 }

@@ -45,9 +45,7 @@ export class Head {
     setText(this.#gap, gapText(view));
     this.#gap.dataset.state = view.gap <= 5e-4 ? 'SUCCEEDED' : 'STOPPING';
     this.#gap.title = 'How much faster any other plan in the space searched can be, at most';
-    this.#figures.replaceChildren(
-      ...figures(view).flatMap(([word, value, rest]) => [figure(word, value, rest)]),
-    );
+    this.#figures.replaceChildren(...figures(view).map(([word, value, rest]) => figure(word, value, rest)));
     setText(this.#notes, notes(view));
     setText(this.#code, view.code);
   }
@@ -72,6 +70,8 @@ export class Head {
   }
 }
 
+type Figure = [string, string, string];
+
 function figure(word: string, value: string, rest: string): HTMLElement {
   return h(
     'div',
@@ -81,15 +81,15 @@ function figure(word: string, value: string, rest: string): HTMLElement {
   );
 }
 
-function figures(view: View): [string, string, string][] {
+function figures(view: View): Figure[] {
   const { cost, limit_bytes } = view;
   const share = (part: number): string => percent(part / Math.max(cost.step_s, 1e-12));
-  const wasted = cost.communication_s + cost.bubble_s;
-  const bubble = cost.bubble_s > 1e-9 ? `, bubbles ${share(cost.bubble_s)}` : '';
+  const bubbles = cost.bubble_s > 1e-9 ? [['bubbles', share(cost.bubble_s), ''] satisfies Figure] : [];
   return [
     ['step', seconds(cost.step_s), ''],
     ['computing', share(cost.compute_s), ''],
-    ['waiting', share(wasted), `communication ${share(cost.communication_s)}${bubble}`],
+    ['exposed communication', share(cost.communication_s), ''],
+    ...bubbles,
     ['memory per rank', bytes(cost.peak_memory_bytes), `of ${bytes(limit_bytes)}`],
     ['split', meshText(view.mesh), view.microbatches > 1 ? `${view.microbatches} microbatches` : ''],
   ];

@@ -1,8 +1,11 @@
 /** Where nodes and edges of the model graph lie: dagre over nodes, blocks that repeat as boxes around theirs. */
 
+import type { EdgeLabel, GraphLabel, NodeLabel } from '@dagrejs/dagre';
 import { Graph, layout } from '@dagrejs/dagre';
 import type { GraphEdge, GraphNode, View } from './view';
 
+/** Room for what is sent, beside its edge. */
+const LABEL = 50;
 export const NODE = { width: 148, height: 34 };
 /** Above this many nodes, blocks after the first start closed. */
 const MANY = 40;
@@ -22,8 +25,16 @@ export interface Placed extends Box {
   closed: boolean;
 }
 
+type Dagre = Graph<GraphLabel, NodeLabel, EdgeLabel>;
+
+interface Point {
+  x: number;
+  y: number;
+}
+
 export interface Line {
-  points: { x: number; y: number }[];
+  points: Point[];
+  label: Point;
   edges: GraphEdge[];
   repeats: boolean;
 }
@@ -43,8 +54,8 @@ export function closedAtFirst(view: View): Set<number> {
 }
 
 export function arrange(view: View, closed: Set<number>): Picture {
-  const graph = new Graph({ compound: true, multigraph: false });
-  graph.setGraph({ rankdir: 'TB', nodesep: 14, ranksep: 20, marginx: 14, marginy: 8 });
+  const graph: Dagre = new Graph<GraphLabel, NodeLabel, EdgeLabel>({ compound: true, multigraph: false });
+  graph.setGraph({ rankdir: 'TB', nodesep: 14, ranksep: 22, marginx: 14, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));
   const keyOf = new Map(
     view.nodes.map((node) => [node.id, closed.has(node.group) ? `g${node.group}` : `n${node.id}`]),
@@ -58,12 +69,15 @@ export function arrange(view: View, closed: Set<number>): Picture {
     const group = nodes[0]?.group ?? -1;
     graph.setNode(key, { ...NODE });
     if (group >= 0 && !closed.has(group)) {
-      graph.setNode(`f${group}`, {});
+      graph.setNode(`f${group}`, { width: 0, height: 0 });
       graph.setParent(key, `f${group}`);
     }
   }
   const joined = join(view, keyOf);
-  for (const { from, to, repeats } of joined.values()) if (!repeats) graph.setEdge(from, to);
+  for (const { from, to, repeats, edges } of joined.values()) {
+    const label = edges.some(moves) ? { width: LABEL, height: 1, labelpos: 'r' as const } : {};
+    if (!repeats) graph.setEdge(from, to, label);
+  }
   layout(graph);
   return picture(view, graph, members, [...joined.values()]);
 }
@@ -73,6 +87,10 @@ interface Joined {
   to: string;
   repeats: boolean;
   edges: GraphEdge[];
+}
+
+export function moves(edge: GraphEdge): boolean {
+  return edge.forward.length + edge.backward.length > 0;
 }
 
 /** Edges between the same two places are one line; those inside a closed block are none. */
@@ -89,7 +107,7 @@ function join(view: View, keyOf: Map<number, string>): Map<string, Joined> {
   return joined;
 }
 
-function picture(view: View, graph: Graph, members: Map<string, GraphNode[]>, joined: Joined[]): Picture {
+function picture(view: View, graph: Dagre, members: Map<string, GraphNode[]>, joined: Joined[]): Picture {
   const placed = [...members].map(([key, nodes]) => {
     const group = nodes[0]?.group ?? -1;
     return { key, group, nodes, closed: key.startsWith('g'), ...box(graph, key) };
@@ -99,19 +117,23 @@ function picture(view: View, graph: Graph, members: Map<string, GraphNode[]>, jo
     return inside.length > 0 ? [{ group, ...around(inside) }] : [];
   });
   const at = new Map(placed.map((one) => [one.key, one]));
-  const lines = joined.flatMap(({ from, to, repeats, edges }) => {
+  const lines = joined.flatMap(({ from, to, repeats, edges }): Line[] => {
     const [a, b] = [at.get(from), at.get(to)];
     if (!a || !b) return [];
     const frame = frames.find((one) => one.group === a.group);
-    const points = repeats ? back(a, b, frame) : (graph.edge(from, to) as { points: Line['points'] }).points;
-    return [{ points, edges, repeats }];
+    if (repeats) {
+      const points = back(a, b, frame);
+      return [{ points, label: { x: b.x, y: b.y }, edges, repeats }];
+    }
+    const { points = [], x = 0, y = 0 } = graph.edge(from, to) as Partial<Point> & { points?: Point[] };
+    return [{ points, label: { x: x - LABEL / 2 + 4, y }, edges, repeats }];
   });
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   const right = Math.max(width, ...frames.map((frame) => frame.x + frame.width + 8));
   return { width: right, height, placed, frames, lines };
 }
 
-function box(graph: Graph, key: string): Box {
+function box(graph: Dagre, key: string): Box {
   const { x, y } = graph.node(key) as { x: number; y: number };
   return { x: x - NODE.width / 2, y: y - NODE.height / 2, ...NODE };
 }
@@ -125,7 +147,7 @@ function around(boxes: Box[]): Box {
 }
 
 /** The way from a block's end to the beginning of its next copy runs along the frame's right side. */
-function back(from: Box, to: Box, frame: Box | undefined): Line['points'] {
+function back(from: Box, to: Box, frame: Box | undefined): Point[] {
   const side = (frame ? frame.x + frame.width : Math.max(from.x, to.x) + NODE.width + 20) - 10;
   const [low, high] = [from.y + from.height / 2, to.y + to.height / 2];
   return [

@@ -4,7 +4,7 @@ import { h, setText } from '../lib/dom';
 import { Section, table } from './section';
 import type { Session } from './session';
 import { hueOf, rangeText, sliceOf, slices } from './slices';
-import type { Mesh, Tensor, View } from './view';
+import type { GraphNode, Mesh, Tensor, View } from './view';
 
 const MOST_DEVICES = 64;
 const MOST_COLUMNS = 16;
@@ -93,7 +93,9 @@ export class MeshView {
     });
     setText(
       this.#reading,
-      tensor ? reading(tensor, mesh) : 'Choose an op to see who holds what of its tensors.',
+      tensor
+        ? reading(tensor, mesh) + atRest(tensor, this.session.node())
+        : 'Choose an op to see who holds what of its tensors.',
     );
   }
 
@@ -181,6 +183,18 @@ function reading(tensor: Tensor, mesh: Mesh): string {
   const dims = [...new Set(tensor.splits.map((one) => one.dim))].join(' and ');
   const copies = size > total ? `each held by ${size / total} devices` : 'each held by one device';
   return `${name}: ${total} slices along dim ${dims}, ${copies}.${partial}`;
+}
+
+/** The grid shows a parameter as it is used; between uses ZeRO keeps less of it. */
+function atRest(tensor: Tensor, node: GraphNode | undefined): string {
+  if (tensor.kind !== 'parameter' || !node?.zero) return '';
+  const what = [
+    '',
+    'Its optimizer states are',
+    'Its optimizer states and gradients are',
+    'Between uses it is',
+  ][node.zero];
+  return ` ${what ?? ''} shared out among the copies (ZeRO ${node.zero}).`;
 }
 
 function some(devices: number[]): string {

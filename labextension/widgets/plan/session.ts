@@ -55,10 +55,6 @@ export class Session {
     return this.view !== this.base || this.refusal !== '' || this.waiting;
   }
 
-  get canPlan(): boolean {
-    return this.model.get('replans') === true;
-  }
-
   node(): GraphNode | undefined {
     return this.view.nodes.find((node) => node.op === this.op);
   }
@@ -72,7 +68,7 @@ export class Session {
   choose(node: GraphNode): void {
     this.op = node.op;
     this.looked = -1;
-    this.tensor = node.tensors[0] ?? -1;
+    this.tensor = this.#tensorOf(node);
     if (!node.stages.includes(this.stage)) this.stage = node.stages[0] ?? 0;
     this.#explain();
     this.tell();
@@ -156,13 +152,21 @@ export class Session {
     const { nodes, mesh, tensors } = this.view;
     if (!this.node()) this.op = heaviest(nodes)?.op ?? '';
     const chosen = this.node();
-    if (!chosen?.tensors.includes(this.tensor)) this.tensor = chosen?.tensors[0] ?? -1;
+    if (chosen && !chosen.tensors.includes(this.tensor)) this.tensor = this.#tensorOf(chosen);
     if (!tensors.some((tensor) => tensor.id === this.looked)) this.looked = -1;
     if (this.stage >= mesh.stages) this.stage = 0;
   }
 
+  /** The first tensor that is split says most. */
+  #tensorOf(node: GraphNode): number {
+    const split = node.tensors.find((id) =>
+      this.view.tensors.some((one) => one.id === id && one.splits.length > 0),
+    );
+    return split ?? node.tensors[0] ?? -1;
+  }
+
   #explain(): void {
-    if (this.canPlan && this.op && !this.explanations.has(this.op)) {
+    if (this.op && !this.explanations.has(this.op)) {
       this.model.send({ kind: 'explain', op: this.op });
     }
   }

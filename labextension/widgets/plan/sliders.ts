@@ -35,13 +35,18 @@ export class Sliders {
     ];
     this.#reset = h(
       'button',
-      { type: 'button', class: 'at-button', onclick: () => this.session.reset() },
+      {
+        type: 'button',
+        class: 'at-button',
+        onclick: () => {
+          session.reset();
+        },
+      },
       'Back to the plan',
     );
     const rows = h('div', { class: 'at-sliders' }, ...this.#sliders.map((slider) => slider.root));
     const line = h('div', { class: 'at-whatif' }, this.#note, this.#reset);
     this.root = h('section', { class: 'at-section at-what-if', 'aria-label': 'What if' }, rows, line);
-    this.root.hidden = !session.canPlan;
   }
 
   update(): void {

@@ -1,0 +1,67 @@
+"""The whole walk in a real JupyterLab: a cell trains in the background and is never lost from sight."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+LOAD = "%load_ext jupyter_autotrain"
+CELL = """%%autotrain {name}
+objective: maximize val_acc
+search:
+  lr: loguniform(0.001, 0.1)
+  width: choice(16, 32, 64)
+trials: {trials}
+concurrency: 2
+---
+import math, time
+print("training with", lr, width)
+for step in range({steps}):
+    time.sleep(0.1)
+    report(step=step, val_acc=math.tanh((step + 1) * width / 900), loss=math.exp(-step * lr))
+"""
+
+
+def test_a_cell_trains_in_the_background_and_survives_reload_and_restart(lab):
+    lab.open(LOAD, CELL.format(name="moving", trials=6, steps=40))
+    lab.run_all()
+    expect(lab.view.locator("canvas").first).to_be_visible(timeout=90_000)
+    # The kernel is free while the trials run.
+    lab.until_idle()
+    expect(lab.status).to_contain_text(re.compile(r"Running.*val_acc .* → "), timeout=60_000)
+    before = lab.status.inner_text()
+    expect(lab.status).not_to_have_text(before, timeout=20_000)
+    lab.screenshot("cell-running")
+
+    lab.command("docmanager:save")
+    lab.reload()
+    expect(lab.view.locator("canvas").first).to_be_visible(timeout=90_000)
+    expect(lab.view.locator(".at-name")).to_have_text("moving")
+
+    lab.restart_kernel()
+    lab.add_and_run("%load_ext jupyter_autotrain\n%autotrain show moving")
+    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
+    expect(lab.status).to_contain_text("Succeeded, 6 of 6 trials ended", timeout=120_000)
+    expect(lab.view.locator(".at-trials tbody tr")).to_have_count(6)
+    lab.view.get_by_text("Log of trial 6").click()
+    expect(lab.view.get_by_role("log")).to_contain_text("training with")
+    lab.screenshot("cell-done")
+    assert lab.errors == []
+
+
+def test_the_stop_button_works_while_the_kernel_is_busy(lab):
+    lab.open(LOAD, CELL.format(name="endless", trials=2, steps=100_000))
+    lab.run_all()
+    expect(lab.status).to_contain_text(re.compile(r"Running.*val_acc"), timeout=90_000)
+    lab.until_idle()
+    lab.execute("import time, pathlib; time.sleep(60); pathlib.Path('free again').touch()")
+    lab.until_busy()
+    lab.view.get_by_role("button", name="Stop").click()
+    expect(lab.view.locator(".at-receipt")).to_contain_text(
+        re.compile(r"endless: stopped in .* nothing is left"), timeout=30_000
+    )
+    expect(lab.view.get_by_text("Cancelled").first).to_be_visible()
+    assert not (lab.server.notebooks / "free again").exists()
+    lab.screenshot("stopped")
