@@ -2,7 +2,7 @@
 
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
-import type { GraphNode, Tensor, View } from './view';
+import type { GraphNode, Move, Tensor, View } from './view';
 import { ZERO, amount, moveText, splitText } from './words';
 
 export class Detail {
@@ -98,5 +98,16 @@ function moves(node: GraphNode, view: View): string[] {
       ...edge.forward.map((move) => `from ${name(edge.source)}: ${moveText(move, view.mesh)}`),
       ...edge.backward.map((move) => `gradient to ${name(edge.source)}: ${moveText(move, view.mesh)}`),
     ]);
-  return [...arriving, ...node.syncs.map((move) => `for its weights: ${moveText(move, view.mesh)}`)];
+  return [...arriving, ...merged(node.syncs).map((move) => `for its weights: ${moveText(move, view.mesh)}`)];
+}
+
+/** One line for all weights of an op that travel alike. */
+function merged(moves: Move[]): Move[] {
+  const found = new Map<string, Move>();
+  for (const move of moves) {
+    const key = `${move.axis} ${move.what} ${move.times}`;
+    const sent = found.get(key)?.sent_bytes ?? 0;
+    found.set(key, { ...move, sent_bytes: sent + move.sent_bytes });
+  }
+  return [...found.values()];
 }

@@ -52,7 +52,7 @@ export class GraphView {
     const svg = s(
       'svg',
       {
-        style: `width:100%;max-width:${place.width}px;min-width:${0.72 * place.width}px`,
+        style: `width:100%;max-width:${place.width}px;min-width:${0.85 * place.width}px`,
         viewBox: `0 0 ${place.width} ${place.height}`,
         role: 'group',
         'aria-label': `Ops of ${view.name}; arrow keys move, Enter chooses`,
@@ -88,12 +88,12 @@ export class GraphView {
     const first = one.nodes[0];
     if (!first) return s('g');
     const { view } = this.session;
-    const { name, below, flags, colour, spoken } = face(one, first, view);
+    const { name, below, flags, colours, spoken } = face(one, first, view);
     const mark = s(
       'g',
       {
         class: `at-node${one.closed ? ' at-closed' : ''}`,
-        'data-colour': colour,
+        'data-colour': colours.at(-1),
         transform: `translate(${one.x} ${one.y})`,
         role: 'button',
         tabindex: -1,
@@ -104,7 +104,7 @@ export class GraphView {
       },
       s('title', {}, one.closed ? name : `${first.op}: ${first.kind}, ${amount(first.flops)}FLOP`),
       s('rect', { width: NODE.width, height: NODE.height, rx: 5 }),
-      s('rect', { class: 'at-stripe', width: 5, height: NODE.height, rx: 2 }),
+      ...stripe(colours),
       s('text', { x: 13, y: 14 }, cut(name)),
       s('text', { class: 'at-sub', x: 13, y: 27 }, cut(below)),
       s('text', { class: 'at-sub', x: NODE.width - 6, y: 14, 'text-anchor': 'end' }, flags),
@@ -191,6 +191,14 @@ function next(key: string, at: number, length: number): number | undefined {
   if (key === 'ArrowUp' || key === 'ArrowLeft') return Math.max(at - 1, 0);
   if (key === 'Home') return 0;
   return key === 'End' ? length - 1 : undefined;
+}
+
+/** A bar at a node's left side with all its colours. */
+function stripe(colours: string[]): SVGElement[] {
+  const height = NODE.height / colours.length;
+  return colours.map((colour, i) =>
+    s('rect', { class: 'at-stripe', 'data-colour': colour, y: i * height, width: 6, height }),
+  );
 }
 
 function arrowhead(): SVGElement {

@@ -3,6 +3,7 @@
 import { h, setText } from '../lib/dom';
 import { Section, table } from './section';
 import type { Session } from './session';
+import type { Slice } from './slices';
 import { hueOf, rangeText, sliceOf, slices } from './slices';
 import type { GraphNode, Mesh, Tensor, View } from './view';
 
@@ -84,7 +85,7 @@ export class MeshView {
       const [label, part] = [cell.children[0], cell.children[1]];
       const slice = tensor && sliceOf(tensor, place, mesh);
       if (label) label.textContent = String(first + place);
-      if (part) part.textContent = tensor && slice ? short(tensor, slice.ranges) : '';
+      if (part) part.textContent = tensor && slice ? short(tensor, slice) : '';
       cell.style.setProperty('--at-hue', String(hueOf(slice?.index ?? 0, total)));
       cell.toggleAttribute('data-whole', total === 1);
       cell.setAttribute('tabindex', place === this.#device ? '0' : '-1');
@@ -169,9 +170,18 @@ function noteOf(mesh: Mesh, shown: number): string {
   return `${axes || 'one device'}${stage}${sample}`;
 }
 
-function short(tensor: Tensor, ranges: [number, number][]): string {
+/** The ranges held where they are short enough to read in a cell, else which part of how many. */
+function short(tensor: Tensor, slice: Slice): string {
   const split = [...new Set(tensor.splits.map((one) => one.dim))];
-  return split.map((dim) => ranges[dim]?.join(':') ?? '').join(' | ') || 'all';
+  const texts = split.map((dim) => {
+    const [low, high] = slice.ranges[dim] ?? [0, 1];
+    const parts = tensor.splits
+      .filter((one) => one.dim === dim)
+      .reduce((product, one) => product * one.parts, 1);
+    const part = Math.round((low * parts) / Math.max(tensor.shape[dim] ?? 1, 1)) + 1;
+    return high > 999 || split.length > 1 ? `${part}/${parts}` : `${low}:${high}`;
+  });
+  return texts.join(' · ') || 'all';
 }
 
 function reading(tensor: Tensor, mesh: Mesh): string {

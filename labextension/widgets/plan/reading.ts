@@ -6,23 +6,35 @@ import { table } from './section';
 import type { GraphEdge, GraphNode, Move, View } from './view';
 import { amount, bytes, moveText, splitText } from './words';
 
-const COLOURS = ['data', 'sequence', 'tensor', 'expert', 'spatial', 'mixed', 'replica'];
+const COLOURS = ['data', 'sequence', 'tensor', 'expert', 'spatial', 'replica'];
 const MEANING: Record<string, string> = {
   data: 'batch',
   sequence: 'sequence',
   tensor: 'features or heads',
   expert: 'experts',
   spatial: 'image area',
-  mixed: 'several',
   replica: 'not split',
 };
-const MOST_LETTERS = 20;
+const MOST_LETTERS = 22;
+
+const ROLES: Record<string, string> = {
+  batch: 'data',
+  sequence: 'sequence',
+  expert: 'expert',
+  spatial: 'spatial',
+};
+
+/** The colours of all that a node is split along; data, which nearly all are, comes first. */
+export function coloursOf(node: GraphNode): string[] {
+  const found = new Set(node.split.filter((role) => role !== null).map((role) => ROLES[role] ?? 'tensor'));
+  return found.size > 0 ? COLOURS.filter((colour) => found.has(colour)) : ['replica'];
+}
 
 interface Face {
   name: string;
   below: string;
   flags: string;
-  colour: string;
+  colours: string[];
   spoken: string;
 }
 
@@ -32,7 +44,7 @@ export function face(one: Placed, first: GraphNode, view: View): Face {
     const group = view.groups[one.group];
     const name = `${group?.label ?? 'block'} × ${group?.count ?? 1}`;
     const below = 'open this block';
-    return { name, below, flags: '', colour: colourOf(one.nodes), spoken: `${name}, ${below}` };
+    return { name, below, flags: '', colours: blockColours(one.nodes), spoken: `${name}, ${below}` };
   }
   const below = splitText(first, view.mesh);
   const zero = first.zero ? `Z${first.zero}` : '';
@@ -40,22 +52,18 @@ export function face(one: Placed, first: GraphNode, view: View): Face {
     .filter(Boolean)
     .join(' ');
   const equal = first.count > 1 ? `, ${first.count} equal ones` : '';
-  return {
-    name: first.label,
-    below,
-    flags,
-    colour: first.colour,
-    spoken: `${first.label}, ${below}${equal}`,
-  };
+  const letters = MOST_LETTERS - (flags ? flags.length + 2 : 0);
+  const spoken = `${first.label}, ${below}${equal}`;
+  return { name: cut(first.label, letters), below, flags, colours: coloursOf(first), spoken };
 }
 
-function colourOf(nodes: GraphNode[]): string {
-  const colours = new Set(nodes.filter((node) => node.parameters > 0).map((node) => node.colour));
-  return colours.size === 1 ? ([...colours][0] ?? 'mixed') : 'mixed';
+function blockColours(nodes: GraphNode[]): string[] {
+  const found = new Set(nodes.filter((node) => node.parameters > 0).flatMap(coloursOf));
+  return COLOURS.filter((colour) => found.has(colour));
 }
 
 export function legend(view: View): HTMLElement[] {
-  const used = new Set(view.nodes.map((node) => node.colour));
+  const used = new Set(view.nodes.flatMap(coloursOf));
   const colours = COLOURS.filter((colour) => used.has(colour)).map((colour) =>
     h('span', { 'data-colour': colour }, h('i', {}), `${colour}: ${MEANING[colour] ?? colour}`),
   );
@@ -102,6 +110,6 @@ export function twin(view: View): HTMLElement {
   return table(`${view.nodes.length} ops and blocks of ${view.name}`, heads, rows);
 }
 
-export function cut(text: string): string {
-  return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;
+export function cut(text: string, letters = MOST_LETTERS): string {
+  return text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
 }

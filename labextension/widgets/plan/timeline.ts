@@ -113,7 +113,7 @@ function axis(end: number, scale: number, height: number): SVGElement[] {
       s('path', { d: `M${x} 0V${height - 20}` }),
       s(
         'text',
-        { x, y: height - 6, 'text-anchor': tick === 0 ? 'start' : 'middle' },
+        { x, y: height - 6, 'text-anchor': tick === 0 ? 'start' : x > WIDTH - 40 ? 'end' : 'middle' },
         tick === 0 ? '0' : seconds(tick),
       ),
     );
