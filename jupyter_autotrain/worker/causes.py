@@ -71,6 +71,11 @@ def timed_out(trial: Mapping[str, object]) -> Cause:
     return Cause("FAILED", f"Timeout: the trial ran longer than its limit of {text} s (`timeout:` in the header).")
 
 
+def abandoned() -> Cause:
+    """Somebody has deleted the trial directory: there is nobody left to train for."""
+    return Cause("CANCELLED", "The trial directory was deleted.")
+
+
 def out_of_memory(trial: Mapping[str, object], used_bytes: int) -> Cause:
     """The memory limit was reached."""
     limit = mapping(trial.get("resources")).get("memory_bytes")

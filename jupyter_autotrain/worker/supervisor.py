@@ -62,6 +62,8 @@ class Supervisor:
         while True:
             try:
                 return wire.write_atomically(wire.STATUS_FILE, data, sync=patience_s > 0)
+            except FileNotFoundError:
+                raise  # a deleted trial directory does not come back
             except OSError:
                 if time.monotonic() >= deadline:
                     raise
@@ -125,12 +127,14 @@ class Supervisor:
                 self.streams.wait(left_s)
 
     def _must_end(self, deadline: float | None) -> bool:
-        """True on a request, at the time limit, and over the memory limit; `cause` then says which."""
+        """True on a request, at a limit, and when the trial directory is gone; `cause` then says which."""
         assert self.limits is not None
         if self._cancelled():
             return True
         if deadline is not None and time.monotonic() >= deadline:
             self.cause = causes.timed_out(self.trial)
+        elif not os.path.exists(wire.STATUS_FILE):
+            self.cause = causes.abandoned()
         elif self.limits.polls_memory and self.limits.exceeded(self._members()):
             self.cause = causes.out_of_memory(self.trial, self.limits.peak_bytes)
         return self.cause is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -195,6 +196,17 @@ while True:
     except OSError:
         time.sleep(0.01)
 """
+
+
+def test_a_trial_whose_directory_is_deleted_ends_with_its_whole_tree(place: LocalBackend, home: Home) -> None:
+    ref = place.submit(trial_of(home, COUNTS), {})
+    begun(place, ref)
+    said = json.loads((Path(str(ref.data["directory"])) / wire.STATUS_FILE).read_text())
+    identities = [said["supervisor"], said["worker"]]
+    child = int(text(place, ref).split()[1])
+    shutil.rmtree(home.root)
+    wait_until(lambda: not any(processes.is_alive(identity) for identity in identities), "the end of the trial")
+    assert not Path(f"/proc/{child}").exists()
 
 
 def test_a_fork_bomb_is_bounded_and_ended(place: LocalBackend, home: Home) -> None:
