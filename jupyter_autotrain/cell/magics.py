@@ -83,7 +83,6 @@ class AutotrainMagics(Magics):
     def _evaluate(self, expression: str) -> object:
         try:
             value: object = self.shell.ev(expression)  # type: ignore[no-untyped-call]  # IPython has no types here
-            return value
         except AutotrainError:
             raise
         except Exception as fault:  # noqa: BLE001 - whatever the user's expression raises
@@ -92,6 +91,7 @@ class AutotrainMagics(Magics):
                 "An expression of names that the notebook has.",
                 "Run the cells that define them, or correct the expression.",
             ) from None
+        return value
 
     def _keep(self, name: str, value: object) -> None:
         self.shell.user_ns[name] = value

@@ -23,8 +23,8 @@ _STYLES = ("ColwiseParallel", "RowwiseParallel", "SequenceParallel")
 def code(record: PlanRecord) -> str:
     """Python text: mesh, stages, parallelize_module, checkpoint wrapper, fully_shard, optimizer; expects `model`."""
     modules = modules_of(Pricing(record))
-    parts = [_mesh(record), _stage_cut(record, modules)]
-    parts += [_tensor(record, modules), _recompute(modules), _data(record, modules), _pipeline(record)]
+    parts = [_mesh(record), _tensor(record, modules), _recompute(modules), _stage_cut(record, modules)]
+    parts += [_data(record, modules), _pipeline(record)]
     body = "\n\n".join(part for part in parts if part)
     return f"{_head(record)}\n{_imports(body)}\n{body}\n"
 

@@ -24,7 +24,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel, EdgeTable
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.folded import Folded
-from jupyter_autotrain.parallel.plan.pricing import Pricing, row_of
+from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms
 
@@ -37,6 +37,7 @@ class Way:
 
     Attributes:
         split: Mesh axis → role and name of the loop it splits, in words.
+        loops: Per mesh axis the name of the loop it splits, or None: what a pin takes.
         zero: ZeRO level of its weights.
         compute_s: Forward, backward and recomputation.
         input_move_s: Layout changes of its inputs and their gradients.
@@ -47,6 +48,7 @@ class Way:
     """
 
     split: str
+    loops: tuple[str | None, ...]
     zero: int
     compute_s: float
     input_move_s: float
@@ -105,9 +107,9 @@ def explain(record: PlanRecord, name: str) -> Explanation:
     folded = Folded(record)
     count = len(folded.nodes[folded.node_of[op.id]].ops)
     pricing = Pricing(record)
-    model = pricing.free[pricing.strategy(op).stage]
+    model = pricing.models[pricing.strategy(op).stage]
     found = _ways(pricing, model, op, count)
-    row = row_of(op, pricing.strategy(op), model.op(op.id).table)
+    row = pricing.row(op)
     chosen = _way(found, model, op, (pricing.option_row(op), row))
     others = [_best(found, model, op, r) for r in range(len(model.op(op.id).table)) if r != row]
     ways = sorted(_distinct(others), key=lambda way: way.seconds)
@@ -146,7 +148,7 @@ def _ways(pricing: Pricing, model: CostModel, op: Op, count: int) -> _Table:
                 outputs += m * seconds
                 kept += held
     held = states.state_bytes + alive * (table.act_bytes[mode] + kept)
-    row = row_of(op, strategy, table.table)
+    row = pricing.row(op)
     spare = record.solution.limit_bytes - record.cost.ranks[strategy.stage].peak_bytes
     return _Table(
         pricing,
@@ -162,7 +164,7 @@ def _ways(pricing: Pricing, model: CostModel, op: Op, count: int) -> _Table:
 def _edge(pricing: Pricing, model: CostModel, edge: EdgeTable, op: int) -> tuple[Floats, Floats]:
     """Seconds and kept bytes of an edge for each strategy of `op`, its other end as planned."""
     other = pricing.record.graph.ops[edge.source if edge.target == op else edge.target]
-    row = row_of(other, pricing.strategy(other), model.op(other.id).table)
+    row = pricing.row(other)
     at = (row, slice(None)) if edge.target == op else (slice(None), row)
     strategy = pricing.strategy(pricing.record.graph.ops[edge.target])
     again = 2 if strategy.recompute is Recompute.FULL and model.known.repeats[edge.target] > 1 else 1
@@ -184,8 +186,10 @@ def _best(found: _Table, model: CostModel, op: Op, row: int) -> Way:
 
 def _way(found: _Table, model: CostModel, op: Op, at: tuple[int, int]) -> Way:
     option, row = at
+    split = model.op(op.id).table[row]
     return Way(
-        _split(op, model.op(op.id).table[row], model.mesh.axes),
+        _split(op, split, model.mesh.axes),
+        tuple(op.loops[i].name if i >= 0 else None for i in split),
         int(model.op(op.id).states.options[option].zero) if found.held[option, row] or found.weight_s[at] else 0,
         float(found.compute_s[row]),
         float(found.input_s[row]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand, OpGraph, TensorKind
 
 Splits = Mapping[int, tuple[str | None, str | None]]  # op → loop split by data, loop split by tensor parallelism
 
@@ -26,18 +26,35 @@ def tensor_loops(graph: OpGraph, *, sequence_parallel: bool) -> Splits:
 
 def _tensor_loop(graph: OpGraph, op: Op, lies: Mapping[int, int | None], *, sequence_parallel: bool) -> int | None:
     arriving = _arriving(op, lies)
-    weights = [x for x in op.inputs if graph.tensors[x.tensor].kind is TensorKind.PARAMETER]
-    kept = {loop for out in op.outputs for loop in out.loops}
+    weights = [x for x in op.inputs if _is_weight(graph, x)]
     if op.family is Family.EMBEDDING and weights:
         return _open(op, weights[0].loops[0])
     if op.family in {Family.MATMUL, Family.MOE} and weights:
-        summed = next((loop for loop in arriving if loop not in kept), None)
-        features = [loop for loop in weights[-1].loops if loop in kept and _open(op, loop) is not None]
-        return summed if summed is not None else next(iter(features), None)
+        weight = max(weights, key=lambda x: len(x.loops))
+        inner = summed_loops(graph, op, weight)
+        features = [loop for loop in weight.loops if loop not in inner and _open(op, loop) is not None]
+        return next((loop for loop in arriving if loop in inner), next(iter(features), None))
     features = [loop for loop in arriving if op.loops[loop].role is not LoopRole.SEQUENCE]
     if features and op.family is not Family.NORM:
         return features[0]
     return _role(op, LoopRole.SEQUENCE) if sequence_parallel else None
+
+
+def summed_loops(graph: OpGraph, op: Op, weight: Operand) -> frozenset[int]:
+    """The loops of a product's weight that the product sums over.
+
+    They run along what comes in. A follower fused into the op may read, or leave, tensors along the other loops too.
+    """
+    own = {loop for loop in weight.loops if loop is not None}
+    reads = own.intersection(
+        loop for x in op.inputs if not _is_weight(graph, x) for loop in x.loops if loop is not None
+    )
+    makes = own.intersection(loop for out in op.outputs for loop in out.loops if loop is not None)
+    return frozenset(reads - makes or own - (makes - reads))
+
+
+def _is_weight(graph: OpGraph, operand: Operand) -> bool:
+    return graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
 
 
 def _arriving(op: Op, lies: Mapping[int, int | None]) -> list[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand, TensorKind
+from jupyter_autotrain.parallel.plan.megatron import summed_loops
 from jupyter_autotrain.parallel.plan.pricing import Pricing, loops_of
 
 
@@ -44,7 +45,7 @@ def modules_of(pricing: Pricing) -> tuple[Module, ...]:
     """All modules with weights, in the order of use, each once."""
     record, found = pricing.record, {}
     for op in record.graph.ops:
-        for operand in op.inputs:
+        for operand in sorted(op.inputs, key=lambda x: -len(x.loops)):  # weights before biases
             tensor = record.graph.tensors[operand.tensor]
             path = tensor.name.rpartition(".")[0]
             if tensor.kind is not TensorKind.PARAMETER or not path or path in found:
@@ -64,8 +65,8 @@ def _style(pricing: Pricing, op: Op, weight: Operand, axis: int) -> str:
         style = "RowwiseParallel" if split == 0 else "ColwiseParallel"
         return _call(style, ("Replicate()", _wanted(pricing, op, axis)))
     if split >= 0 and op.family is Family.MATMUL:
-        loop = weight.loops[split]
-        style = "ColwiseParallel" if any(loop in out.loops for out in op.outputs) else "RowwiseParallel"
+        inner = weight.loops[split] in summed_loops(pricing.record.graph, op, weight)
+        style = "RowwiseParallel" if inner else "ColwiseParallel"
         return _call(style, (_arrives(pricing, op, weight, axis), _wanted(pricing, op, axis)))
     if split >= 0:
         return "other"
@@ -96,8 +97,7 @@ def _role(pricing: Pricing, op: Op, axis: int) -> LoopRole | None:
 def _arrives(pricing: Pricing, op: Op, weight: Operand, axis: int) -> str:
     """How the input that meets the weight is left by its maker."""
     graph = pricing.record.graph
-    kept = {loop for out in op.outputs for loop in out.loops}
-    summed = set(weight.loops) - kept
+    summed = summed_loops(graph, op, weight)
     meets = [x for x in op.inputs if x.tensor != weight.tensor and summed & set(x.loops)]
     if not meets or meets[0].tensor not in graph.producers:
         return "Replicate()"

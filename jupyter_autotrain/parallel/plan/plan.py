@@ -22,6 +22,7 @@ from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import Method, Mode, Question, solve
+from jupyter_autotrain.parallel.search.pins import uniform_runs
 
 
 def fused(graph: OpGraph) -> OpGraph:
@@ -44,7 +45,7 @@ class Plan(PlanRecord):
             InfeasibleError: When no split fits, with the least memory that would do.
             PlanError: For pins that contradict something, an unknown device, a cyclic graph.
         """
-        ready = fused(graph)
+        ready = uniform_runs(fused(graph), question.pins)
         return cls(ready, question, solve(ready, cluster, question), trace_s)
 
     def explain(self, op: str) -> Explanation:

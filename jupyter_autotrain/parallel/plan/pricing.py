@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,19 +21,29 @@ Codes = tuple[int, ...]  # placement per mesh axis: tensor dim, REPLICATE or PAR
 
 @dataclass(frozen=True)
 class Pricing:
-    """Cost models of a plan's stages, with all strategies (`free`) or only the chosen ones (`chosen`)."""
+    """Cost models of a plan's stages, and where in their tables the plan's decisions stand."""
 
     record: PlanRecord
+    _rows: dict[int, int] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def chosen(self) -> tuple[CostModel, ...]:
-        """One per stage; every table has the one row that the plan chose."""
-        return self._models(only=True)
-
-    @cached_property
-    def free(self) -> tuple[CostModel, ...]:
-        """One per stage, with all strategies."""
-        return self._models(only=False)
+    def models(self) -> tuple[CostModel, ...]:
+        """One per stage; stages on equal devices share one."""
+        record, size = self.record, self.record.mesh.devices
+        devices = [record.cluster.slowest(i * size, (i + 1) * size) for i in range(len(record.stages))]
+        made: dict[Device, CostModel] = {}
+        for device in devices:
+            if device not in made:
+                made[device] = CostModel(
+                    record.graph,
+                    record.cluster,
+                    record.mesh,
+                    record.microbatches,
+                    self.settings,
+                    device,
+                    self.facts,
+                )
+        return tuple(made[device] for device in devices)
 
     @cached_property
     def facts(self) -> Facts:
@@ -63,27 +73,11 @@ class Pricing:
         asked = self.record.question
         return replace(asked.settings, options=asked.space.options)
 
-    def _models(self, *, only: bool) -> tuple[CostModel, ...]:
-        record, size = self.record, self.record.mesh.devices
-        devices = [record.cluster.slowest(i * size, (i + 1) * size) for i in range(len(record.stages))]
-        made: dict[Device, CostModel] = {}
-        for device in devices:
-            if device not in made:
-                made[device] = CostModel(
-                    record.graph,
-                    record.cluster,
-                    record.mesh,
-                    record.microbatches,
-                    self.settings,
-                    device,
-                    self.facts,
-                    self._only_chosen if only else None,
-                )
-        return tuple(made[device] for device in devices)
-
-    def _only_chosen(self, op: Op, table: Ints) -> Ints:
-        row = row_of(op, self.strategy(op), table)
-        return table[row : row + 1]
+    def row(self, op: Op) -> int:
+        """Row of the op's strategy in its tables."""
+        if op.id not in self._rows:
+            self._rows[op.id] = row_of(op, self.strategy(op), self.models[0].table_rows(op.id))
+        return self._rows[op.id]
 
 
 def loops_of(op: Op, strategy: Strategy) -> tuple[int, ...]:

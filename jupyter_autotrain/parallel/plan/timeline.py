@@ -86,7 +86,7 @@ def timeline(pricing: Pricing, folded: Folded) -> tuple[TimeSegment, ...]:
 
 def passes_of(pricing: Pricing, folded: Folded, stage: int) -> Passes:
     """Sum over the stage's ops and the edges into them."""
-    record, model, total = pricing.record, pricing.chosen[stage], [0.0] * 6
+    record, model, total = pricing.record, pricing.models[stage], [0.0] * 6
     here = {op.id for op in record.graph.ops if pricing.strategy(op).stage == stage}
     for node in folded.nodes:
         count = sum(op in here for op in node.ops)
@@ -94,13 +94,13 @@ def passes_of(pricing: Pricing, folded: Folded, stage: int) -> Passes:
             continue
         op = op_of(record, node)
         table, mode, option = model.op(op.id), MODES.index(pricing.strategy(op).recompute), pricing.option_row(op)
-        states = table.states
+        states, row = table.states, pricing.row(op)
         for place, value in (
-            (0, table.forward_s[0]),
-            (2, table.backward_s[0] + table.again_s[mode, 0]),
-            (3, states.micro_s[option, 0]),
-            (4, states.step_s[option, 0]),
-            (5, states.update_s[option, 0]),
+            (0, table.forward_s[row]),
+            (2, table.backward_s[row] + table.again_s[mode, row]),
+            (3, states.micro_s[option, row]),
+            (4, states.step_s[option, row]),
+            (5, states.update_s[option, row]),
         ):
             total[place] += count * float(value)
     for edge in folded.edges:
@@ -108,10 +108,11 @@ def passes_of(pricing: Pricing, folded: Folded, stage: int) -> Passes:
         if count:
             reader = edge.readers[0]
             priced = next(e for e in model.edges_into(reader) if e.tensor == edge.operand.tensor)
-            full = record.strategies[record.graph.ops[reader].name].recompute is Recompute.FULL
-            again = float(priced.forward_s[0, 0]) if full and pricing.facts.repeats[reader] > 1 else 0.0
-            total[1] += count * float(priced.forward_s[0, 0])
-            total[3] += count * (float(priced.backward_s[0, 0]) + again)
+            ends = record.graph.ops[priced.source], record.graph.ops[reader]
+            at = pricing.row(ends[0]), pricing.row(ends[1])
+            full = pricing.strategy(ends[1]).recompute is Recompute.FULL and pricing.facts.repeats[reader] > 1
+            total[1] += count * float(priced.forward_s[at])
+            total[3] += count * float(priced.backward_s[at] + (priced.forward_s[at] if full else 0.0))
     return _with_messages(pricing, stage, Passes(*total))
 
 

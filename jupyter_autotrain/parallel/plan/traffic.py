@@ -53,8 +53,11 @@ def moves(source: Codes, target: Codes, size_bytes: float, shape: Sequence[int])
 
 
 def edge_moves(pricing: Pricing, edge: Edge) -> tuple[tuple[Move, ...], tuple[Move, ...]]:
-    """Moves of an edge's tensor and of its gradient, in one microbatch, once per reader."""
-    record, model = pricing.record, pricing.chosen[0]
+    """Moves of an edge's tensor and of its gradient, in one microbatch, once per reader.
+
+    A gathered input is kept as a slice and gathered again in the backward pass, as the cost model has it.
+    """
+    record, model = pricing.record, pricing.models[0]
     reader = record.graph.ops[edge.readers[0]]
     maker = record.graph.ops[record.graph.producers[edge.operand.tensor]]
     out = next(x for x in maker.outputs if x.tensor == edge.operand.tensor)
@@ -64,7 +67,8 @@ def edge_moves(pricing: Pricing, edge: Edge) -> tuple[tuple[Move, ...], tuple[Mo
     if edge.operand.tensor not in pricing.facts.differentiable:
         return forward, ()
     goal = tuple(REPLICATE if code == PARTIAL else code for code in lies)
-    return forward, moves(pricing.produced(reader, edge.operand), goal, size, shape)
+    again = moves(goal, pricing.needed(reader, edge.operand), size, shape)
+    return forward, (*again, *moves(pricing.produced(reader, edge.operand), goal, size, shape))
 
 
 def state_moves(pricing: Pricing, op: Op) -> Iterator[Move]:
@@ -140,5 +144,5 @@ def _between_stages(pricing: Pricing, here: set[int]) -> float:
         op = graph.ops[graph.producers[tensor]]
         out = next(x for x in op.outputs if x.tensor == tensor)
         split = _parts(pricing.produced(op, out), record.mesh.shape)
-        total += pricing.chosen[0].tensor_bytes(tensor) * record.microbatches / split
+        total += pricing.models[0].tensor_bytes(tensor) * record.microbatches / split
     return total * record.solution.chunks

@@ -149,12 +149,18 @@ class _Graph:
         return {
             "source": edge.source,
             "target": edge.target,
-            "tensor": edge.operand.tensor,
+            "tensor": self._shown(edge),
             "repeats": edge.repeats,
             "bytes": self.record.graph.tensors[edge.operand.tensor].size_bytes,
             "forward": to_json(forward),
             "backward": to_json(backward),
         }
+
+    def _shown(self, edge: Edge) -> int:
+        """The tensor of the op that stands for the edge's source, in the place of the one that is read."""
+        graph, tensor = self.record.graph, edge.operand.tensor
+        made = [out.tensor for out in graph.ops[graph.producers[tensor]].outputs]
+        return op_of(self.record, self.folded.nodes[edge.source]).outputs[made.index(tensor)].tensor
 
     def _tensors(self, op: Op) -> Iterator[int]:
         for operand in op.inputs:

@@ -1,0 +1,144 @@
+"""The torch calls of a plan: they run, on a pretended process group, and do to the weights what the plan says."""
+
+import ast
+import re
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.distributed import destroy_process_group, init_process_group  # noqa: E402 - after the check for torch
+from torch.distributed.tensor import DTensor  # noqa: E402 - after the check for torch
+from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402 - after the check for torch
+
+from jupyter_autotrain.errors import MissingExtraError  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.graph.build import gpt  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
+
+
+class Block(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(width)
+        self.up = torch.nn.Linear(width, 4 * width, bias=False)
+        self.down = torch.nn.Linear(4 * width, width, bias=False)
+
+    def forward(self, x):
+        return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+
+
+class Net(torch.nn.Module):
+    def __init__(self, width=64, layers=4):
+        super().__init__()
+        self.embed = torch.nn.Embedding(256, width)
+        self.layers = torch.nn.ModuleList(Block(width) for _ in range(layers))
+        self.head = torch.nn.Linear(width, 256, bias=False)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+
+@pytest.fixture
+def ranks():
+    """A process group of eight of which seven are pretended."""
+    init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+    yield 8
+    destroy_process_group()
+
+
+def planned(pins, **words):
+    ids = torch.zeros(16, 32, dtype=torch.long)
+    return api.plan(Net(), ids, "8xA100", pins=pins, search="recursive_programming", **words)
+
+
+def run(code):
+    """The names that the code leaves, on the CPU."""
+    names = {"model": Net(), "loss_fn": torch.nn.functional.cross_entropy}
+    exec(compile(code.replace('"cuda"', '"cpu"'), "plan", "exec"), names)
+    return names
+
+
+def test_tensor_parallel_code_splits_columns_and_rows(ranks):
+    code = planned(Megatron(tensor=8)).to_code()
+    model = run(code)["model"]
+    up, down = model.layers[2].up.weight, model.layers[2].down.weight
+    assert [str(p) for p in up.placements] == ["S(0)"]
+    assert [str(p) for p in down.placements] == ["S(1)"]
+    assert '"layers.*.up": ColwiseParallel()' in code
+    loss = model(torch.zeros(16, 32, dtype=torch.long)).sum()
+    loss.backward()
+
+
+def test_sequence_parallel_code_splits_activations_between_blocks(ranks):
+    code = planned(Megatron(tensor=8, sequence_parallel=True)).to_code()
+    assert "SequenceParallel()" in code
+    assert isinstance(run(code)["model"].layers[0].norm.weight, DTensor)
+
+
+@pytest.mark.parametrize(("zero", "free"), [(2, False), (3, True)])
+def test_sharded_states_become_fully_shard(ranks, zero, free):
+    code = planned({"mesh": (8,), "zero": zero, "ops": {"*": ("batch",)}}).to_code()
+    model = run(code)["model"]
+    assert f"reshard_after_forward={free}" in code
+    assert [str(p) for p in model.layers[1].up.weight.placements] == ["S(0)"]
+
+
+def test_tensor_and_data_together_make_two_axes(ranks):
+    code = planned(Megatron(tensor=4, zero=3)).to_code()
+    model = run(code)["model"]
+    assert model.layers[1].up.weight.device_mesh.ndim == 2
+
+
+def test_recompute_wraps_the_layers_that_do(ranks):
+    code = planned({"recompute": "full", "mesh": (8,), "zero": 3}).to_code()
+    model = run(code)["model"]
+    wrapped = {
+        int(n) for n in re.findall(r"layers\.(\d)\._checkpoint_wrapped", "\n".join(n for n, _ in model.named_modules()))
+    }
+    assert len(wrapped) >= 3
+
+
+def test_stages_keep_their_own_layers(ranks):
+    code = planned(Megatron(tensor=2, pipeline=2, microbatches=4)).to_code()
+    names = run(code)
+    kinds = [isinstance(layer, torch.nn.Identity) for layer in names["model"].module.layers]
+    assert sorted(kinds) == kinds
+    assert any(kinds)
+    assert not all(kinds)
+    assert "Schedule1F1B(part, n_microbatches=4" in code
+
+
+@pytest.mark.parametrize("cluster", ["1xH100", "6xA100", "2x8xH100", "8xH100+8xA100", "pod(2x8xNNP-T1000, ring)"])
+def test_every_plan_has_code_that_parses(cluster):
+    graph = gpt(width=256, layers=6, heads=8, sequence=128, batch=48, vocabulary=1024)
+    found = api.plan(
+        graph, None, cluster, memory_limit="40MB" if cluster == "2x8xH100" else None, search="recursive_programming"
+    )
+    ast.parse(found.to_code())
+
+
+def test_planning_leaves_the_model_as_it_was():
+    net = Net().eval()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    found = api.plan(net, (torch.zeros(8, 16, dtype=torch.long),), "8xA100", search="recursive_programming")
+    assert not net.training
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    assert found.trace_s > 0
+
+
+def test_without_torch_the_pip_line_is_given(monkeypatch):
+    def absent(name):
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(api, "import_module", absent)
+    with pytest.raises(MissingExtraError, match=r"pip install 'jupyter-autotrain\[parallel\]'"):
+        api.plan(Net(), torch.zeros(1, 1, dtype=torch.long), "8xA100")
+
+
+def test_a_model_without_inputs_is_asked_for_them():
+    with pytest.raises(api.PlanError, match="no example inputs"):
+        api.plan(Net(), None, "8xA100")
