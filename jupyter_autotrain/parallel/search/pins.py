@@ -39,7 +39,7 @@ def restriction_of(pins: Pins) -> Restriction | None:
         return None
 
     def restrict(op: Op, table: Ints) -> Ints:
-        wanted = _pin_of(pins, op)
+        wanted = pin_of(pins, op)
         if wanted is None:
             return table
         if len(wanted) != table.shape[1]:
@@ -52,10 +52,13 @@ def restriction_of(pins: Pins) -> Restriction | None:
     return restrict
 
 
-def _pin_of(pins: Pins, op: Op) -> tuple[str | None, ...] | None:
-    names = (op.name, *(member.name for member in op.members))
-    found = (axes for pattern, axes in pins.ops.items() if any(fnmatch.fnmatchcase(n, pattern) for n in names))
-    return next(found, None)
+def pin_of(pins: Pins, op: Op) -> tuple[str | None, ...] | None:
+    """What is pinned for an op, by the first pattern that names it; else for one fused into it."""
+    for names in ((op.name,), tuple(member.name for member in op.members)):
+        for pattern, axes in pins.ops.items():
+            if any(fnmatch.fnmatchcase(name, pattern) for name in names):
+                return axes
+    return None
 
 
 def _loops(op: Op, word: str | None) -> list[int]:
@@ -86,7 +89,7 @@ def _inner(pins: Pins, graph: OpGraph) -> list[str]:
     faults = []
     names = [name for op in graph.ops for name in (op.name, *(m.name for m in op.members))]
     for pattern, axes in pins.ops.items():
-        hit = [op for op in graph.ops if _pin_of(Pins(ops={pattern: axes}), op) is not None]
+        hit = [op for op in graph.ops if pin_of(Pins(ops={pattern: axes}), op) is not None]
         if not hit:
             near = difflib.get_close_matches(pattern, names, n=1, cutoff=0.0)
             faults.append(f"no op is named {pattern!r}" + (f" (nearest: {near[0]!r})" if near else ""))
@@ -119,7 +122,7 @@ def uniform_runs(graph: OpGraph, pins: Pins) -> OpGraph:
     for run in graph.runs:
         blocks = [graph.ops[run.start + k * run.length : run.start + (k + 1) * run.length] for k in range(run.count)]
         first = 0
-        for _, group in groupby(tuple(_pin_of(pins, op) for op in block) for block in blocks):
+        for _, group in groupby(tuple(pin_of(pins, op) for op in block) for block in blocks):
             count = len(list(group))
             runs.append(BlockRun(run.start + first * run.length, run.length, count, run.name))
             first += count
