@@ -1,7 +1,7 @@
 """The preview of a plan: an anywidget that draws it, and plans it anew when a person moves a slider.
 
-From the front end: `replan` (seq, devices, bandwidth, memory_bytes), `reset` (seq), `explain` (op). To the front end:
-`plan` (seq, view, seconds) or `refused` (seq, text, seconds), `explanation` (op, text).
+From the front end: `replan` (seq, devices, bandwidth, memory_bytes), `explain` (op, seq: which plan, 0 for the first).
+To the front end: `plan` (seq, view, text, seconds) or `refused` (seq, text, seconds), `explanation` (op, seq, text).
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class PlanView(anywidget.AnyWidget):
     view = traitlets.Dict().tag(sync=True)
 
     def __init__(self, plan: Preview) -> None:
-        self._plan = self._shown = plan
+        self._plan = plan
+        self._found: tuple[int, Preview] = (0, plan)
         self._planner = Latest(self._replan, "autotrain-replan")
         self._explainer = Latest(self._explain, "autotrain-explain")
         super().__init__(view=_plain(plan.view()))
@@ -96,33 +97,34 @@ class PlanView(anywidget.AnyWidget):
     def _receive(self, _widget: object, content: Mapping[str, Any], _buffers: object) -> None:
         # This may run on the main thread or on a subshell's while a cell runs: nothing here waits.
         kind = content.get("kind")
-        if kind in {"replan", "reset"}:
+        if kind == "replan":
             self._planner.ask(content)
         elif kind == "explain":
             self._explainer.ask(content)
 
     def _replan(self, wish: Mapping[str, Any]) -> None:
-        if wish["kind"] == "reset":
-            self._shown = self._plan
-            return
         began = time.perf_counter()
         try:
             found = self._plan.what_if(
                 bandwidth=float(wish["bandwidth"]), memory=float(wish["memory_bytes"]), devices=int(wish["devices"])
             )
             answer = {"kind": "plan", "view": _plain(found.view()), "text": ""}
-            self._shown = found
+            self._found = (int(wish["seq"]), found)
         except AutotrainError as error:
             answer = {"kind": "refused", "text": str(error)}
         self.send({**answer, "seq": wish["seq"], "seconds": time.perf_counter() - began})
 
     def _explain(self, wish: Mapping[str, Any]) -> None:
-        op = str(wish.get("op"))
+        op, seq = str(wish["op"]), int(wish["seq"])
+        newest, found = self._found
+        if seq not in {0, newest}:
+            # The page is about to show the newest plan, and asks again then.
+            return
         try:
-            text = str(self._shown.explain(op))
+            text = str((found if seq else self._plan).explain(op))
         except AutotrainError as error:
             text = str(error)
-        self.send({"kind": "explanation", "op": op, "text": text})
+        self.send({"kind": "explanation", "op": op, "seq": seq, "text": text})
 
 
 def show(plan: Preview) -> DisplayHandle | None:

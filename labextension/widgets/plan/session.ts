@@ -38,6 +38,8 @@ export class Session {
   readonly #listeners = new Set<() => void>();
   #seq = 0;
   #shown = 0;
+  /** Number of the wish that the plan on the page answers; 0 is the first plan. */
+  #plan = 0;
   #timer = 0;
 
   constructor(readonly model: AnyModel) {
@@ -105,8 +107,8 @@ export class Session {
   reset(): void {
     window.clearTimeout(this.#timer);
     this.wish = wishOf(this.base);
+    // What is still on its way is older than this.
     this.#seq += 1;
-    this.model.send({ kind: 'reset', seq: this.#seq });
     this.#show(this.base, this.#seq, '');
   }
 
@@ -127,6 +129,7 @@ export class Session {
 
   readonly #receive = (answer: Answer): void => {
     if (answer.kind === 'explanation') {
+      if (answer.seq !== this.#plan) return;
       this.explanations.set(answer.op, answer.text);
       this.tell();
     } else if (answer.seq > this.#shown) {
@@ -140,6 +143,7 @@ export class Session {
     this.refusal = refusal;
     if (view !== this.view) {
       this.view = view;
+      this.#plan = view === this.base ? 0 : seq;
       this.explanations.clear();
       this.#settle();
       this.#explain();
@@ -167,7 +171,7 @@ export class Session {
 
   #explain(): void {
     if (this.op && !this.explanations.has(this.op)) {
-      this.model.send({ kind: 'explain', op: this.op });
+      this.model.send({ kind: 'explain', op: this.op, seq: this.#plan });
     }
   }
 }

@@ -1,0 +1,121 @@
+"""The preview of a plan on the Python side: what it draws, how it plans anew, what a place without widgets gets."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from jupyter_autotrain.errors import InfeasibleError
+from jupyter_autotrain.parallel.graph import build
+from jupyter_autotrain.parallel.plan import Plan
+from jupyter_autotrain.parallel.search import Method, Question
+from jupyter_autotrain.widgets.plan import Latest, PlanView, show
+
+DEADLINE_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def plan():
+    graph = build.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
+    return Plan.of(graph, "8xH100", Question(search=Method.RECURSIVE_PROGRAMMING))
+
+
+class Recorded(PlanView):
+    """A view that keeps what it would send."""
+
+    def __init__(self, plan):
+        self.sent = []
+        self.arrived = threading.Condition()
+        super().__init__(plan)
+
+    def send(self, content, buffers=None):
+        with self.arrived:
+            self.sent.append(json.loads(json.dumps(content)))
+            self.arrived.notify_all()
+
+    def receive(self, **content):
+        self._receive(self, content, [])
+
+    def answer(self, test):
+        with self.arrived:
+            assert self.arrived.wait_for(lambda: any(map(test, self.sent)), DEADLINE_S)
+            return next(filter(test, self.sent))
+
+
+@pytest.fixture
+def view(plan):
+    opened = Recorded(plan)
+    yield opened
+    opened.close()
+
+
+def wish(seq, devices=8, bandwidth=1.0, memory_bytes=80e9):
+    return {"kind": "replan", "seq": seq, "devices": devices, "bandwidth": bandwidth, "memory_bytes": memory_bytes}
+
+
+def test_the_view_is_the_plan_in_plain_json(plan, view):
+    assert view.view == json.loads(json.dumps(plan.view()))
+    assert view.view["mesh"]["shape"] == list(plan.mesh.shape)
+
+
+def test_a_wish_is_answered_with_the_plan_of_the_other_machine(plan, view):
+    view.receive(**wish(1, devices=4, bandwidth=0.5))
+    answer = view.answer(lambda sent: sent.get("seq") == 1)
+    expected = plan.what_if(devices=4, bandwidth=0.5, memory=80e9)
+    assert answer["kind"] == "plan"
+    assert answer["view"]["cluster"]["devices"] == 4
+    assert answer["view"]["cost"]["step_s"] == pytest.approx(expected.cost.step_s)
+    assert answer["seconds"] > 0
+
+
+def test_memory_that_is_too_small_is_refused_with_the_least_that_would_do(plan, view):
+    with pytest.raises(InfeasibleError) as refused:
+        plan.what_if(memory=1e5)
+    view.receive(**wish(3, memory_bytes=1e5))
+    answer = view.answer(lambda sent: sent.get("seq") == 3)
+    assert answer["kind"] == "refused"
+    assert answer["text"] == str(refused.value)
+
+
+def test_an_op_is_explained_and_an_unknown_one_is_told(plan, view):
+    op = next(node["op"] for node in view.view["nodes"] if node["parameters"])
+    view.receive(kind="explain", op=op, seq=0)
+    assert view.answer(lambda sent: sent["kind"] == "explanation")["text"] == str(plan.explain(op))
+    view.receive(kind="explain", op="no such op", seq=0)
+    assert "no op 'no such op'" in view.answer(lambda sent: sent.get("op") == "no such op")["text"]
+
+
+def test_an_op_is_explained_for_the_plan_that_the_page_shows(plan, view):
+    op = next(node["op"] for node in view.view["nodes"] if node["parameters"])
+    view.receive(**wish(5, devices=2))
+    view.answer(lambda sent: sent.get("seq") == 5)
+    for seq, shown in ((5, plan.what_if(devices=2, memory=80e9)), (0, plan)):
+        view.receive(kind="explain", op=op, seq=seq)
+        answer = view.answer(lambda sent, seq=seq: sent["kind"] == "explanation" and sent["seq"] == seq)
+        assert answer["text"] == str(shown.explain(op))
+
+
+def test_the_newest_wish_wins_and_those_before_it_are_dropped():
+    begun, go, done = threading.Event(), threading.Event(), []
+
+    def work(wish):
+        begun.set()
+        assert go.wait(DEADLINE_S)
+        done.append(wish["seq"])
+
+    latest = Latest(work, "test")
+    latest.ask({"seq": 0})
+    assert begun.wait(DEADLINE_S)
+    for seq in range(1, 50):
+        latest.ask({"seq": seq})
+    go.set()
+    deadline = time.monotonic() + DEADLINE_S
+    while 49 not in done and time.monotonic() < deadline:
+        begun.wait(0.01)
+    assert done == [0, 49]
+
+
+def test_a_terminal_gets_the_text(plan, capsys):
+    assert show(plan) is None
+    assert capsys.readouterr().out.strip() == repr(plan).strip()
