@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TypeAlias
 
 from jupyter_autotrain.core.cluster import ClusterSpec
@@ -118,6 +119,10 @@ class Plan(PlanRecord):
 
     def __repr__(self) -> str:
         return text.summary(self)
+
+    def _ipython_display_(self) -> None:
+        """Where a notebook shows the plan as a value, it shows the preview."""
+        import_module("jupyter_autotrain.widgets.plan").show(self)
 
     def _repr_html_(self) -> str:
         return page(self)
