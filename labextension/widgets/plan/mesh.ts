@@ -19,6 +19,8 @@ export class MeshView {
   #drawn: View | undefined;
   #cells: HTMLElement[] = [];
   #device = 0;
+  /** Whether the pointer or the focus is on a device. */
+  #over = false;
 
   constructor(readonly session: Session) {
     const chart = h('div', {}, this.#stages, this.#grid, this.#reading);
@@ -27,6 +29,12 @@ export class MeshView {
     this.#stages.addEventListener('change', () => {
       session.chooseStage(Number(this.#stages.value));
     });
+    for (const leaving of ['mouseleave', 'focusout']) {
+      this.#grid.addEventListener(leaving, () => {
+        this.#over = false;
+        this.#paint(session.view.mesh);
+      });
+    }
     this.#grid.addEventListener('keydown', (event) => {
       this.#move(event);
     });
@@ -102,6 +110,7 @@ export class MeshView {
 
   #look(place: number): void {
     this.#device = place;
+    this.#over = true;
     const tensor = this.session.shownTensor();
     if (!tensor) return;
     const { mesh } = this.session.view;

@@ -47,6 +47,7 @@ export class Session {
     this.wish = wishOf(this.base);
     model.on('msg:custom', this.#receive);
     this.#settle();
+    this.#explain();
   }
 
   get waiting(): boolean {

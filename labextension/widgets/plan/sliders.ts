@@ -64,7 +64,7 @@ export class Sliders {
   }
 
   #slider(name: string, key: keyof Wish, stops: number[], text: (value: number) => string): Slider {
-    const say = h('output', {});
+    const say = h('b', { class: 'at-said' });
     const input = h('input', { type: 'range', min: 0, max: stops.length - 1, step: 1, 'aria-label': name });
     input.value = String(stops.indexOf(this.session.wish[key]));
     input.addEventListener('input', () => {

@@ -1,0 +1,173 @@
+"""The preview of a plan as a person meets it: what it shows, sliding, by mouse and by keyboard, in light and dark."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+SHOW = """
+from jupyter_autotrain.parallel.api import plan as make_plan
+from jupyter_autotrain.parallel.graph import build
+
+graph = build.gpt(width=8192, layers=48, heads=64, sequence=2048, batch=32, vocabulary=51200)
+plan = make_plan(graph, cluster="8x8xA100-80GB", search="recursive_programming")
+plan
+"""
+
+
+@pytest.fixture
+def shown(lab):
+    lab.open(SHOW)
+    lab.run_all()
+    expect(lab.view.get_by_role("heading", name="gpt-8192x48 on 64 \u00d7 A100-80GB")).to_be_visible(timeout=90_000)
+    return lab
+
+
+def section(lab, name):
+    return lab.view.get_by_role("region", name=name, exact=True)
+
+
+def node(lab, name):
+    return section(lab, "Model").get_by_role("button", name=re.compile(rf"^{re.escape(name)},"))
+
+
+def grow(lab):
+    """Make the page as high as the view, so that a picture of the view has all of it."""
+    lab.page.set_viewport_size({"width": 1260, "height": 1560})
+    lab.view.scroll_into_view_if_needed()
+
+
+def test_a_plan_is_seen_with_its_proof_its_parts_and_its_rivals(shown):
+    view = shown.view
+    expect(view.locator(".at-badge").first).to_have_text(re.compile(r"At most \d+ % from best|Proven best, gap 0"))
+    expect(view.locator(".at-figures")).to_contain_text(re.compile(r"step[\d.]+ s.*memory per rank[\d.]+ GB"))
+    expect(section(shown, "Model").get_by_text("\u00d7 48")).to_be_visible()
+    expect(section(shown, "Model").locator(".at-moving").first).to_be_visible()
+    expect(section(shown, "Devices").get_by_role("gridcell")).to_have_count(64)
+    expect(section(shown, "One step").get_by_role("img")).to_have_attribute(
+        "aria-label", re.compile(r"forward \d+ %, backward \d+ %, exposed communication")
+    )
+    expect(section(shown, "Memory of a rank")).to_contain_text(re.compile(r"[\d.]+ GB of 85\.9 GB"))
+    rows = view.locator(".at-candidates tbody tr")
+    expect(rows.first).to_contain_text("found plan")
+    expect(rows.filter(has_text="megatron tensor 8")).to_contain_text(re.compile(r"✕ needs [\d.]+ GB per device"))
+    expect(view.get_by_text(re.compile(r"The runner-up .* slower per step"))).to_be_visible(timeout=20_000)
+    expect(shown.status).to_contain_text("Planned for 64 \u00d7 A100-80GB")
+    grow(shown)
+    shown.screenshot("plan_light")
+    assert shown.errors == []
+
+
+def test_a_tensor_shows_who_holds_which_slice(shown):
+    node(shown, "mlp.c_fc").click()
+    chip = shown.view.get_by_role("button", name=re.compile("c_fc.weight"))
+    chip.hover()
+    devices = section(shown, "Devices")
+    expect(devices.locator(".at-reading")).to_contain_text("8 slices along dim 0, each held by 8 devices")
+    chip.click()
+    devices.get_by_role("gridcell").nth(9).hover()
+    expect(devices.locator(".at-reading")).to_contain_text(
+        "Device 9 holds h.0.mlp.c_fc.weight[4096:8192, :], as 1, 17, 25, 33, 41, 49, 57 do."
+    )
+    expect(devices.locator("[data-same]")).to_have_count(8)
+    grow(shown)
+    devices.get_by_role("gridcell").nth(9).hover()
+    shown.screenshot("plan_slices")
+
+
+def test_an_edge_tells_what_is_sent(shown):
+    section(shown, "Model").locator(".at-moving text").first.hover()
+    tip = section(shown, "Model").locator(".at-tip")
+    expect(tip).to_be_visible()
+    expect(tip).to_contain_text(re.compile(r"forward: .*over (data|tensor), [\d.]+ [MG]B sent per rank"))
+    shown.screenshot("plan_edge")
+
+
+def test_sliding_plans_anew_and_the_way_back_is_there(shown):
+    slider = shown.view.get_by_role("slider", name="Devices")
+    slider.focus()
+    shown.page.keyboard.press("ArrowRight")
+    shown.page.keyboard.press("ArrowRight")
+    expect(shown.view.get_by_role("heading", name="gpt-8192x48 on 128 \u00d7 A100-80GB")).to_be_visible(timeout=20_000)
+    expect(slider).to_have_attribute("aria-valuetext", "128")
+    expect(shown.status).to_contain_text(re.compile(r"per step, [\d.]+ \u00d7 as fast\. .* by the instant search"))
+    expect(shown.view.locator(".at-candidates tbody tr").nth(1)).to_contain_text("before")
+    expect(shown.view.get_by_text(re.compile(r"The runner-up .* slower per step"))).to_be_visible(timeout=20_000)
+    grow(shown)
+    shown.screenshot("plan_what_if")
+    memory = shown.view.get_by_role("slider", name="Memory")
+    memory.focus()
+    shown.page.keyboard.press("Home")
+    expect(shown.status).to_contain_text("The least memory that would do is", timeout=20_000)
+    shown.screenshot("plan_refused")
+    shown.view.get_by_role("button", name="Back to the plan").click()
+    expect(shown.view.get_by_role("heading", name="gpt-8192x48 on 64 \u00d7 A100-80GB")).to_be_visible()
+    expect(memory).to_have_attribute("aria-valuetext", "85.9 GB")
+    assert shown.errors == []
+
+
+def test_every_picture_has_a_table_twin(shown):
+    for name, words in (
+        ("Model", "48"),
+        ("Devices", "device"),
+        ("One step", "exposed communication"),
+        ("Memory of a rank", "optimizer"),
+    ):
+        shown.view.get_by_role("button", name=f"{name} as a table").click()
+        expect(shown.view.get_by_role("region", name=f"Table: {name}").get_by_role("table")).to_contain_text(words)
+    grow(shown)
+    shown.screenshot("plan_tables")
+    assert shown.errors == []
+
+
+def test_graph_and_devices_are_reached_by_keyboard(shown):
+    keyboard = shown.page.keyboard
+    node(shown, "mlp.c_fc").focus()
+    keyboard.press("Home")
+    expect(node(shown, "wte")).to_be_focused()
+    keyboard.press("ArrowDown")
+    expect(node(shown, "embed")).to_be_focused()
+    keyboard.press("Enter")
+    expect(section(shown, "Chosen op").get_by_role("heading")).to_contain_text("embed")
+    section(shown, "Devices").get_by_role("gridcell").first.focus()
+    keyboard.press("ArrowRight")
+    keyboard.press("ArrowDown")
+    expect(section(shown, "Devices").get_by_role("gridcell").nth(9)).to_be_focused()
+    expect(section(shown, "Devices").locator(".at-reading")).to_contain_text("Device 9 holds")
+
+
+def test_the_code_is_shown_and_copied(shown):
+    shown.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    shown.view.get_by_role("button", name="Code", exact=True).click()
+    expect(shown.view.get_by_label("The plan as code")).to_contain_text("init_device_mesh")
+    shown.view.get_by_role("button", name="Copy as code").click()
+    expect(shown.view.get_by_role("button", name="Copied")).to_be_visible()
+    assert "parallelize_module" in shown.page.evaluate("() => navigator.clipboard.readText()")
+
+
+def test_the_preview_follows_the_dark_theme(shown):
+    shown.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+    shown.page.wait_for_selector("body[data-jp-theme-light=false]")
+    shown.page.wait_for_function(
+        "() => getComputedStyle(document.querySelector('.autotrain')).backgroundColor !== 'rgb(255, 255, 255)'"
+    )
+    try:
+        ink = "(el) => getComputedStyle(el.querySelector('.at-node text')).fill"
+        assert "255, 255, 255" in shown.view.evaluate(ink)
+        grow(shown)
+        shown.screenshot("plan_dark")
+    finally:
+        shown.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+        shown.page.wait_for_selector("body[data-jp-theme-light=true]")
+
+
+def test_a_narrow_cell_puts_the_parts_below_one_another(shown):
+    shown.page.set_viewport_size({"width": 800, "height": 1400})
+    shown.command("application:toggle-left-area")
+    graph, devices = section(shown, "Model"), section(shown, "Devices")
+    shown.page.wait_for_function("() => document.querySelector('.at-preview').clientWidth < 740")
+    assert devices.bounding_box()["y"] > graph.bounding_box()["y"] + graph.bounding_box()["height"] - 1
+    assert shown.view.evaluate("(el) => el.scrollWidth <= el.clientWidth + 1")
+    shown.screenshot("plan_narrow")
