@@ -14,6 +14,7 @@ from jupyter_autotrain.store import Store
 from jupyter_autotrain.widgets import logs
 from jupyter_autotrain.widgets.feed import Feed, Frame
 
+_LOOK_S: Final = 0.02
 _PERIOD_S: Final = 0.1
 _BEAT_S: Final = 2.0
 _LOG_PERIOD_S: Final = 0.5
@@ -71,7 +72,7 @@ class Sender:
                 log_s = now_s
                 self._send_log()
             try:
-                version = self._store.data_version()
+                version = self._store.data_version() if now_s - sent_s >= _PERIOD_S else seen
                 if version != seen or now_s - sent_s >= _BEAT_S:
                     seen, sent_s = version, now_s
                     if self._flush().final:
@@ -79,7 +80,7 @@ class Sender:
             except AutotrainError:
                 # Deleted, or the disk is in trouble: the view keeps its last picture and tries again.
                 self._stopped.wait(_BEAT_S)
-            self._stopped.wait(_PERIOD_S)
+            self._stopped.wait(_LOOK_S)
         if not self._stopped.is_set():
             self._send_log()
             self._ended()

@@ -262,9 +262,9 @@ function xRange(_: uPlot, min: number | null, max: number | null): [number, numb
   return min === max ? [min - 1, max + 1] : [min, max];
 }
 
-/** The last label says what is counted. */
+/** The first label says what is counted. */
 function xLabels(_: uPlot, splits: number[]): string[] {
-  return splits.map((value, i) => (i === splits.length - 1 ? `step ${number(value)}` : number(value)));
+  return splits.map((value, i) => (i === 0 ? `step ${number(value)}` : number(value)));
 }
 
 function powersOfTen(_: uPlot, splits: number[]): (number | null)[] {
