@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.pricing import loops_of
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
 from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms
 
 
@@ -81,7 +81,7 @@ def _decision(record: PlanRecord, op: Op) -> str:
             key = f"{op.loops[loop].role}"
             cuts[key] = (cuts[key] or 1) * size
     parts = [" ".join(f"{key}/{size}" for key, size in sorted(cuts.items())) or "whole"]
-    parts += [f"ZeRO-{int(strategy.zero)}"] if strategy.zero else []
+    parts += [f"ZeRO-{int(strategy.zero)}"] if strategy.zero and weights_of(record.graph, op) else []
     parts += ["optimizer on host"] if strategy.offload else []
     parts += [f"recompute {strategy.recompute}"] if strategy.recompute != "none" else []
     return ", ".join(parts)

@@ -24,7 +24,7 @@ font:13px/1.45 system-ui,sans-serif;padding:8px;max-width:960px}
 --data:#5b9be6;--forward:#5b9be6;--backward:#3b74b9;--tensor:#e08a55;--communication:#e08a55;--sequence:#a98ae0}}
 body[data-jp-theme-light="false"] .at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--paper:transparent}
 .at-plan h3{font-size:14px;margin:12px 0 4px}.at-plan p{margin:2px 0}.at-plan .soft{color:var(--soft)}
-.at-plan table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+.at-plan table{border-collapse:collapse;font:inherit;color:inherit;font-variant-numeric:tabular-nums}
 .at-plan td,.at-plan th{padding:2px 10px 2px 0;text-align:left;border-bottom:1px solid var(--line)}
 .at-plan svg{max-width:100%;height:auto;display:block}.at-plan svg text{fill:var(--ink);font:11px system-ui,sans-serif}
 .at-plan .found{font-weight:600}
