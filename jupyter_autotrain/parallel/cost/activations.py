@@ -106,7 +106,7 @@ def _charges(
         inner = (maker if maker is not None else users[0]) in core and all(user in core for user in users)
         shares = _shares(users[0], repeats, dropped=inner)
         if maker is None or maker == users[0] or tensor not in {x.tensor for x in graph.ops[users[0]].inputs}:
-            holder = users[0] if maker is None else maker
+            holder = graph.consumers[tensor][0] if maker is None else maker  # an input may be saved through a view
             own[holder] = (*own.get(holder, ()), (tensor, shares))
         else:
             edges[tensor, users[0]] = shares
