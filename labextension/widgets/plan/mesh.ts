@@ -100,12 +100,14 @@ export class MeshView {
       const held = tensor && slice ? `, holds ${tensor.name}${rangeText(tensor, slice)}` : '';
       cell.setAttribute('aria-label', `Device ${first + place}${held}`);
     });
-    setText(
-      this.#reading,
-      tensor
-        ? reading(tensor, mesh) + atRest(tensor, this.session.node())
-        : 'Choose an op to see who holds what of its tensors.',
-    );
+    if (this.#over) this.#look(this.#device);
+    else
+      setText(
+        this.#reading,
+        tensor
+          ? reading(tensor, mesh) + atRest(tensor, this.session.node())
+          : 'Choose an op to see who holds what of its tensors.',
+      );
   }
 
   #look(place: number): void {
