@@ -114,8 +114,8 @@ def test_values_that_are_not_numbers_leave_no_mark_in_the_picture():
 
 
 def test_ticks_are_round_and_within_the_range():
-    assert svg.ticks(0.0, 1.0) == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
-    assert svg.ticks(-3.0, 7.0) == pytest.approx([-2.5, 0.0, 2.5, 5.0])
+    assert svg.ticks(0.0, 1.0) == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert svg.ticks(-3.0, 7.0) == pytest.approx([-2.0, 0.0, 2.0, 4.0, 6.0])
 
 
 def test_names_and_reasons_from_users_cannot_become_markup(store):
@@ -131,6 +131,17 @@ def test_paths_of_this_machine_do_not_enter_a_card(store):
     assert "someone" not in made.text + made.html
     assert "…/train.py" in made.text
     assert without_paths("3/4 of a/b and 1.5 it/s") == "3/4 of a/b and 1.5 it/s"
+
+
+def test_a_failure_and_its_reason_have_room_beside_the_best_trials(store):
+    record = fill(store, trials=12)
+    store.add_trial("e1", 13, {}, 1010.0)
+    store.move("e1", 13, TrialState.FAILED, 1011.0, reason="out of memory")
+    made = card(store, record)
+    assert "out of memory" in made.text
+    assert "and 3 more trials" in made.text
+    numbers = [line.split()[0] for line in made.text.splitlines() if line[:2].strip().isdigit()]
+    assert numbers == ["12", "11", "10", "9", "8", "7", "6", "5", "4", "13"]
 
 
 def test_an_experiment_without_trials_or_objective_has_a_card(store):
