@@ -23,7 +23,7 @@ from jupyter_autotrain.widgets import svg
 from jupyter_autotrain.widgets.wording import cut, duration, number, parameters
 
 LIMIT_BYTES: Final = 50_000
-_PANELS, _CURVES, _ROWS, _CAPTURED = 3, 24, 10, 12
+_PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED = 3, 24, 10, 2, 12
 _POINTS: Final = 2_400
 _WIDTH, _HEIGHT = 720.0, 170.0
 _RANKED: Final = frozenset({TrialState.RUNNING, TrialState.SUCCEEDED, TrialState.EARLY_STOPPED})
@@ -107,15 +107,21 @@ class _Page:
                 parameters(trial.params),
                 cut(without_paths(trial.reason), 120),
             )
-            for trial in self.trials[:_ROWS]
+            for trial in self.shown()
         ]
+
+    def shown(self) -> list[TrialRecord]:
+        # The best, and room for failures: why a trial failed is worth more than the tenth best value.
+        failed = [trial for trial in self.trials[_ROWS - _FAILED_ROWS :] if trial.state is TrialState.FAILED]
+        kept = failed[:_FAILED_ROWS]
+        return [*self.trials[: _ROWS - len(kept)], *kept]
 
     def heads(self) -> tuple[str, ...]:
         return ("trial", "state", self.objective, "time", "parameters", "reason")
 
     def more(self) -> str:
         left = len(self.trials) - _ROWS
-        return f"and {left} more trials" if left > 0 else ""
+        return f"and {left} more trial{'s' if left > 1 else ''}" if left > 0 else ""
 
     def again(self) -> str:
         return f"%autotrain show {self.name}"
@@ -165,14 +171,16 @@ class _Page:
         rows = self.rows()
         if not rows:
             return ""
-        columns = [i for i, head in enumerate(self.heads()) if head and any(row[i] for row in rows)]
+        # Reasons are sentences: below the table they leave its rows one line high.
+        heads = self.heads()[:-1]
+        columns = [i for i, head in enumerate(heads) if head and any(row[i] for row in rows)]
         cell = 'style="text-align:left;padding:2px 10px 2px 0"'
-        head = "".join(f'<th scope="col" {cell}>{escape(self.heads()[i])}</th>' for i in columns)
+        head = "".join(f'<th scope="col" {cell}>{escape(heads[i])}</th>' for i in columns)
         body = "".join(f"<tr>{''.join(f'<td {cell}>{escape(row[i])}</td>' for i in columns)}</tr>" for row in rows)
-        more = _paragraph(self.more())
-        return (
-            f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
-        )
+        reasons = [_paragraph(f"Trial {row[0]} {row[1].lower()}: {row[-1]}") for row in rows if row[-1]]
+        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        style = "border-collapse:collapse;font:inherit;color:inherit"
+        return f'<table style="{style}">{table}</table>{_paragraph(self.more())}{"".join(reasons)}'
 
 
 def without_paths(text: str) -> str:

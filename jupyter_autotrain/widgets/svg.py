@@ -87,7 +87,7 @@ def document(panels: Sequence[str], width: float, height: float, label: str) -> 
     )
 
 
-def ticks(low: float, high: float, most: int = 4) -> list[float]:
+def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """At most `most` + 1 round numbers from low to high."""
     raw = (high - low) / most
     power = 10.0 ** math.floor(math.log10(raw))
