@@ -3,8 +3,8 @@
 Matrix rates are dense, without sparsity. Bandwidths are per device and per direction. Where a vendor quotes both
 directions together, half is written here. `efficiency` is the share of the link that a large collective reaches:
 0.7 for NVLink (all-reduce bus bandwidth of about 210 of 300 GB/s for 64 to 128 MB on an 8-GPU A100 chassis; 235 only
-for a gigabyte and more, as the vendor's collective tests print it) and 0.9 for InfiniBand and Ethernet with RDMA (protocol headers and flow
-control).
+for a gigabyte and more, as the vendor's collective tests print it) and 0.9 for InfiniBand and Ethernet
+with RDMA (protocol headers and flow control).
 """
 
 from __future__ import annotations
