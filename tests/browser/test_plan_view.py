@@ -149,7 +149,7 @@ def test_the_code_is_shown_and_copied(shown):
 
 def test_the_preview_follows_the_dark_theme(shown):
     shown.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
-    shown.page.wait_for_selector("body[data-jp-theme-light=false]")
+    shown.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
     shown.page.wait_for_function(
         "() => getComputedStyle(document.querySelector('.autotrain')).backgroundColor !== 'rgb(255, 255, 255)'"
     )
@@ -160,7 +160,7 @@ def test_the_preview_follows_the_dark_theme(shown):
         shown.screenshot("plan_dark")
     finally:
         shown.command("apputils:change-theme", {"theme": "JupyterLab Light"})
-        shown.page.wait_for_selector("body[data-jp-theme-light=true]")
+        shown.page.wait_for_selector("body[data-jp-theme-light=true]", state="attached")
 
 
 def test_a_narrow_cell_puts_the_parts_below_one_another(shown):
