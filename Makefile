@@ -7,7 +7,7 @@ NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
 EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
 SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets -name '*.ts' -o -name '*.css')
 
-.PHONY: demo lab test test-unit check format bench golden clean
+.PHONY: demo lab test test-browser test-unit check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -15,9 +15,12 @@ demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 lab: $(VENV)/.demo  ## open the quickstart in JupyterLab, as `make demo` left it
 	$(BIN)/jupyter lab $(or $(EXECUTED),$(NOTEBOOK))
 
-test: $(VENV)/.test  ## every test: unit, contract, fault, browser, notebooks
+test: $(VENV)/.test  ## unit, contract, oracle, fault and journey tests
+	$(BIN)/python -m pytest -m "not browser"
+
+test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 	sh .ci/chromium
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest tests/browser
 
 test-unit: $(VENV)/.test
 	$(BIN)/python -m pytest tests/unit

@@ -193,6 +193,16 @@ class Lab:
             source,
         )
 
+    def saved(self, marker: str, timeout_s: float = 30.0) -> str:
+        """Save the notebook until its file holds `marker`; gives the file's text."""
+        path = self.server.notebooks / f"{self.name}.ipynb"
+        deadline_s = time.monotonic() + timeout_s
+        while marker not in path.read_text():
+            assert time.monotonic() < deadline_s, f"{marker!r} does not get into the notebook's file"
+            self.command("docmanager:save")
+            self.page.wait_for_timeout(300)
+        return path.read_text()
+
     def screenshot(self, name: str, page: Any = None) -> None:
         """Keep a picture of the page, and one of the view alone."""
         ARTIFACTS.mkdir(parents=True, exist_ok=True)

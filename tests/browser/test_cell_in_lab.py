@@ -35,7 +35,7 @@ def test_a_cell_trains_in_the_background_and_survives_reload_and_restart(lab):
     expect(lab.status).not_to_have_text(before, timeout=20_000)
     lab.screenshot("cell-running")
 
-    lab.command("docmanager:save")
+    lab.saved("widget-view+json")
     lab.reload()
     expect(lab.view.locator("canvas").first).to_be_visible(timeout=90_000)
     expect(lab.view.locator(".at-name")).to_have_text("moving")

@@ -196,7 +196,7 @@ def test_a_narrow_cell_is_still_readable(shown):
 
 def test_a_reload_and_a_second_tab_show_the_same_picture(shown):
     facts = shown.view.locator(".at-best").inner_text()
-    shown.command("docmanager:save")
+    shown.saved("widget-view+json")
     second = shown.page.context.new_page()
     shown.visit(second, reset=False)
     expect(second.locator(".autotrain .at-best").last).to_have_text(facts, timeout=30_000)
