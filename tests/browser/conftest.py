@@ -141,10 +141,9 @@ class Lab:
         (self.server.notebooks / f"{self.name}.ipynb").write_text(json.dumps(notebook))
         self.visit(self.page)
 
-    def visit(self, page: Any, *, reset: bool = True) -> None:
-        """Open the notebook in a page."""
-        reset_text = "&reset" if reset else ""
-        page.goto(f"{self.server.url}/lab/tree/{self.name}.ipynb?token={self.server.token}{reset_text}")
+    def visit(self, page: Any) -> None:
+        """Open the notebook, and nothing that was open before, in a page."""
+        page.goto(f"{self.server.url}/lab/tree/{self.name}.ipynb?token={self.server.token}&reset")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
         self.until_idle(page)
 

@@ -198,7 +198,7 @@ def test_a_reload_and_a_second_tab_show_the_same_picture(shown):
     facts = shown.view.locator(".at-best").inner_text()
     shown.saved("widget-view+json")
     second = shown.page.context.new_page()
-    shown.visit(second, reset=False)
+    shown.visit(second)
     expect(second.locator(".autotrain .at-best").last).to_have_text(facts, timeout=30_000)
     shown.reload()
     expect(shown.view.locator(".at-best")).to_have_text(facts, timeout=60_000)
