@@ -74,15 +74,7 @@ def test_the_end_changes_the_state_and_refreshes_the_stored_card(shown):
     # Drawn anew by the refresh of the output, the view keeps what was chosen.
     expect(shown.view.get_by_role("tab", name="loss")).to_have_attribute("aria-selected", "true")
     expect(shown.view.get_by_role("button", name="Stop")).to_be_hidden()
-    shown.command("docmanager:save")
-    path = shown.server.notebooks / f"{shown.name}.ipynb"
-    shown.page.wait_for_timeout(0)
-    deadline = 50
-    while "SUCCEEDED  12 of 12" not in path.read_text() and deadline:
-        shown.page.wait_for_timeout(100)
-        deadline -= 1
-    text = path.read_text()
-    assert "SUCCEEDED  12 of 12" in text
+    text = shown.saved("SUCCEEDED  12 of 12")
     assert "<svg" in text
     assert "widget-state" not in text
     assert str(shown.server.notebooks) not in text
