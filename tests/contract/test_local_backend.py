@@ -45,6 +45,16 @@ def test_both_built_in_places_are_found_by_their_entry_points() -> None:
     assert {"local", "debug"} <= set(backends.names())
 
 
+def test_a_place_installed_while_the_notebook_runs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "moon" not in backends.names()
+    installed = tmp_path / "moonbase-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: moonbase\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(f"[{backends.GROUP}]\nmoon = moonbase:Moon\n")
+    assert "moon" in backends.names()
+
+
 def test_an_unknown_place_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="Did you mean 'local'"):
         backends.create("locla", Home(tmp_path))
