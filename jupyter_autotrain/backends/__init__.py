@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 from jupyter_autotrain.core.backend import Backend
 from jupyter_autotrain.core.home import Home
@@ -29,7 +29,7 @@ def _scan(_folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
 
 def _changed_ns(folder: str) -> int:
     with suppress(OSError):
-        return os.stat(folder or ".").st_mtime_ns
+        return Path(folder).stat().st_mtime_ns
     return 0
 
 

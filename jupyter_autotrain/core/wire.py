@@ -38,6 +38,7 @@ set back cannot confuse it.
 from __future__ import annotations
 
 import os
+from _thread import get_ident  # threading would cost every worker its import
 
 VERSION = 1
 TRIAL_FILE = "trial.json"
@@ -54,7 +55,7 @@ TRIAL_VARIABLE = "JUPYTER_AUTOTRAIN_TRIAL"  # in the environment of all of a tri
 
 def write_atomically(path: str, data: bytes, *, sync: bool = True) -> None:
     """Replace a file so that a reader sees the old or the new content, never a part; mode 0600."""
-    draft = f"{path}.{os.getpid()}.draft"
+    draft = f"{path}.{os.getpid()}.{get_ident()}.draft"
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         view = memoryview(data)
