@@ -33,6 +33,7 @@ class Facts:
         differentiable: Tensors that get a gradient.
         made: Tensors that some op makes.
         charged_parameters: Op → parameters whose states it is charged for (shared ones once).
+        twins: Op of a run → the op at its place in the run's first block.
     """
 
     edge_shares: Mapping[tuple[int, int], Shares]
@@ -44,11 +45,13 @@ class Facts:
     differentiable: frozenset[int]
     made: frozenset[int]
     charged_parameters: Mapping[int, tuple[int, ...]]
+    twins: Mapping[int, int]
 
 
 def facts_of(graph: OpGraph) -> Facts:
     """Gather the facts; linear in the graph."""
-    repeats = {i: run.count for run in graph.runs for i in range(run.start, run.start + run.length * run.count)}
+    spans = [(run, range(run.start, run.start + run.length * run.count)) for run in graph.runs]
+    repeats = {i: run.count for run, span in spans for i in span}
     core = _attention_core(graph)
     edges, own = _charges(graph, core, repeats)
     return Facts(
@@ -61,6 +64,7 @@ def facts_of(graph: OpGraph) -> Facts:
         differentiable=_differentiable(graph),
         made=frozenset(graph.producers),
         charged_parameters=_parameters(graph),
+        twins={i: run.start + (i - run.start) % run.length for run, span in spans for i in span},
     )
 
 

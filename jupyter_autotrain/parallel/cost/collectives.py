@@ -120,22 +120,18 @@ def _hops(segment: Segment) -> float:
     return max(1.0, dims * side / 3) if kind is LinkKind.MESH else 1.0
 
 
-def _least(lines: tuple[Line, ...], n_bytes: Floats | float) -> Floats:
+def _least(lines: tuple[Line, ...], n_bytes: Floats | float, share: Floats | float = 1.0) -> Floats:
     first, *others = lines
-    best = np.asarray(first.start_s + first.s_per_byte * n_bytes)
+    best = np.asarray(first.start_s * share + first.s_per_byte * n_bytes)
     for line in others:
-        best = np.minimum(best, line.start_s + line.s_per_byte * n_bytes)
+        best = np.minimum(best, line.start_s * share + line.s_per_byte * n_bytes)
     return best
 
 
 def amortised(axis: Axis, n_bytes: Floats, bucket_bytes: float) -> tuple[Floats, Floats]:
     """(all-reduce, gather) seconds of tensors that travel in buckets: a small one pays its share of the latency."""
     share = np.minimum(1.0, n_bytes / bucket_bytes)
-    found = [
-        np.min([line.start_s * share + line.s_per_byte * n_bytes for line in lines], axis=0)
-        for lines in (axis.reduce, axis.gather)
-    ]
-    return found[0], found[1]
+    return _least(axis.reduce, n_bytes, share), _least(axis.gather, n_bytes, share)
 
 
 def gather_s(axis: Axis, n_bytes: Floats | float) -> Floats:

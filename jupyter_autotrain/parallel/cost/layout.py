@@ -78,16 +78,14 @@ def produced(op: Op, operand: Operand, table: Ints) -> Ints:
 
 def split_of(placed: Ints, axes: tuple[Axis, ...]) -> Ints:
     """Number of slices that each placement row cuts a tensor into."""
-    split = np.ones(len(placed), dtype=np.int64)
-    for index, axis in enumerate(axes):
-        split = np.where(placed[:, index] >= 0, split * axis.size, split)
-    return split
+    sizes = np.array([axis.size for axis in axes], dtype=np.int64)
+    return np.asarray(np.multiply.reduce(np.where(placed >= 0, sizes, 1), axis=1))
 
 
 def as_placements(row: Ints) -> Placements:
     """A row of codes in words."""
     words: dict[int, Placement] = {REPLICATE: Replicate(), PARTIAL: Partial()}
-    return tuple(words.get(int(code), Shard(int(code))) for code in row)
+    return tuple(words.get(code) or Shard(code) for code in row.tolist())
 
 
 class Redistribution:
@@ -128,9 +126,10 @@ class Redistribution:
 
 
 def _unique(rows: Ints) -> tuple[Ints, Ints]:
-    weights = 16 ** np.arange(rows.shape[1], dtype=np.int64)
-    _, first, inverse = np.unique((rows + 2) @ weights, return_index=True, return_inverse=True)
-    return rows[first], inverse
+    """Each different row once, and where each row is found there; on so few rows a dict beats sorting."""
+    place: dict[tuple[int, ...], int] = {}
+    inverse = [place.setdefault(tuple(row), len(place)) for row in rows.tolist()]
+    return np.array(list(place), dtype=np.int64), np.array(inverse, dtype=np.int64)
 
 
 def _slice(now: Ints, goal: Ints) -> Bools:

@@ -117,6 +117,7 @@ class CostModel:
     _rows: dict[int, Ints] = field(default_factory=dict, repr=False)
     _ops: dict[int, OpTable] = field(default_factory=dict, repr=False)
     _edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict, repr=False)
+    _splits: dict[tuple[int, tuple[int | None, ...]], Ints] = field(default_factory=dict, repr=False)
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -162,8 +163,7 @@ class CostModel:
 
     def twin(self, op_id: int) -> int:
         """The op in the first block of its run that costs the same."""
-        run = next((run for run in self.graph.runs if run.start <= op_id < run.start + run.length * run.count), None)
-        return op_id if run is None else run.start + (op_id - run.start) % run.length
+        return self.known.twins.get(op_id, op_id)
 
     def table_rows(self, op_id: int) -> Ints:
         """The op's strategies without pricing them; rows as in `op(op_id).table`."""
@@ -221,7 +221,10 @@ class CostModel:
         return op.family is Family.EMBEDDING and self.graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
 
     def _local_bytes(self, op: Op, operand: Operand, table: Ints) -> Floats:
-        return self.tensor_bytes(operand.tensor) / split_of(needed(op, operand, table), self.axes)
+        key = (op.id, operand.loops)
+        if key not in self._splits:
+            self._splits[key] = split_of(needed(op, operand, table), self.axes)
+        return np.asarray(self.tensor_bytes(operand.tensor) / self._splits[key])
 
     def _own_activations(self, op: Op, table: Ints) -> Floats:
         held = np.zeros((len(MODES), len(table)))
@@ -266,18 +269,15 @@ class CostModel:
         backward = np.zeros_like(forward)
         if operand.tensor in self.known.differentiable:
             gradient = produced(target.op, operand, target.table)
-            goal = np.where(lies == PARTIAL, REPLICATE, lies)
-            backward = self.redistribution.seconds(gradient, goal, size).T
-            backward = backward + self._gathered_again_s(lies, wanted, size)
+            whole = np.where(lies == PARTIAL, REPLICATE, lies)
+            # A gathered input is kept as a slice and gathered again behind the backward products, which it slows.
+            again = self.redistribution.seconds(whole, wanted, size)
+            backward = self.redistribution.seconds(gradient, whole, size).T
+            backward = backward + self.settings.assumptions.overlap_slowdown * again
         shares: Shares = self.known.edge_shares.get((operand.tensor, target.op.id), (0.0, 0.0, 0.0))
         split = np.maximum(split_of(lies, self.axes)[:, None], split_of(wanted, self.axes)[None, :])
         kept = np.multiply.outer(np.array(shares), size / split)
         return EdgeTable(operand.tensor, source.op.id, target.op.id, forward, backward, kept)
-
-    def _gathered_again_s(self, lies: Ints, wanted: Ints, size: float) -> Floats:
-        """A gathered input is kept as a slice and gathered again behind the backward products, which it slows."""
-        whole = np.where(lies == PARTIAL, REPLICATE, lies)
-        return self.settings.assumptions.overlap_slowdown * self.redistribution.seconds(whole, wanted, size)
 
 
 def mode_index(mode: Recompute) -> int:

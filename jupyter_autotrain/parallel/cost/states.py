@@ -126,8 +126,8 @@ class StatePricer:
         held = weight.elements * weight.item_bytes / split_of(weight.gradient, self.axes)
         shared = held / self._replicas(weight.gradient)
         wide = self.assumptions.optimizer.gradient_item_bytes(weight.item_bytes) / weight.item_bytes
-        reduce_s, scatter_s = self._over_replicas(weight.gradient, held * wide)
-        _, gather_s = self._over_replicas(weight.gradient, held)
+        reduces_s, moves_s = self._over_replicas(weight.gradient, np.stack([held * wide, held]))
+        reduce_s, (scatter_s, gather_s) = reduces_s[0], moves_s
         scatter, gather = self.exposed(scatter_s, compute.backward_s), self.exposed(gather_s, compute.forward_s)
         both, nothing = self.exposed(gather_s + scatter_s, compute.backward_s), np.zeros_like(held)
         micro = np.stack([nothing, nothing, scatter, gather + both])

@@ -167,9 +167,12 @@ def solution_of(outcome: Outcome, bound_s: float) -> Solution:
     model, candidate = outcome.models[0], outcome.candidate
     strategies = {}
     for index, stage in enumerate(outcome.stages):
+        alike: dict[tuple[int, Choice], Strategy] = {}
         for op_id, choice in sorted(stage.choices.items()):
-            op = model.graph.ops[op_id]
-            strategies[op.name] = strategy_of(model, op, choice, index)
+            op, key = model.graph.ops[op_id], (model.twin(op_id), choice)
+            if key not in alike:
+                alike[key] = strategy_of(model, op, choice, index)
+            strategies[op.name] = replace(alike[key], op=op.name)
     return Solution(
         cluster=model.cluster,
         mesh=_named(model, outcome),
