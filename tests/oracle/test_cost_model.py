@@ -9,7 +9,7 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import presets
 from jupyter_autotrain.parallel.cost.collectives import all_reduce_s, all_to_all_s, axes_of, bandwidth, gather_s
-from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Redistribution, strategies
+from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Layouts, Redistribution, strategies
 from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, Zero, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import bubble_s, pipeline_s
@@ -65,7 +65,7 @@ def test_two_levels_beat_one_flat_ring_over_the_slow_one():
 def test_redistribution_follows_the_words_of_dtensor():
     table = Redistribution((axis(level("ring")),))
     rows = np.array([[0], [1], [REPLICATE], [PARTIAL]])
-    seconds = table.seconds(rows, rows[:3], 8e9)
+    seconds = table.seconds(Layouts.of(rows), Layouts.of(rows[:3]), 8e9)
     ring = axis(level("ring"))
     assert seconds[0, 0] == seconds[2, 0] == seconds[2, 2] == 0.0
     assert seconds[0, 2] == pytest.approx(float(gather_s(ring, 8e9)))
@@ -76,7 +76,9 @@ def test_redistribution_follows_the_words_of_dtensor():
 
 def test_a_gather_over_two_axes_costs_at_least_the_whole_tensor_once():
     axes = axes_of(MeshSpec(("a", "b"), (2, 4)), level("switch"))
-    both = Redistribution(axes).seconds(np.array([[0, 0]]), np.array([[REPLICATE, REPLICATE]]), 8e9)
+    both = Redistribution(axes).seconds(
+        Layouts.of(np.array([[0, 0]])), Layouts.of(np.array([[REPLICATE, REPLICATE]])), 8e9
+    )
     assert 7.0 <= float(both[0, 0]) <= 8.1
 
 

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.collectives import axes_of
-from jupyter_autotrain.parallel.cost.layout import Redistribution
+from jupyter_autotrain.parallel.cost.layout import Layouts, Redistribution
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.plan import Doing, Plan
@@ -129,7 +129,8 @@ def test_bytes_of_moves_are_what_the_cost_model_prices():
     for source, target in product(codes, repeat=2):
         if -2 in target:
             continue
-        seconds = Redistribution(axes).seconds(np.array([source]), np.array([target]), n)[0, 0]
+        lies, wanted = Layouts.of(np.array([source])), Layouts.of(np.array([target]))
+        seconds = Redistribution(axes).seconds(lies, wanted, n)[0, 0]
         assert sum(m.sent_bytes for m in moves(source, target, n, mesh.shape)) == pytest.approx(seconds * 1e9)
 
 

@@ -131,11 +131,10 @@ def _charge_block_inputs(graph: OpGraph, edges: dict[tuple[int, int], Shares]) -
 
 
 def _batched(graph: OpGraph) -> frozenset[int]:
-    found = set()
+    found: set[int] = set()
     for op in graph.ops:
-        for x in (*op.inputs, *op.outputs):
-            if any(loop is not None and op.loops[loop].role is LoopRole.BATCH for loop in x.loops):
-                found.add(x.tensor)
+        batch = {index for index, loop in enumerate(op.loops) if loop.role is LoopRole.BATCH}
+        found.update(x.tensor for x in (*op.inputs, *op.outputs) if not batch.isdisjoint(x.loops))
     return frozenset(found)
 
 

@@ -88,8 +88,30 @@ def as_placements(row: Ints) -> Placements:
     return tuple(words.get(code) or Shard(code) for code in row.tolist())
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Layouts:
+    """Placements of a tensor, one per strategy: each different one once, and which one a strategy has."""
+
+    different: Ints
+    which: Ints
+
+    @classmethod
+    def of(cls, placed: Ints) -> Layouts:
+        """From rows of codes; on so few rows a dict beats sorting."""
+        place: dict[tuple[int, ...], int] = {}
+        which = [place.setdefault(tuple(row), len(place)) for row in placed.tolist()]
+        return cls(np.array(list(place), dtype=np.int64), np.array(which, dtype=np.int64))
+
+    @property
+    def reduced(self) -> Layouts:
+        """The same with all partial sums made whole."""
+        if not (self.different == PARTIAL).any():
+            return self
+        return Layouts(np.where(self.different == PARTIAL, REPLICATE, self.different), self.which)
+
+
 class Redistribution:
-    """Seconds (and bytes sent) to move a tensor from each of some placements to each of some others, on one mesh.
+    """Seconds to move a tensor from each of some placements to each of some others, on one mesh.
 
     DTensor's moves: S→R all-gather, P→R all-reduce, P→S reduce-scatter, S(a)→S(b) all-to-all, R→S a free slice. Axes
     move one after the other, those that shrink the tensor first and gathers last, so that every collective works on
@@ -100,24 +122,22 @@ class Redistribution:
         self._axes = axes
         self._known: dict[tuple[float, bytes, bytes], Floats] = {}
 
-    def seconds(self, source: Ints, target: Ints, size_bytes: float) -> Floats:
+    def seconds(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
         """Time table (sources, targets) for a tensor of `size_bytes` in full."""
         if not self._axes:
-            return np.zeros((len(source), len(target)))
-        rows, row_of = _unique(source)
-        columns, column_of = _unique(target)
-        key = (size_bytes, rows.tobytes(), columns.tobytes())
+            return np.zeros((len(source.which), len(target.which)))
+        key = (size_bytes, source.different.tobytes(), target.different.tobytes())
         if key not in self._known:
-            self._known[key] = self._table(rows, columns, size_bytes)
-        return self._known[key][row_of[:, None], column_of[None, :]]
+            self._known[key] = self._table(source.different, target.different, size_bytes)
+        return self._known[key][source.which[:, None], target.which[None, :]]
 
     def _table(self, source: Ints, target: Ints, size_bytes: float) -> Floats:
         seconds = np.zeros((len(source), len(target)))
         split = np.repeat(split_of(source, self._axes).astype(np.float64)[:, None], len(target), axis=1)
+        changes = [_Change(source[:, index], target[:, index]) for index in range(len(self._axes))]
         for move in _MOVES:
-            for index, axis in enumerate(self._axes):
-                moves = move.applies(source[:, index, None], target[None, :, index])
-                if moves.any():
+            for axis, change in zip(self._axes, changes, strict=True):
+                if (moves := change.by(move)) is not None:
                     whole = size_bytes / split * (axis.size if move.from_split else 1)
                     if move.cost:
                         seconds += np.where(moves, move.cost(axis, whole), 0.0)
@@ -125,54 +145,52 @@ class Redistribution:
         return seconds
 
 
-def _unique(rows: Ints) -> tuple[Ints, Ints]:
-    """Each different row once, and where each row is found there; on so few rows a dict beats sorting."""
-    place: dict[tuple[int, ...], int] = {}
-    inverse = [place.setdefault(tuple(row), len(place)) for row in rows.tolist()]
-    return np.array(list(place), dtype=np.int64), np.array(inverse, dtype=np.int64)
-
-
-def _slice(now: Ints, goal: Ints) -> Bools:
-    return np.asarray((now == REPLICATE) & (goal >= 0))
-
-
-def _scatter(now: Ints, goal: Ints) -> Bools:
-    return np.asarray((now == PARTIAL) & (goal >= 0))
-
-
-def _turn(now: Ints, goal: Ints) -> Bools:
-    return np.asarray((now >= 0) & (goal >= 0) & (now != goal))
-
-
-def _sum(now: Ints, goal: Ints) -> Bools:
-    return np.asarray((now == PARTIAL) & (goal == REPLICATE))
-
-
-def _gather(now: Ints, goal: Ints) -> Bools:
-    return np.asarray((now >= 0) & (goal == REPLICATE))
-
-
 @dataclass(frozen=True, slots=True)
 class _Move:
     """One of DTensor's moves along one axis.
 
     Attributes:
-        applies: For which placements before and after.
+        before: The placement that it starts from: a dim (0 stands for any), `REPLICATE` or `PARTIAL`.
+        after: The placement that it leads to, likewise.
         cost: Seconds by the bytes that the axis holds together; None when free.
-        from_split: Whether the axis splits the tensor before.
         split: Factor by which the tensor's number of slices grows.
     """
 
-    applies: Callable[[Ints, Ints], Bools]
+    before: int
+    after: int
     cost: Callable[[Axis, Floats], Floats] | None
-    from_split: bool
     split: Callable[[float], float]
+
+    @property
+    def from_split(self) -> bool:
+        """Whether the axis splits the tensor before."""
+        return self.before >= 0
 
 
 _MOVES = (
-    _Move(_slice, None, from_split=False, split=lambda size: size),
-    _Move(_scatter, gather_s, from_split=False, split=lambda size: size),
-    _Move(_turn, lambda axis, n: all_to_all_s(axis, n / axis.size), from_split=True, split=lambda _: 1.0),
-    _Move(_sum, all_reduce_s, from_split=False, split=lambda _: 1.0),
-    _Move(_gather, gather_s, from_split=True, split=lambda size: 1.0 / size),
+    _Move(REPLICATE, 0, None, split=lambda size: size),
+    _Move(PARTIAL, 0, gather_s, split=lambda size: size),
+    _Move(0, 0, lambda axis, n: all_to_all_s(axis, n / axis.size), split=lambda _: 1.0),
+    _Move(PARTIAL, REPLICATE, all_reduce_s, split=lambda _: 1.0),
+    _Move(0, REPLICATE, gather_s, split=lambda size: 1.0 / size),
 )
+
+
+class _Change:
+    """Codes along one axis before and after, for every pair of layouts."""
+
+    def __init__(self, now: Ints, goal: Ints) -> None:
+        self._now, self._goal = now, goal
+        self._starts = {0: now >= 0, REPLICATE: now == REPLICATE, PARTIAL: now == PARTIAL}
+        self._stops = {0: goal >= 0, REPLICATE: goal == REPLICATE}
+
+    def by(self, move: _Move) -> Bools | None:
+        """(before, after) pairs that need a move; None when no pair does."""
+        start, stop = self._starts[move.before], self._stops[move.after]
+        if not (start.any() and stop.any()):
+            return None
+        pairs = start[:, None] & stop
+        if move.from_split and move.after >= 0:
+            pairs &= self._now[:, None] != self._goal
+            return pairs if pairs.any() else None
+        return np.asarray(pairs)

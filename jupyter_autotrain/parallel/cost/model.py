@@ -16,9 +16,8 @@ from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.activations import MODES, Facts, Shares, facts_of
 from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, axes_of
 from jupyter_autotrain.parallel.cost.layout import (
-    PARTIAL,
-    REPLICATE,
     Ints,
+    Layouts,
     Redistribution,
     needed,
     produced,
@@ -118,6 +117,7 @@ class CostModel:
     _ops: dict[int, OpTable] = field(default_factory=dict, repr=False)
     _edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict, repr=False)
     _splits: dict[tuple[int, tuple[int | None, ...]], Ints] = field(default_factory=dict, repr=False)
+    _placed: dict[tuple[int, tuple[int | None, ...], bool], Layouts] = field(default_factory=dict, repr=False)
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -221,10 +221,13 @@ class CostModel:
         return op.family is Family.EMBEDDING and self.graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
 
     def _local_bytes(self, op: Op, operand: Operand, table: Ints) -> Floats:
+        return np.asarray(self.tensor_bytes(operand.tensor) / self._split(op, operand, table))
+
+    def _split(self, op: Op, operand: Operand, table: Ints) -> Ints:
         key = (op.id, operand.loops)
         if key not in self._splits:
             self._splits[key] = split_of(needed(op, operand, table), self.axes)
-        return np.asarray(self.tensor_bytes(operand.tensor) / self._splits[key])
+        return self._splits[key]
 
     def _own_activations(self, op: Op, table: Ints) -> Floats:
         held = np.zeros((len(MODES), len(table)))
@@ -234,7 +237,7 @@ class CostModel:
         if op.saved_extra_bytes and op.outputs:
             out = op.outputs[0]
             batch = self.microbatches if out.tensor in self.known.batched else 1
-            local = op.saved_extra_bytes / batch / split_of(needed(op, out, table), self.axes)
+            local = op.saved_extra_bytes / batch / self._split(op, out, table)
             held += np.outer(self.known.extra_shares[op.id], local)
         return held
 
@@ -263,21 +266,26 @@ class CostModel:
     def _price_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         source, target = self.op(maker), self.op(op_id)
         out = next(x for x in source.op.outputs if x.tensor == operand.tensor)
-        lies, wanted = produced(source.op, out, source.table), needed(target.op, operand, target.table)
+        lies, wanted = self._layouts(source, out, produced), self._layouts(target, operand, needed)
         size = self.tensor_bytes(operand.tensor)
         forward = self.redistribution.seconds(lies, wanted, size)
         backward = np.zeros_like(forward)
         if operand.tensor in self.known.differentiable:
-            gradient = produced(target.op, operand, target.table)
-            whole = np.where(lies == PARTIAL, REPLICATE, lies)
+            gradient, whole = self._layouts(target, operand, produced), lies.reduced
             # A gathered input is kept as a slice and gathered again behind the backward products, which it slows.
             again = self.redistribution.seconds(whole, wanted, size)
             backward = self.redistribution.seconds(gradient, whole, size).T
             backward = backward + self.settings.assumptions.overlap_slowdown * again
         shares: Shares = self.known.edge_shares.get((operand.tensor, target.op.id), (0.0, 0.0, 0.0))
-        split = np.maximum(split_of(lies, self.axes)[:, None], split_of(wanted, self.axes)[None, :])
-        kept = np.multiply.outer(np.array(shares), size / split)
+        before, after = self._split(source.op, out, source.table), self._split(target.op, operand, target.table)
+        kept = np.multiply.outer(np.array(shares), size / np.maximum(before[:, None], after[None, :]))
         return EdgeTable(operand.tensor, source.op.id, target.op.id, forward, backward, kept)
+
+    def _layouts(self, table: OpTable, operand: Operand, placed: Callable[[Op, Operand, Ints], Ints]) -> Layouts:
+        key = (table.op.id, operand.loops, placed is produced)
+        if key not in self._placed:
+            self._placed[key] = Layouts.of(placed(table.op, operand, table.table))
+        return self._placed[key]
 
 
 def mode_index(mode: Recompute) -> int:

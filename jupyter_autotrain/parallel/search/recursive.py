@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
 
 from jupyter_autotrain.parallel.cost.layout import Ints
@@ -30,17 +31,27 @@ from jupyter_autotrain.parallel.search.pipeline import Outcome, Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.whole import Search, Task, solve_candidate
 
-CUTS = 1  # places at which an outer axis is cut
+CUTS = 2  # axes of two that are cut at the end
+WORK, WORK_PER_MESH = 110, 6  # op tables that a search may fill, and how many a mesh costs beside its own
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Solved:
-    """A mesh with its least time, the plan behind it, and what each op splits along each axis."""
+    """A mesh with its least time and the tables behind it."""
 
     shape: tuple[int, ...]
     seconds: float
     pipeline: Pipeline
-    loops: Mapping[int, tuple[int, ...]]
+
+    @cached_property
+    def loops(self) -> Mapping[int, tuple[int, ...]]:
+        """What each op splits along each axis; of equal ops, the first."""
+        model, whole, found = self.pipeline.models[0], self.pipeline.whole, {}
+        for piece in whole.solve(whole.price(0.0)).point.what.pieces:
+            for op, choice in piece.choices.items():
+                if (twin := model.twin(op)) not in found:
+                    found[twin] = tuple(model.table_rows(op)[choice.strategy].tolist())
+        return found
 
 
 def recursive(search: Search, found: Sequence[Candidate]) -> None:
@@ -74,59 +85,102 @@ def _outer(found: Sequence[Candidate]) -> Iterator[tuple[int, int]]:
 
 def _best_mesh(task: Task, some: Sequence[Candidate]) -> _Solved:
     """Hand out the devices; only shapes that are open to the search are looked at."""
-    template, open_shapes = some[0], {c.mesh.shape for c in some}
-    best: _Solved | None = None
-    for shape in _moves(template.mesh.devices, task.cluster.levels[0].size):
-        if shape in open_shapes:
-            solved = _solve(task, template, shape, None)
-            best = min(best or solved, solved, key=lambda s: s.seconds)
-    best = best or _solve(task, template, min(open_shapes, key=len), None)
-    for shape in _cuts(best.shape):
-        if shape in open_shapes:
-            best = min(best, _solve(task, template, shape, best), key=lambda s: s.seconds)
-    return best
+    walk = _Walk(task, some[0], frozenset(c.mesh.shape for c in some))
+    devices = some[0].mesh.devices
+    inner = math.gcd(devices, task.cluster.levels[0].size)
+    for start in ((devices // inner, inner), (inner, devices // inner), *sorted(walk.open, key=len)):
+        if walk.steps > CUTS:
+            walk.downhill(_above_one(*start))
+    for coarse in walk.ranked():
+        for shape in _cuts(coarse.shape):
+            walk.to(shape, coarse)
+    return walk.ranked()[0]
 
 
-def _moves(devices: int, chassis: int) -> Iterator[tuple[int, ...]]:
-    """(n), then the factors of a chassis as an inner axis."""
-    yield (devices,) if devices > 1 else ()
-    inner = math.gcd(devices, chassis)
-    if 1 < inner < devices:
-        yield devices // inner, inner
-    elif inner > 3:
-        factor = prime_factors(inner)[0]
-        yield devices // factor, factor
+@dataclass
+class _Walk:
+    """Meshes solved so far; a fixed number of them, the fewer the larger their tables."""
+
+    task: Task
+    template: Candidate
+    open: frozenset[tuple[int, ...]]
+    solved: dict[tuple[int, ...], _Solved] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        """Meshes that may still be solved."""
+        chain = self.task.chain
+        assert chain is not None
+        tables = len(chain.head) + chain.run.length + len(chain.tail)
+        return max(CUTS + 1, WORK // (tables + WORK_PER_MESH)) - len(self.solved)
+
+    def ranked(self) -> list[_Solved]:
+        """What was solved, fastest first."""
+        return sorted(self.solved.values(), key=lambda s: s.seconds)
+
+    def to(self, shape: tuple[int, ...], coarse: _Solved | None = None) -> _Solved | None:
+        """Solve a shape; None when it is not open, known already, or one too many."""
+        if shape not in self.open or shape in self.solved or self.steps <= 0:
+            return None
+        return self.solved.setdefault(shape, _solve(self.task, self.template, shape, coarse))
+
+    def downhill(self, start: tuple[int, ...]) -> None:
+        """From neighbour to better neighbour, leaving steps for the cuts."""
+        at = self.to(start)
+        while at:
+            before, at = at, None
+            for shape in _neighbours(before.shape):
+                found = self.to(shape) if self.steps > CUTS else None
+                if found and found.seconds < (at or before).seconds:
+                    at = found
+
+
+def _neighbours(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """A prime factor moved from one axis of two to the other."""
+    if len(shape) > 2:
+        return
+    outer, inner = (*shape, 1, 1)[:2]
+    for factor in sorted(set(prime_factors(inner))):
+        yield _above_one(outer * factor, inner // factor)
+    for factor in sorted(set(prime_factors(outer))):
+        yield _above_one(outer // factor, inner * factor)
 
 
 def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The outer axis of a shape in two, at a few places spread over its factors."""
-    outer, rest = shape[:1], shape[1:]
-    factors = prime_factors(outer[0]) if outer else []
-    for place in sorted({len(factors) * k // (CUTS + 1) for k in range(1, CUTS + 1)} - {0}):
-        left = math.prod(factors[:place])
-        yield left, outer[0] // left, *rest
+    """Each axis of two in two, near its root first."""
+    if len(shape) > 2:
+        return
+    factors = [prime_factors(size) for size in shape]
+    for away in range(max(map(len, factors), default=0)):
+        for index, size in enumerate(shape):
+            for place in {len(factors[index]) // 2 + away, len(factors[index]) // 2 - away}:
+                left = math.prod(factors[index][place:]) if place > 0 else size
+                if 1 < left < size:
+                    yield *shape[:index], left, size // left, *shape[index + 1 :]
+
+
+def _above_one(*sizes: int) -> tuple[int, ...]:
+    return tuple(size for size in sizes if size > 1)
 
 
 def _solve(task: Task, template: Candidate, shape: tuple[int, ...], coarse: _Solved | None) -> _Solved:
-    """The least time on a mesh; with a coarse solution, the inner axes keep its choices."""
+    """The least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
     candidate = replace(template, mesh=mesh_of(shape))
-    narrowed = replace(task, restrict=_keep(coarse), _models={}) if coarse and len(coarse.shape) > 1 else task
+    narrowed = replace(task, restrict=_keep(coarse, shape), _models={}) if coarse and len(coarse.shape) > 1 else task
     models = narrowed.models(candidate)
     assert task.chain is not None
     pipeline = Pipeline(models, task.chain, candidate, task.cluster, task.modes)
-    point = pipeline.whole.solve(pipeline.whole.price(0.0)).point
-    loops: dict[int, tuple[int, ...]] = {}
-    for piece in point.what.pieces:
-        for op, choice in piece.choices.items():
-            loops[models[0].twin(op)] = tuple(models[0].table_rows(op)[choice.strategy].tolist())
-    return _Solved(shape, point.seconds, pipeline, loops)
+    return _Solved(shape, pipeline.whole.path(pipeline.whole.price(0.0))[0], pipeline)
 
 
-def _keep(coarse: _Solved) -> Restriction:
+def _keep(coarse: _Solved, shape: tuple[int, ...]) -> Restriction:
+    first = shape[0] == coarse.shape[0]  # else the first axis was cut
+    kept_now, kept_before = (0, 0) if first else (2, 1)
+
     def restrict(op: Op, table: Ints) -> Ints:
-        """Rows whose inner axes split what they split before."""
+        """Rows whose uncut axis splits what it split before."""
         chosen = coarse.loops.get(op.id)
-        kept = table[(table[:, 2:] == chosen[1:]).all(axis=1)] if chosen else table
+        kept = table[table[:, kept_now] == chosen[kept_before]] if chosen else table
         return kept if len(kept) else table
 
     return restrict
