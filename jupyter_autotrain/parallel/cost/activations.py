@@ -9,10 +9,19 @@ computed again, so each of the run's `count` blocks is charged 1/count of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
-from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, BlockRun, Family, LoopRole, Op, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.graph import (
+    DTYPE_BYTES,
+    BlockRun,
+    Family,
+    LoopRole,
+    Op,
+    Operand,
+    OpGraph,
+    TensorKind,
+)
 
 MODES = (Recompute.NONE, Recompute.SELECTIVE, Recompute.FULL)
 Shares = tuple[float, float, float]  # share of the bytes that is kept, per mode of `MODES`
@@ -34,6 +43,7 @@ class Facts:
         made: Tensors that some op makes.
         charged_parameters: Op → parameters whose states it is charged for (shared ones once).
         twins: Op of a run → the op at its place in the run's first block.
+        forms: Op outside runs → a number, equal for ops that cost the same.
     """
 
     edge_shares: Mapping[tuple[int, int], Shares]
@@ -46,6 +56,7 @@ class Facts:
     made: frozenset[int]
     charged_parameters: Mapping[int, tuple[int, ...]]
     twins: Mapping[int, int]
+    forms: Mapping[int, int]
 
 
 def facts_of(graph: OpGraph) -> Facts:
@@ -54,7 +65,7 @@ def facts_of(graph: OpGraph) -> Facts:
     repeats = {i: run.count for run, span in spans for i in span}
     core = _attention_core(graph)
     edges, own = _charges(graph, core, repeats)
-    return Facts(
+    facts = Facts(
         edge_shares=edges,
         own_shares=own,
         extra_shares={op.id: _shares(op.id, repeats, dropped=op.id in core) for op in graph.ops},
@@ -65,7 +76,9 @@ def facts_of(graph: OpGraph) -> Facts:
         made=frozenset(graph.producers),
         charged_parameters=_parameters(graph),
         twins={i: run.start + (i - run.start) % run.length for run, span in spans for i in span},
+        forms={},
     )
+    return replace(facts, forms=_forms(graph, facts))
 
 
 def block_of(run: BlockRun, op: int) -> int:
@@ -157,3 +170,31 @@ def _parameters(graph: OpGraph) -> dict[int, tuple[int, ...]]:
         found[op.id] = tuple(t for t in dict.fromkeys(mine) if t not in seen)
         seen.update(mine)
     return found
+
+
+def _forms(graph: OpGraph, facts: Facts) -> dict[int, int]:
+    numbers: dict[object, int] = {}
+    alone = (op for op in graph.ops if op.id not in facts.twins)
+    return {op.id: numbers.setdefault(_form(graph, op, facts), len(numbers)) for op in alone}
+
+
+def _form(graph: OpGraph, op: Op, facts: Facts) -> object:
+    """Everything of an op that its cost depends on."""
+    operands = (*op.outputs, *op.inputs)
+    places = {x.tensor: place for place, x in reversed(list(enumerate(operands)))}
+    charged = facts.charged_parameters[op.id]
+
+    def seen(x: Operand) -> object:
+        tensor = graph.tensors[x.tensor]
+        kind = (tensor.shape, tensor.dtype, tensor.kind, tensor.trainable)
+        return x.loops, kind, x.tensor in facts.batched, x.tensor in charged
+
+    return (
+        op.family,
+        tuple((loop.name, loop.size, loop.role, loop.shardable) for loop in op.loops),
+        tuple(map(seen, operands)),
+        len(op.outputs),
+        (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward, op.saved_extra_bytes),
+        (facts.extra_shares[op.id], facts.again[op.id], facts.repeats[op.id]),
+        tuple((places[tensor], shares) for tensor, shares in facts.own_shares.get(op.id, ())),
+    )

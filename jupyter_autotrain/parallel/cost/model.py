@@ -116,6 +116,8 @@ class CostModel:
     _rows: dict[int, Ints] = field(default_factory=dict, repr=False)
     _ops: dict[int, OpTable] = field(default_factory=dict, repr=False)
     _edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict, repr=False)
+    _alike: dict[tuple[int, bytes], int] = field(default_factory=dict, repr=False)
+    _alike_edges: dict[object, EdgeTable] = field(default_factory=dict, repr=False)
     _splits: dict[tuple[int, tuple[int | None, ...]], Ints] = field(default_factory=dict, repr=False)
     _placed: dict[tuple[int, tuple[int | None, ...], bool], Layouts] = field(default_factory=dict, repr=False)
 
@@ -156,10 +158,23 @@ class CostModel:
     def op(self, op_id: int) -> OpTable:
         """The op's table; made once."""
         if op_id not in self._ops:
-            twin, op = self.twin(op_id), self.graph.ops[op_id]
-            same = twin != op_id
-            self._ops[op_id] = replace(self.op(twin), op=op) if same else self._price(op, self.table_rows(op_id))
+            first, op = self.alike(op_id), self.graph.ops[op_id]
+            same = first != op_id
+            self._ops[op_id] = replace(self.op(first), op=op) if same else self._price(op, self.table_rows(op_id))
         return self._ops[op_id]
+
+    def alike(self, op_id: int) -> int:
+        """The first op seen that costs the same: the twin of an op in a run; elsewhere one of equal form and rows."""
+        twin = self.twin(op_id)
+        form = self.known.forms.get(twin)
+        if form is None:
+            return twin
+        return self._alike.setdefault((form, self.table_rows(twin).tobytes()), twin)
+
+    def forget(self) -> None:
+        """Drop all tables; they are made again when asked for."""
+        for made in (self._ops, self._edges, self._alike_edges, self._splits, self._placed):
+            made.clear()
 
     def twin(self, op_id: int) -> int:
         """The op in the first block of its run that costs the same."""
@@ -251,8 +266,21 @@ class CostModel:
     def _edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         key = (operand.tensor, op_id)
         if key not in self._edges:
-            self._edges[key] = self._twin_edge(operand, maker, op_id) or self._price_edge(operand, maker, op_id)
+            self._edges[key] = self._twin_edge(operand, maker, op_id) or self._alike_edge(operand, maker, op_id)
         return self._edges[key]
+
+    def _alike_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
+        """The same edge between other ops, where there was one."""
+        ops, tensor = self.graph.ops, operand.tensor
+        key = (
+            (self.alike(maker), next(i for i, x in enumerate(ops[maker].outputs) if x.tensor == tensor)),
+            (self.alike(op_id), ops[op_id].inputs.index(operand)),
+            tensor in self.known.differentiable,
+            self.known.edge_shares.get((tensor, op_id)),
+        )
+        if key not in self._alike_edges:
+            self._alike_edges[key] = self._price_edge(operand, maker, op_id)
+        return replace(self._alike_edges[key], tensor=tensor, source=maker, target=op_id)
 
     def _twin_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable | None:
         """The same edge in the first block, when both ends lie in one block."""
