@@ -127,9 +127,8 @@ export class ChartPanel {
   }
 
   #fillTabs(metrics: string[], chosen: string | undefined): void {
-    const names = metrics.length > 1 ? [...metrics, ALL_METRICS] : metrics;
     const focused = this.#tabs.contains(document.activeElement);
-    const tabs = names.map((name) => {
+    const tabs = tabNames(metrics).map((name) => {
       const tab = h('button', {
         type: 'button',
         role: 'tab',
@@ -148,15 +147,20 @@ export class ChartPanel {
   }
 
   #key(event: KeyboardEvent): void {
-    const tabs = [...this.#tabs.children] as HTMLElement[];
-    const next = arrowTo(event.key, tabs.indexOf(document.activeElement as HTMLElement), tabs.length);
+    // From the metric that is chosen: a second press may come before the first one has moved the focus.
+    const names = tabNames(this.session.metrics());
+    const next = arrowTo(event.key, names.indexOf(this.session.metric() ?? ''), names.length);
     if (next === undefined) return;
     event.preventDefault();
     event.stopPropagation();
-    tabs[next]?.click();
+    this.session.choose({ metric: names[next] });
   }
 
   #toggle(text: string, title: string, onclick: () => void): HTMLButtonElement {
     return h('button', { type: 'button', class: 'at-button', title, 'aria-pressed': 'false', onclick }, text);
   }
+}
+
+function tabNames(metrics: string[]): string[] {
+  return metrics.length > 1 ? [...metrics, ALL_METRICS] : metrics;
 }

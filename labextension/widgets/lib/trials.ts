@@ -102,7 +102,7 @@ export class TrialsTable {
     const heads = this.#columns.map((column) => {
       const order = column.key === sort ? (falling ? 'descending' : 'ascending') : 'none';
       const onclick = (): void => {
-        this.session.choose({ sort: column.key, falling: column.key === sort && !falling });
+        this.#sortBy(column.key);
       };
       const button = h('button', { type: 'button', class: 'at-sort', onclick }, column.head);
       return h('th', { scope: 'col', 'aria-sort': order, class: column.right ? 'at-right' : '' }, button);
@@ -110,6 +110,12 @@ export class TrialsTable {
     this.#head.replaceChildren(...heads);
     const at = this.#columns.findIndex((column) => column.key === sort);
     if (focused) (this.#head.children[at]?.firstElementChild as HTMLElement | null)?.focus();
+  }
+
+  /** The choice as it stands is turned over: a second press may come before the first one has been drawn. */
+  #sortBy(key: string): void {
+    const { sort, falling } = this.session.choices;
+    this.session.choose({ sort: key, falling: key === sort && !falling });
   }
 
   #sort(trials: Trial[]): void {
