@@ -65,13 +65,15 @@ def test_a_tensor_shows_who_holds_which_slice(shown):
     chip = shown.view.get_by_role("button", name=re.compile("c_fc.weight"))
     chip.hover()
     devices = section(shown, "Devices")
-    expect(devices.locator(".at-reading")).to_contain_text("8 slices along dim 0, each held by 8 devices")
+    reading = devices.locator(".at-reading")
+    slices = re.compile(r"(\d+) slices along dim 0, each held by (\d+) devices")
+    expect(reading).to_contain_text(slices)
+    parts, holders = map(int, slices.search(reading.inner_text()).groups())
+    assert parts * holders == 64
     chip.click()
     devices.get_by_role("gridcell").nth(9).hover()
-    expect(devices.locator(".at-reading")).to_contain_text(
-        "Device 9 holds h.0.mlp.c_fc.weight[4096:8192, :], as 1, 17, 25, 33, 41, 49, 57 do."
-    )
-    expect(devices.locator("[data-same]")).to_have_count(8)
+    expect(reading).to_contain_text(re.compile(r"Device 9 holds h\.0\.mlp\.c_fc\.weight\[\d+:\d+, :\], as .* do\."))
+    expect(devices.locator("[data-same]")).to_have_count(holders)
     grow(shown)
     devices.get_by_role("gridcell").nth(9).hover()
     shown.screenshot("plan_slices")
@@ -131,11 +133,13 @@ def test_graph_and_devices_are_reached_by_keyboard(shown):
     expect(node(shown, "embed")).to_be_focused()
     keyboard.press("Enter")
     expect(section(shown, "Chosen op").get_by_role("heading")).to_contain_text("embed")
-    section(shown, "Devices").get_by_role("gridcell").first.focus()
+    cells = section(shown, "Devices").get_by_role("gridcell")
+    below = section(shown, "Devices").get_by_role("row").first.get_by_role("gridcell").count() + 1
+    cells.first.focus()
     keyboard.press("ArrowRight")
     keyboard.press("ArrowDown")
-    expect(section(shown, "Devices").get_by_role("gridcell").nth(9)).to_be_focused()
-    expect(section(shown, "Devices").locator(".at-reading")).to_contain_text("Device 9 holds")
+    expect(cells.nth(below)).to_be_focused()
+    expect(section(shown, "Devices").locator(".at-reading")).to_contain_text(f"Device {below} holds")
 
 
 def test_the_code_is_shown_and_copied(shown):
