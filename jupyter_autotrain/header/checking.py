@@ -20,6 +20,13 @@ _EXPECTED = {
     "tuple_type": "expected a list such as [a, b]",
 }
 
+_WORDS = (
+    ("Input should be", "expected"),
+    ("greater than or equal to", "at least"),
+    ("less than or equal to", "at most"),
+    ("greater than", "more than"),
+)
+
 
 def check(document: Document, backends: Sequence[str] = ()) -> Header:
     """Check settings in the schema's own spelling.
@@ -57,7 +64,9 @@ def _fault(detail: Mapping[str, Any], document: Document) -> Fault:
     if isinstance(cause, UnfitError):
         found = cause.found or shown(detail["input"])
         return Fault(f"{dotted}: {found}", cause.expected, cause.action, document.place(path + cause.at))
-    expected = _EXPECTED.get(detail["type"]) or detail["msg"].replace("Input should be", "expected")
+    expected = _EXPECTED.get(detail["type"]) or detail["msg"]
+    for theirs, ours in _WORDS:
+        expected = expected.replace(theirs, ours)
     return Fault(f"{dotted}: {shown(detail['input'])}", expected, _try(path), document.place(path))
 
 

@@ -31,8 +31,9 @@ _UNREADABLE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\u
 _NEW_BLOCK = re.compile(r"[^\s#\-\]})]")
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][\d_]*)")
 _FLOAT = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+NULLS = frozenset({"~", "null", "Null", "NULL"})
 _WORDS: Mapping[str, JsonValue] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "": None, **dict.fromkeys(NULLS),
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
 _DEEPEST = 20

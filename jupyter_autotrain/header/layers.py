@@ -1,4 +1,7 @@
-"""Where settings come from: line flags > header > `-f FILE` > project file > user profile > defaults."""
+"""Where settings come from: line flags > header > `-f FILE` > project file > user profile > defaults.
+
+A key set to `null` is as if no weaker layer had set it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
-from jupyter_autotrain.header.document import Document, load
+from jupyter_autotrain.header.document import NULLS, Document, Plain, load
 from jupyter_autotrain.header.faults import Fault, Path, Place
 from jupyter_autotrain.header.spellings import SECTIONS, canonical
 
@@ -77,12 +80,17 @@ def read_file(path: FilePath, source: str, asked_at: Place = Place()) -> Documen
 def _over(below: Document, above: Document) -> Document:
     data, places = dict(below.data), dict(below.places)
     for key, value in above.data.items():
-        under = data.get(key)
-        if key in SECTIONS and isinstance(under, dict) and isinstance(value, dict):
-            data[key] = under | value
+        if key in SECTIONS and isinstance(value, dict):
+            under = data.get(key)
+            data[key] = _set(under | value if isinstance(under, dict) else value)
             hidden: list[Path] = [(key, inner) for inner in value]
         else:
             data[key] = value
             hidden = [(key,)]
         places = {path: place for path, place in places.items() if not any(path[: len(h)] == h for h in hidden)}
-    return Document(data, places | above.places, below.faults + above.faults)
+    return Document(_set(data), places | above.places, below.faults + above.faults)
+
+
+def _set(data: dict[str, object]) -> dict[str, object]:
+    """Without what is null, which takes back what a weaker layer says; a value left empty stays, as a fault."""
+    return {key: value for key, value in data.items() if not (isinstance(value, Plain) and value in NULLS)}

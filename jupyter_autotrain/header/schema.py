@@ -18,10 +18,10 @@ from jupyter_autotrain.header.sections import (
     ShipSection,
 )
 from jupyter_autotrain.header.types import (
+    AS_INTEGER,
     Count,
     Duration,
     Goal,
-    Integer,
     Name,
     OneOf,
     Secrets,
@@ -78,7 +78,7 @@ class Header(Section):
     trials: Count | None = Field(
         default=None, description="How many trials; 1 without a search, 10 with one, all with a grid.", examples=["40"]
     )
-    concurrency: Annotated[Integer, Field(ge=1, le=10_000)] = Field(
+    concurrency: Annotated[int, Field(ge=1, le=10_000), AS_INTEGER] = Field(
         default=1, description="How many trials run at once.", examples=["4"]
     )
     resources: ResourcesSection = Field(
@@ -88,7 +88,7 @@ class Header(Section):
     budget: BudgetSection = Field(
         default=BudgetSection(), description="When to end before all trials ran.", examples=["{time: 2h, failures: 3}"]
     )
-    seed: Annotated[Integer, Field(ge=0, lt=2**32)] | None = Field(
+    seed: Annotated[int, Field(ge=0, lt=2**32), AS_INTEGER] | None = Field(
         default=None,
         description="Makes the search repeatable; also seeds random and numpy in the trial.",
         examples=["1"],
@@ -107,7 +107,7 @@ class Header(Section):
     returns: Variables = Field(
         default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
     )
-    retries: Annotated[Integer, Field(ge=0, le=100)] = Field(
+    retries: Annotated[int, Field(ge=0, le=100), AS_INTEGER] = Field(
         default=0, description="How often a failed trial is tried again.", examples=["2"]
     )
     local: LocalSection = Field(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jupyter_autotrain.header.types import Count, Duration, Few, Indices, Number, OneOf, Size, Text, Texts, Truth
+from jupyter_autotrain.header.types import AS_NUMBER, Count, Duration, Few, Indices, OneOf, Size, Text, Texts, Truth
 
 PARALLEL_MODES = ("auto_parallel", "hybrid_parallel", "data_parallel", "stand_alone")
 SEARCHES = ("recursive_programming", "dynamic_programming", "exhaustive")
@@ -21,7 +21,7 @@ class Section(BaseModel):
 class ResourcesSection(Section):
     """What one trial needs."""
 
-    cpus: Annotated[Number, Field(gt=0, le=100_000)] | None = Field(
+    cpus: Annotated[float, Field(gt=0, le=100_000), AS_NUMBER] | None = Field(
         default=None, description="CPU cores.", examples=["2"]
     )
     memory: Size | None = Field(default=None, description="Memory; a trial that takes more is ended.", examples=["8GB"])

@@ -184,11 +184,12 @@ _LIST = {"items": {"type": "string"}}
 Text = Annotated[str, BeforeValidator(_text)]
 Name = Annotated[str, BeforeValidator(_name)]
 Variable = Annotated[str, BeforeValidator(_variable)]
-Integer = Annotated[int, BeforeValidator(_integer)]
-Number = Annotated[float, BeforeValidator(_number)]
+# Bounds stand before these: the other way round they do not get into the JSON Schema.
+AS_INTEGER = BeforeValidator(_integer)
+AS_NUMBER = BeforeValidator(_number)
 Truth = Annotated[bool, BeforeValidator(_truth)]
-Count = Annotated[Integer, Field(ge=1, le=1_000_000)]
-Few = Annotated[Integer, Field(ge=0, le=10_000)]
+Count = Annotated[int, Field(ge=1, le=1_000_000), AS_INTEGER]
+Few = Annotated[int, Field(ge=0, le=10_000), AS_INTEGER]
 Size = Annotated[int, BeforeValidator(_quantity(parse_size, SIZE_FORM)), _schema("string", "integer")]
 Duration = Annotated[float, BeforeValidator(_quantity(parse_duration, DURATION_FORM)), _schema("string", "number")]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]

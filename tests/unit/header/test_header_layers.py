@@ -24,6 +24,19 @@ def test_the_nearer_layer_wins_and_sections_are_merged(context):
     assert (found.resources.cpus, found.resources.memory, found.resources.gpus) == (1, 10**9, 1)
 
 
+def test_null_takes_back_what_a_weaker_layer_says(context):
+    cell = "seed: null\nretries: ~\nresources: {memory: null}\nship: null\nenv: {A: b, C: null}\n---\n"
+    found = header.parse_cell("", cell, context).header
+    assert (found.seed, found.retries, found.resources.memory, found.resources.cpus) == (None, 0, None, 1)
+    assert (found.ship.files, found.env) == ((), {"A": "b"})
+    assert header.explain("seed", context, "", cell) == "seed = none (default)"
+
+
+def test_a_key_without_a_value_is_a_fault_and_not_null(context):
+    with pytest.raises(HeaderError, match="line 2: seed: ''; expected an integer"):
+        header.parse_cell("", "seed:\n---\n", context)
+
+
 @pytest.mark.parametrize(
     ("key", "line", "cell", "told"),
     [
