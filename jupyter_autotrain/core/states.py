@@ -68,7 +68,7 @@ def experiment_state(trials: Iterable[TrialState], *, closed: bool, stop_request
     Args:
         trials: The states of all trials created so far.
         closed: True when no further trial will be created.
-        stop_requested: True after a stop request.
+        stop_requested: True after a stop request; then it reads CANCELLED, whatever its trials had reached before.
     """
     states = set(trials)
     if states & ACTIVE_STATES or not closed:
@@ -76,8 +76,8 @@ def experiment_state(trials: Iterable[TrialState], *, closed: bool, stop_request
             return ExperimentState.STOPPING
         begun = states - {TrialState.WAITING}
         return ExperimentState.RUNNING if begun else ExperimentState.WAITING
-    if states & {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}:
-        return ExperimentState.SUCCEEDED
     if stop_requested or states <= {TrialState.CANCELLED}:
         return ExperimentState.CANCELLED
+    if states & {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}:
+        return ExperimentState.SUCCEEDED
     return ExperimentState.FAILED

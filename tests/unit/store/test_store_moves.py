@@ -91,3 +91,18 @@ class Moves(RuleBasedStateMachine):
 
 TestMoves = Moves.TestCase
 TestMoves.settings = settings(max_examples=12, stateful_step_count=25, derandomize=True, deadline=None)
+
+
+@pytest.mark.parametrize(
+    ("trials", "stopped", "state"),
+    [
+        (("SUCCEEDED", "CANCELLED"), True, "CANCELLED"),
+        (("SUCCEEDED",), True, "CANCELLED"),
+        (("SUCCEEDED", "FAILED"), False, "SUCCEEDED"),
+        (("EARLY_STOPPED", "FAILED"), False, "SUCCEEDED"),
+        (("FAILED", "CANCELLED"), False, "FAILED"),
+        ((), True, "CANCELLED"),
+    ],
+)
+def test_a_stopped_experiment_reads_cancelled_and_others_by_their_best_trial(trials, stopped, state):
+    assert experiment_state(map(TrialState, trials), closed=True, stop_requested=stopped) == state
