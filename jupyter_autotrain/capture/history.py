@@ -13,8 +13,8 @@ from jupyter_autotrain.capture.cells import Cell, python_tree
 from jupyter_autotrain.capture.names import Names, analyse
 from jupyter_autotrain.capture.scopes import Function, bound_by
 
-Position = tuple[int, int]
-"""(place of the cell in the order of execution, line in it)."""
+Position = tuple[int, int, int]
+"""(place of the cell in the order of execution, line in it, column in that line)."""
 
 
 class Kind(StrEnum):
@@ -90,7 +90,7 @@ class History:
             for outer in tree.body:
                 for node, kind, names in _bindings_in(outer):
                     for name in sorted(names):
-                        binding = Binding(name, kind, node, outer, (index, node.lineno), cell, text)
+                        binding = Binding(name, kind, node, outer, (index, node.lineno, node.col_offset), cell, text)
                         found.setdefault(name, []).append(binding)
         return found
 

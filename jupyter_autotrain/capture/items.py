@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from jupyter_autotrain.capture.history import Position
 
-EARLIEST: Position = (-1, 0)
+EARLIEST: Position = (-1, 0, 0)
 
 
 @dataclass(slots=True)

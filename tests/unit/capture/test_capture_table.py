@@ -31,6 +31,13 @@ def test_data_made_by_a_function_that_changed_since_is_stale(notebook):
     assert book.row("data", "data").stale == "made before cell [4] bound helper again"
 
 
+def test_data_made_from_a_name_bound_before_it_on_the_same_line_is_fresh(notebook):
+    book = notebook("first = [1]; second = list(first)")
+    assert book.row("second", "second").stale == ""
+    book.run("first = [2]")
+    assert book.row("second", "second").stale == "made before cell [2] bound first again"
+
+
 def test_running_the_same_cell_again_makes_nothing_stale(notebook):
     source = "scale = 2\ndef make(): return scale"
     book = notebook(source, "data = make()", source)
