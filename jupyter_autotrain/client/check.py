@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from jupyter_autotrain import backends
+from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, Submission
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject, to_json
-from jupyter_autotrain.core.spec import ExperimentSpec, TrialSpec
+from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendUnavailableError
-
-_DRAFT = "dry-run"
 
 
 def check(spec: ExperimentSpec, home: Home) -> None:
@@ -39,25 +38,8 @@ def check(spec: ExperimentSpec, home: Home) -> None:
 
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
     """Exactly what the backend would receive for the first trial; nothing is stored or started."""
-    trial = TrialSpec(
-        experiment_id=_DRAFT,
-        number=1,
-        attempt=1,
-        directory=str(home.trial(_DRAFT, 1, 1)),
-        bundle=str(home.bundle(_DRAFT)),
-        script=spec.bundle.script,
-        python=spec.bundle.python,
-        seed=spec.seed,
-        objective=spec.objective.metric if spec.objective else "",
-        resources=spec.resources,
-        timeout_s=spec.timeout_s,
-        env=spec.env,
-        secrets=spec.secrets,
-        returns=spec.returns,
-        cwd=spec.cwd,
-        options=cast("JsonObject", to_json(spec.local)),
-    )
-    return backends.create(spec.backend, home).render(trial)
+    first = TrialRecord("dry-run", 1, TrialState.WAITING, {})
+    return backends.create(spec.backend, home).render(trial_spec(home, spec, first))
 
 
 def _wanting(spec: ExperimentSpec, place: Backend) -> Iterator[str]:

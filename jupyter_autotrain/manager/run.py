@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import JobRef, JobStatus
-from jupyter_autotrain.core.json import JsonValue, to_json
+from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState
@@ -167,30 +167,8 @@ class Run:
         return Need(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, spec.local)
 
     def trial_spec(self, number: int) -> TrialSpec:
-        """The present attempt of a trial, as a backend takes it. A seed is shifted by the trial's number, from 0."""
-        trial, spec, home = self.trials[number], self.record.spec, self.house.home
-        before = home.trial(self.id, number, trial.attempt - 1) / wire.CHECKPOINTS
-        return TrialSpec(
-            experiment_id=self.id,
-            number=number,
-            attempt=trial.attempt,
-            directory=str(home.trial(self.id, number, trial.attempt)),
-            bundle=str(home.bundle(self.id)),
-            script=spec.bundle.script,
-            python=spec.bundle.python,
-            params=trial.params,
-            seed=None if spec.seed is None else spec.seed + number - 1,
-            objective=spec.objective.metric if spec.objective else "",
-            resources=spec.resources,
-            gpus=trial.gpus,
-            timeout_s=spec.timeout_s,
-            env=spec.env,
-            secrets=spec.secrets,
-            returns=spec.returns,
-            resume_from=str(before) if trial.attempt > 1 else "",
-            cwd=spec.cwd,
-            options=to_json(spec.local),  # type: ignore[arg-type] # a dataclass becomes an object
-        )
+        """The present attempt of a trial, as a backend takes it."""
+        return trial_spec(self.house.home, self.record.spec, self.trials[number])
 
     def seen(self, task: Task, status: JobStatus) -> None:
         """Follow a job that goes on."""
