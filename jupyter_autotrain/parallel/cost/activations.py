@@ -154,7 +154,7 @@ def _batched(graph: OpGraph) -> frozenset[int]:
 def _differentiable(graph: OpGraph) -> frozenset[int]:
     found = {t.id for t in graph.tensors if t.trainable}
     for op in graph.ops:
-        if any(x.tensor in found for x in op.inputs):
+        if not found.isdisjoint([x.tensor for x in op.inputs]):
             found.update(x.tensor for x in op.outputs if _floating(graph.tensors[x.tensor].dtype))
     return frozenset(found)
 

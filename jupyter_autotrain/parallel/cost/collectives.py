@@ -128,10 +128,9 @@ def _least(lines: tuple[Line, ...], n_bytes: Floats | float, share: Floats | flo
     return best
 
 
-def amortised(axis: Axis, n_bytes: Floats, bucket_bytes: float) -> tuple[Floats, Floats]:
-    """(all-reduce, gather) seconds of tensors that travel in buckets: a small one pays its share of the latency."""
-    share = np.minimum(1.0, n_bytes / bucket_bytes)
-    return _least(axis.reduce, n_bytes, share), _least(axis.gather, n_bytes, share)
+def amortised_s(lines: tuple[Line, ...], n_bytes: Floats, bucket_bytes: float) -> Floats:
+    """A collective on tensors that travel in buckets: a small one pays its share of the latency; seconds."""
+    return _least(lines, n_bytes, np.minimum(1.0, n_bytes / bucket_bytes))
 
 
 def gather_s(axis: Axis, n_bytes: Floats | float) -> Floats:

@@ -133,15 +133,16 @@ class Redistribution:
 
     def _table(self, source: Ints, target: Ints, size_bytes: float) -> Floats:
         seconds = np.zeros((len(source), len(target)))
-        split = np.repeat(split_of(source, self._axes).astype(np.float64)[:, None], len(target), axis=1)
+        held = np.repeat((size_bytes / split_of(source, self._axes))[:, None], len(target), axis=1)
         changes = [_Change(source[:, index], target[:, index]) for index in range(len(self._axes))]
         for move in _MOVES:
             for axis, change in zip(self._axes, changes, strict=True):
-                if (moves := change.by(move)) is not None:
-                    whole = size_bytes / split * (axis.size if move.from_split else 1)
+                if (pairs := change.by(move)) is not None:
                     if move.cost:
-                        seconds += np.where(moves, move.cost(axis, whole), 0.0)
-                    split *= np.where(moves, move.split(axis.size), 1.0)
+                        joint = held * axis.size if move.from_split else held
+                        np.add(seconds, move.cost(axis, joint), out=seconds, where=pairs)
+                    if move.held:
+                        np.multiply(held, move.held(axis.size), out=held, where=pairs)
         return seconds
 
 
@@ -153,13 +154,13 @@ class _Move:
         before: The placement that it starts from: a dim (0 stands for any), `REPLICATE` or `PARTIAL`.
         after: The placement that it leads to, likewise.
         cost: Seconds by the bytes that the axis holds together; None when free.
-        split: Factor by which the tensor's number of slices grows.
+        held: Factor by which the bytes on a device grow; None when they stay.
     """
 
     before: int
     after: int
-    cost: Callable[[Axis, Floats], Floats] | None
-    split: Callable[[float], float]
+    cost: Callable[[Axis, Floats], Floats] | None = None
+    held: Callable[[int], float] | None = None
 
     @property
     def from_split(self) -> bool:
@@ -168,11 +169,11 @@ class _Move:
 
 
 _MOVES = (
-    _Move(REPLICATE, 0, None, split=lambda size: size),
-    _Move(PARTIAL, 0, gather_s, split=lambda size: size),
-    _Move(0, 0, lambda axis, n: all_to_all_s(axis, n / axis.size), split=lambda _: 1.0),
-    _Move(PARTIAL, REPLICATE, all_reduce_s, split=lambda _: 1.0),
-    _Move(0, REPLICATE, gather_s, split=lambda size: 1.0 / size),
+    _Move(REPLICATE, 0, held=lambda size: 1.0 / size),
+    _Move(PARTIAL, 0, gather_s, lambda size: 1.0 / size),
+    _Move(0, 0, lambda axis, n: all_to_all_s(axis, n / axis.size)),
+    _Move(PARTIAL, REPLICATE, all_reduce_s),
+    _Move(0, REPLICATE, gather_s, lambda size: size),
 )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, amortised
+from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, amortised_s
 from jupyter_autotrain.parallel.cost.layout import PARTIAL, Ints, split_of
 from jupyter_autotrain.parallel.cost.memory import Optimizer, Zero
 from jupyter_autotrain.parallel.cost.roofline import Roofline
@@ -108,8 +108,12 @@ class StatePricer:
             levels = self._levels(weight, compute, repeats)
             micro, step, kept, gradient, elements = (level[rows] for level in levels)
             state = elements * self.assumptions.optimizer.state_bytes(weight.item_bytes)
-            update = np.where(host, self._host_update_s(elements, weight), self._update_s(elements, weight))
-            total += np.stack([micro, step, update, kept, gradient, np.where(host, 0.0, state)])
+            update = self._update_s(elements, weight)
+            if host.any():
+                update = np.where(host, self._host_update_s(elements, weight), update)
+                state = np.where(host, 0.0, state)
+            for row, part in enumerate((micro, step, update, kept, gradient, state)):
+                total[row] += part
         return StateTable(self.options, *total)
 
     def exposed(self, communication_s: Floats, compute_s: Floats) -> Floats:
@@ -149,10 +153,8 @@ class StatePricer:
             axis, shared = self.axes[index], gradient[:, index] == PARTIAL
             if not shared.any():
                 continue
-            reduce_s, _ = amortised(axis, held, self.assumptions.bucket_bytes)
-            _, gather_s = amortised(axis, left, self.assumptions.bucket_bytes)
-            one_by_one += np.where(shared, reduce_s, 0.0)
-            move_s += np.where(shared, gather_s, 0.0)
+            one_by_one += np.where(shared, amortised_s(axis.reduce, held, self.assumptions.bucket_bytes), 0.0)
+            move_s += np.where(shared, amortised_s(axis.gather, left, self.assumptions.bucket_bytes), 0.0)
             left = np.where(shared, left / axis.size, left)
         return np.minimum(one_by_one, 2 * move_s), move_s
 

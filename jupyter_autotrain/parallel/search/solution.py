@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -222,10 +222,11 @@ def _named(model: CostModel, outcome: Outcome) -> MeshSpec:
         LoopRole.OTHER: "tensor",
     }
     weights: list[dict[str, float]] = [defaultdict(float) for _ in model.mesh.axes]
-    for op_id, choice in outcome.stages[0].choices.items():
+    alike = Counter((model.twin(op_id), choice.strategy) for op_id, choice in outcome.stages[0].choices.items())
+    for (op_id, row), count in alike.items():
         op = model.graph.ops[op_id]
-        for axis, loop in enumerate(model.table_rows(op_id)[choice.strategy].tolist()):
-            weights[axis][words[op.loops[loop].role] if loop >= 0 else "replica"] += 1 + op.flops_forward
+        for axis, loop in enumerate(model.table_rows(op_id)[row].tolist()):
+            weights[axis][words[op.loops[loop].role] if loop >= 0 else "replica"] += count * (1 + op.flops_forward)
     names: list[str] = []
     for counter in weights:
         name = max(counter, key=lambda word: counter[word], default="replica")
