@@ -7,6 +7,7 @@ kept under an alias, wrapped or patched. So the compiled source is compared with
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -199,3 +200,10 @@ def _same_constant(mine: object, theirs: object) -> bool:
     if isinstance(mine, CodeType) and isinstance(theirs, CodeType):
         return same_code(mine, theirs)
     return type(mine) is type(theirs) and (mine == theirs or repr(mine) == repr(theirs))
+
+
+def is_shells_own(name: str, value: object) -> bool:
+    """True for a builtin that IPython replaced in the user's namespace, such as `open` or `exit`."""
+    plain = getattr(builtins, name, None)
+    replaced = type(value).__module__.startswith("IPython") or getattr(value, "__wrapped__", None) is plain
+    return plain is not None and replaced

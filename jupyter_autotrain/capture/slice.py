@@ -7,7 +7,7 @@ import builtins
 import types
 from collections.abc import Collection, Mapping
 
-from jupyter_autotrain.capture import definitions, imports, refuse, sizes
+from jupyter_autotrain.capture import definitions, imports, refuse, sizes, staleness
 from jupyter_autotrain.capture.data import Pickled, UnpicklableError, dump, embed, file_name, sharing
 from jupyter_autotrain.capture.history import Binding, History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
@@ -66,9 +66,8 @@ class Slice:
             if not waiting or self.too_big:
                 break
             self._pickle(waiting)
-        for name in self._sets:
-            self.missing.pop(name, None)
-        self._mark_rebound()
+        self.missing = {name: user for name, user in self.missing.items() if name not in self._sets}
+        staleness.mark_rebound(self.items, self.history)
         if not (self.missing or self.refused or self.too_big):
             self._share()
 
@@ -98,7 +97,7 @@ class Slice:
         if name.startswith("__") and name.endswith("__"):
             return False
         value = self.namespace[name]
-        if not self.history.bindings(name) and _is_shells_own(name, value):
+        if not self.history.bindings(name) and definitions.is_shells_own(name, value):
             return False
         return not hint or isinstance(value, types.ModuleType | type) or definitions.is_definition(value, self.home)
 
@@ -193,22 +192,11 @@ class Slice:
             self.refused[name] = "a part of IPython, which trials do not have"
         elif isinstance(value, types.ModuleType):
             self.refused[name] = "a module that exists only in this kernel's memory"
-        stale = stale or self._stale(value, binding)
+        stale = stale or staleness.of_value(value, binding, self.namespace, self.history)
         return Item(
             name, "data", origin=binding.label if binding else "", stale=stale,
             position=binding.position if binding else EARLIEST,
         )  # fmt: skip
-
-    def _stale(self, value: object, binding: Binding | None) -> str:
-        kind = type(value)
-        if kind.__module__ == self.home and self.namespace.get(kind.__name__, kind) is not kind:
-            return f"an instance of an older {kind.__name__}"
-        if binding is None or binding.kind is not Kind.OTHER:
-            return ""
-        for used in sorted(self.history.names_of(binding).eager - {binding.name}):
-            if why := self.history.changed_since(used, binding.position):
-                return f"made before {why}"
-        return ""
 
     def _pickle(self, names: list[str]) -> None:
         fresh = [name for name in names if name not in self.refused]
@@ -254,26 +242,9 @@ class Slice:
             for other in names[1:]:
                 self.items[other].eager = frozenset({first.name})
 
-    def _mark_rebound(self) -> None:
-        """Mark data that a captured function was written with, and that a later cell bound again."""
-        for item in self.items.values():
-            for name in item.deferred if item.how == "source" else ():
-                used = self.items.get(name)
-                if used is None or used.how != "data" or used.stale or not self.history.last(name, item.position):
-                    continue
-                if why := self.history.changed_since(name, item.position):
-                    used.stale = f"{why} after {item.name} ({item.origin})"
-
 
 def _import_item(name: str, text: str, binding: Binding | None, uses: Names) -> Item:
     return Item(
         name, "import", text, binding.label if binding else "",
         position=binding.position if binding else EARLIEST, eager=uses.eager, called=uses.called,
     )  # fmt: skip
-
-
-def _is_shells_own(name: str, value: object) -> bool:
-    """True for a builtin that IPython replaced in the user's namespace, such as `open` or `exit`."""
-    plain = getattr(builtins, name, None)
-    replaced = type(value).__module__.startswith("IPython") or getattr(value, "__wrapped__", None) is plain
-    return plain is not None and replaced
