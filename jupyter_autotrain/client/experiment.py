@@ -114,13 +114,14 @@ class Experiment:
             return Receipt(name=self.name, note="It had ended before")
         return Receipt.of(self.name, self._ask("stop", {"grace_s": grace_s}, timeout_s))
 
-    def retry(self, timeout_s: float = 30.0) -> None:
-        """Run its failed, cancelled, preempted and lost trials again, each as a new attempt.
+    def retry(self, timeout_s: float = 30.0) -> list[int]:
+        """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers.
 
         Raises:
             ManagerError: The manager did not answer in time; the request stays.
         """
-        self._ask("retry", {}, timeout_s)
+        trials = self._ask("retry", {}, timeout_s).get("trials")
+        return [number for number in trials if isinstance(number, int)] if isinstance(trials, list) else []
 
     def why(self) -> list[str]:
         """One sentence per trial that waits or has failed."""
@@ -139,7 +140,7 @@ class Experiment:
         return files.unpickle(self.directory(trial), name)
 
     def pull(self, directory: str | Path, trial: int | TrialRecord | None = None) -> list[str]:
-        """Copy a trial's output files into a folder here; gives their names, relative to it."""
+        """Copy what a trial returned and wrote into a folder here; gives the files' names, relative to it."""
         return files.copy_outputs(self.directory(trial), Path(directory))
 
     def directory(self, trial: int | TrialRecord | None = None) -> Path:

@@ -52,23 +52,27 @@ def unpickle(directory: Path, name: str) -> object:
 
 
 def copy_outputs(directory: Path, target: Path) -> list[str]:
-    """Copy a trial's outputs into a folder; gives the names of the files, relative to it.
+    """Copy what a trial returned, and the files it wrote where it ran, into a folder; gives their names in it.
 
     Raises:
         AutotrainError: The folder cannot be written.
     """
-    source = directory / wire.OUTPUTS
-    names = sorted(str(path.relative_to(source)) for path in source.rglob("*") if path.is_file())
+    found = _made(directory / wire.WORK) | _made(directory / wire.OUTPUTS)
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        for name in names:
+        for name, path in found.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / name, target / name)
+            shutil.copyfile(path, target / name)
     except OSError as error:
         raise AutotrainError(
             f"{target} cannot be written: {error.strerror}.", "A folder that can be written.", "Choose another folder."
         ) from error
-    return names
+    return sorted(found)
+
+
+def _made(folder: Path) -> dict[str, Path]:
+    """The files that a trial made in a folder: those that came with it are links."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(folder)): path for path in files if "__pycache__" not in path.parts}
 
 
 def size_bytes(directory: Path) -> int:

@@ -8,7 +8,7 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.listing import trials_table
-from jupyter_autotrain.verbs.text import duration, number, shorten, size
+from jupyter_autotrain.verbs.text import count, duration, number, shorten, size
 
 
 def wait(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -66,8 +66,11 @@ def stop(desk: Desk, arguments: argparse.Namespace) -> None:
 def retry(desk: Desk, arguments: argparse.Namespace) -> None:
     """Run the failed trials of an experiment again."""
     experiment = desk.find(arguments.experiment)
-    experiment.retry()
-    desk.write(f"{experiment.name}: the failed trials run again. Watch: %autotrain show {experiment.name}\n")
+    again = experiment.retry()
+    if not again:
+        desk.write(f"{experiment.name} is {experiment.state}: it has no failed or cancelled trial to run again.\n")
+        return
+    desk.write(f"{experiment.name}: {count(len(again), 'trial')} again. Watch: %autotrain show {experiment.name}\n")
 
 
 def clean(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -84,11 +87,11 @@ def clean(desk: Desk, arguments: argparse.Namespace) -> None:
     total = sum(experiment.size_bytes() for experiment in chosen)
     names = ", ".join(experiment.name for experiment in chosen[:8]) + (" ..." if len(chosen) > 8 else "")
     if not arguments.yes:
-        desk.write(f"Would delete {len(chosen)} experiments ({size(total)}): {names}. Add --yes to do it.\n")
+        desk.write(f"Would delete {count(len(chosen), 'experiment')} ({size(total)}): {names}. Add --yes to do it.\n")
         return
     for experiment in chosen:
         experiment.delete()
-    desk.write(f"Deleted {len(chosen)} experiments, {size(total)} freed: {names}\n")
+    desk.write(f"Deleted {count(len(chosen), 'experiment')}, {size(total)} freed: {names}\n")
 
 
 def _chosen(desk: Desk, arguments: argparse.Namespace) -> list[Experiment]:

@@ -13,7 +13,7 @@ from jupyter_autotrain import backends, manager
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.verbs.text import size
+from jupyter_autotrain.verbs.text import count, size
 
 _OPTIONAL = {
     "torch": "parallel",
@@ -53,8 +53,8 @@ def _examine_store(home: Home) -> Iterator[Check]:
     except AutotrainError as error:
         yield Check("store", False, error.found, error.action)
         return
-    count = len(store.experiments(limit=1_000_000))
-    yield Check("store", True, f"{count} experiments, journal {store.journal}")
+    known = len(store.experiments(limit=1_000_000))
+    yield Check("store", True, f"{count(known, 'experiment')}, journal {store.journal}")
     store.close()
     mode = home.root.stat().st_mode & 0o777
     private = mode == 0o700 and home.root.stat().st_uid == os.getuid()
@@ -75,8 +75,9 @@ def _examine_backends(home: Home) -> Iterator[Check]:
         try:
             place = backends.create(name, home)
             probe = place.probe()
-            limits = f"; {place.discover().limits}" if probe.usable and place.discover().limits else ""
-            yield Check(f"backend {name}", probe.usable, probe.reason + limits)
+            limits = place.discover().limits if probe.usable else ""
+            told = [part.rstrip(".") for part in (probe.reason, limits) if part]
+            yield Check(f"backend {name}", probe.usable, "; ".join(told))
         except AutotrainError as error:
             yield Check(f"backend {name}", False, error.found, error.action)
 

@@ -29,7 +29,8 @@ Experiments are named by name, name@N, a unique id prefix, -1 (newest) or _.
 def why(desk: Desk, arguments: argparse.Namespace) -> None:
     """Say in one sentence per trial why it waits or failed."""
     experiment = desk.find(arguments.experiment)
-    desk.write("\n".join(experiment.why()) + "\n")
+    told = experiment.why() or [f"{experiment.name} is {experiment.state}: no trial waits and none has failed."]
+    desk.write("\n".join(told) + "\n")
 
 
 def check(desk: Desk, arguments: argparse.Namespace) -> None:

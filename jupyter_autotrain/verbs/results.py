@@ -10,7 +10,7 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
-from jupyter_autotrain.verbs.text import number, params, table
+from jupyter_autotrain.verbs.text import count, number, params, table
 
 
 def logs(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -117,7 +117,11 @@ def pull(desk: Desk, arguments: argparse.Namespace) -> None:
     folder = Path(arguments.output or f"{experiment.name.replace('@', '-')}-trial-{trial.number}")
     files = experiment.pull(desk.cwd / folder, trial=trial.number)
     listed = "".join(f"  {path}\n" for path in files[:20])
-    desk.write(f"{len(files)} files of trial {trial.number} are in {folder}\n{listed}")
+    if not files:
+        desk.write(f"Trial {trial.number} has left no files: what a cell writes into its folder is kept.\n")
+        return
+    more = f"  ... and {len(files) - 20} more\n" if len(files) > 20 else ""
+    desk.write(f"{count(len(files), 'file')} of trial {trial.number} copied to {folder}\n{listed}{more}")
 
 
 def _trial(experiment: Experiment, chosen: int | None, *, prefer_best: bool = True) -> TrialRecord:

@@ -60,6 +60,8 @@ def run(arguments: Sequence[str], desk: Desk) -> None:
             f"Expected one of: {', '.join(VERBS)}.{guess}",
             "See: %autotrain help",
         )
+    if words[0] != "help" and {"-h", "--help"} & set(words[1:]):
+        words = ["help", words[0]]
     # `-1` names the newest experiment; argparse would take it for a flag.
     words = [f"\0{word}" if word.startswith("-") and word[1:].isdigit() else word for word in words]
     known = grammar()[words[0]].parse_args(words[1:])

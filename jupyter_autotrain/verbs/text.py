@@ -26,6 +26,11 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
+def count(many: int, what: str) -> str:
+    """`1 trial`, `3 trials`."""
+    return f"{many} {what}" if many == 1 else f"{many} {what}s"
+
+
 def size(size_bytes: float) -> str:
     """Bytes as `12 B`, `3.4 kB`, `56 MB`."""
     value = float(size_bytes)

@@ -119,6 +119,30 @@ def test_an_unknown_verb_is_told_with_the_nearest_one(notebook):
     assert "'status'" in "\n".join(notebook.fails("%autotrain statsu"))
 
 
+def test_verbs_say_when_there_is_nothing_to_do(notebook, tmp_path):
+    notebook.run("%%autotrain idle --wait\nreport(loss=1.0)")
+    assert notebook.run("%autotrain why idle")[1] == "idle is SUCCEEDED: no trial waits and none has failed.\n"
+    assert "no failed or cancelled trial" in notebook.run("%autotrain retry idle")[1]
+    assert "left no files" in notebook.run("%autotrain pull idle")[1]
+    assert "Would delete 1 experiment (" in notebook.run("%autotrain clean idle")[1]
+    assert not any(path.name.startswith("idle") for path in tmp_path.iterdir())
+
+
+def test_files_that_a_cell_writes_are_pulled_and_those_that_came_with_it_are_not(notebook, tmp_path):
+    (tmp_path / "data.txt").write_text("here")
+    notebook.run(
+        "%%autotrain writes --wait\nship: [data.txt]\nreturns: [answer]\n---\n"
+        "import os\nos.mkdir('out')\nopen('out/model.txt', 'w').write(open('data.txt').read())\nanswer = 42"
+    )
+    assert notebook.run("%autotrain pull writes -o here")[1].startswith("2 files of trial 1 copied to here")
+    assert sorted(path.name for path in (tmp_path / "here").rglob("*.*")) == ["answer.pkl", "model.txt"]
+    assert (tmp_path / "here" / "out" / "model.txt").read_text() == "here"
+
+
+def test_help_of_a_verb_comes_by_flag_too(notebook):
+    assert notebook.run("%autotrain logs -h")[1] == notebook.run("%autotrain help logs")[1]
+
+
 def test_the_verbs_in_a_shell_tell_the_same(notebook, home):
     notebook.run("%%autotrain shell --wait\nobjective: maximize acc\n---\nreport(acc=0.5)")
 
