@@ -3,7 +3,8 @@
     python benchmarks/run_all.py [NAME ...] [--peer-python PATH]
 
 Each benchmark is a script of its own that prints its figures, each with the ratio to its limit or its peer.
-`--peer-python` is an interpreter with NNI 3.0 installed (`pip install nni==3.0`): the peer then runs in the same run.
+`--peer-python` is an interpreter with NNI 3.0 installed (`make bench` makes one): the peer then runs in the same run.
+While it runs, NNI's manager listens on all interfaces of this machine, ports 18081 to 18083, without a password.
 """
 
 from __future__ import annotations
