@@ -14,8 +14,9 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import MissingExtraError, PlanError
+from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
-from jupyter_autotrain.parallel.plan import Imported, Plan, fused
+from jupyter_autotrain.parallel.plan import Imported, Plan
 from jupyter_autotrain.parallel.search import Limits, Method, Mode, Pins, Question, Space
 from jupyter_autotrain.parallel.search.space import batch_of
 
@@ -67,7 +68,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     how, solver = _word(Mode, mode, "mode"), _word(Method, search, "search")
     limits = Limits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
-    graph = fused(traced)
+    graph = prepared(traced)
     pinned = _pins(pins, traced, graph, machine)
     if pinned != Pins() and how is Mode.AUTO_PARALLEL:
         how = Mode.HYBRID_PARALLEL

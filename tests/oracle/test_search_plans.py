@@ -1,7 +1,6 @@
 """Whole plans: folding, memory, modes, pins, baselines, the instant search, bad input."""
 
 from dataclasses import replace
-from itertools import count
 from math import prod
 
 import pytest
@@ -211,27 +210,6 @@ def test_a_cyclic_graph_is_refused():
     looped = replace(first, inputs=(replace(first.inputs[0], tensor=last.outputs[0].tensor), *first.inputs[1:]))
     with pytest.raises(PlanError, match="topological"):
         solve(replace(graph, ops=(looped, *graph.ops[1:])), "8xA100")
-
-
-def test_when_time_is_up_the_best_so_far_comes_with_its_gap():
-    ticks = count()
-    asked = replace(PLACEMENTS, limits=Limits(time_s=2.5))
-    solution = solve(MODELS["gpt"], "8xA100", asked, clock=lambda: float(next(ticks)))
-    assert not solution.complete
-    assert solution.gap > 0
-
-
-def test_an_interrupt_returns_the_best_so_far():
-    ticks = count()
-
-    def clock():
-        if next(ticks) == 4:
-            raise KeyboardInterrupt
-        return 0.0
-
-    solution = solve(MODELS["gpt"], "8xA100", replace(PLACEMENTS, limits=Limits(time_s=1.0)), clock=clock)
-    assert not solution.complete
-    assert solution.bound_s <= solution.cost.step_s
 
 
 def test_a_batch_that_nothing_divides_is_split_along_something_else():

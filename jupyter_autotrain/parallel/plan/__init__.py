@@ -3,7 +3,7 @@
 from jupyter_autotrain.parallel.plan.difference import Change, Difference
 from jupyter_autotrain.parallel.plan.explain import Explanation, Way
 from jupyter_autotrain.parallel.plan.imports import Imported, Megatron, MindSpore
-from jupyter_autotrain.parallel.plan.plan import Plan, fused
+from jupyter_autotrain.parallel.plan.plan import Plan
 from jupyter_autotrain.parallel.plan.timeline import Doing, TimeSegment
 
 __all__ = [
@@ -17,5 +17,4 @@ __all__ = [
     "Plan",
     "TimeSegment",
     "Way",
-    "fused",
 ]

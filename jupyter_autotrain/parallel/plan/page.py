@@ -55,7 +55,8 @@ def page(record: PlanRecord) -> str:
 
 def _head(record: PlanRecord) -> Iterator[str]:
     cost, where = record.cost, escape(str(record.cluster))
-    yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proof(record.gap)}</p>"
+    proved = proof(record.gap, record.solution.complete)
+    yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proved}</p>"
     yield (
         f'<p class="soft">{escape(str(record.mesh))}; {len(record.stages)} stage(s), '
         f"{record.microbatches} microbatch(es); "

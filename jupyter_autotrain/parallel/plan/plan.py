@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TypeAlias
@@ -9,8 +11,6 @@ from typing import TypeAlias
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.sizes import parse_bytes
-from jupyter_autotrain.parallel.graph.fold import fold
-from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.plan import storage, text
 from jupyter_autotrain.parallel.plan.code import code
@@ -23,13 +23,6 @@ from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import Method, Mode, Question, solve
-from jupyter_autotrain.parallel.search.pins import uniform_runs
-
-
-def fused(graph: OpGraph) -> OpGraph:
-    """A graph in the form in which it is searched: followers fused into their leaders, repeated blocks found."""
-    return graph if any(op.members for op in graph.ops) else fold(fuse(graph))
-
 
 Cluster: TypeAlias = str | JsonObject | ClusterSpec
 
@@ -39,15 +32,24 @@ class Plan(PlanRecord):
     """How a model is split over a cluster, what a step costs, and how good that is proved to be."""
 
     @classmethod
-    def of(cls, graph: OpGraph, cluster: Cluster, question: Question, trace_s: float = 0.0) -> Plan:
-        """Search a plan for a graph.
+    def of(
+        cls,
+        graph: OpGraph,
+        cluster: Cluster,
+        question: Question,
+        trace_s: float = 0.0,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Plan:
+        """Search a plan for a graph; see `search.solve`.
 
         Raises:
             InfeasibleError: When no split fits, with the least memory that would do.
             PlanError: For pins that contradict something, an unknown device, a cyclic graph.
         """
-        ready = uniform_runs(fused(graph), question.pins)
-        return cls(ready, question, solve(ready, cluster, question), trace_s)
+        solution = solve(graph, cluster, question, clock=clock)
+        assert solution.outcome is not None
+        return cls(solution.outcome.models[0].graph, question, solution, trace_s)
 
     def explain(self, op: str) -> Explanation:
         """Why an op is split as it is: its runner-up, and what that would cost in time and memory.

@@ -14,8 +14,7 @@ def summary(record: PlanRecord) -> str:
     """The plan in a few lines and the table of candidates."""
     cost, solution = record.cost, record.solution
     lines = [
-        f"{record.name} on {record.cluster}: {ms(cost.step_s)} per step, {proof(record.gap)}"
-        + ("" if solution.complete else " (search stopped early)"),
+        f"{record.name} on {record.cluster}: {ms(cost.step_s)} per step, {proof(record.gap, solution.complete)}",
         f"  mesh    {record.mesh}" + _pipeline(record),
         f"  time    compute {ms(cost.compute_s)} + communication {ms(cost.communication_s)} + bubble "
         f"{ms(cost.bubble_s)} + optimizer {ms(cost.optimizer_s)}",

@@ -33,8 +33,9 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def proof(gap: float) -> str:
-    """What a gap says about a plan."""
+def proof(gap: float, complete: bool) -> str:
+    """What a gap says about a plan, and whether its search ran to the end."""
+    early = "" if complete else " (search stopped early)"
     if gap <= 1e-9:
-        return "proved best"
-    return f"at most {gap:.1%} from the best" if gap < 0.5 else "not proved (the search gives no near bound)"
+        return f"proved best{early}"
+    return (f"at most {gap:.1%} from the best" if gap < 0.5 else "not proved (the search gives no near bound)") + early

@@ -1,7 +1,8 @@
 """Finds the best split: `solve(graph, cluster, question)` gives a `Solution` with its certificate."""
 
+from jupyter_autotrain.parallel.search.question import Limits, Method, Mode, Question
 from jupyter_autotrain.parallel.search.solution import Alternative, Cost, RankCost, Solution, StagePart, Strategy
-from jupyter_autotrain.parallel.search.solve import Limits, Method, Mode, Question, solve
+from jupyter_autotrain.parallel.search.solve import solve
 from jupyter_autotrain.parallel.search.space import Pins, Space
 
 __all__ = [

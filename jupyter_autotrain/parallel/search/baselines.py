@@ -6,7 +6,7 @@ baseline is never priced worse than it could be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,9 +64,11 @@ def all_baselines() -> tuple[Baseline, ...]:
     )
 
 
-def price_baselines(task: Task) -> Mapping[str, tuple[Outcome | None, str]]:
-    """Each baseline's plan, or why there is none: it does not apply, or does not fit."""
-    return {baseline.name: _price(task, baseline) for baseline in all_baselines()}
+def price_baselines(task: Task) -> Iterator[tuple[str, Outcome | None, str]]:
+    """Each baseline's name and plan, or why there is none: it does not apply, or does not fit."""
+    for baseline in all_baselines():
+        task.check()
+        yield baseline.name, *_price(task, baseline)
 
 
 def _price(task: Task, baseline: Baseline) -> tuple[Outcome | None, str]:

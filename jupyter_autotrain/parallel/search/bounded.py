@@ -15,9 +15,10 @@ Source: Geoffrion 1974 (Lagrangian relaxation); Marinescu and Dechter 2009 (bran
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from jupyter_autotrain.parallel.search.elimination import Reduction, eliminate, 
 from jupyter_autotrain.parallel.search.problem import Assignment, Problem, Table, Variable
 
 NODES = 20_000
+_Visit: TypeAlias = Iterator["_Visit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def minimise_bounded(
     Raises:
         Infeasible: When nothing fits, with the least memory that would do.
     """
-    order = min_fill_order([f.scope for f in problem.factors], frozenset())
+    order = min_fill_order([f.scope for f in problem.factors], frozenset(), check)
 
     def priced(tables: list[Table]) -> Priced[_Solved]:
         reduction = eliminate(tables, order=order, check=check)
@@ -106,11 +108,18 @@ class _Search:
     def run(self, dual: Dual[_Solved]) -> Bounded:
         """Search to the end, or to the node limit."""
         priced, free, least = (r.constant for r in self._reductions)
-        self._visit(0, (priced - dual.price * self._limit, free, least))
+        stack = [self._visit(0, (priced - dual.price * self._limit, free, least))]
+        while stack:
+            deeper = next(stack[-1], None)
+            if deeper:
+                stack.append(deeper)
+            else:
+                stack.pop()
         proved = min(self._best[0], max(dual.bound_s, min(self._open_bound, self._best[0])))
         return Bounded(*self._best, proved)
 
-    def _visit(self, depth: int, bounds: tuple[float, float, float]) -> None:
+    def _visit(self, depth: int, bounds: tuple[float, float, float]) -> Iterator[_Visit]:
+        """Look at a node; yields its children, which are to be looked at before the next one is asked for."""
         if depth == len(self._layers):
             self._leaf()
             return
@@ -128,7 +137,7 @@ class _Search:
                 continue
             self._nodes -= 1
             self._chosen[priced.variable] = value
-            self._visit(depth + 1, after)
+            yield self._visit(depth + 1, after)
             del self._chosen[priced.variable]
 
     def _leaf(self) -> None:

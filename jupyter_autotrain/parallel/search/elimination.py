@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 
@@ -69,14 +69,26 @@ class Reduction:
         return chosen
 
 
-def min_fill_order(scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Variable]) -> tuple[Variable, ...]:
+def min_fill_order(
+    scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Variable], check: Callable[[], None] | None = None
+) -> tuple[Variable, ...]:
     """Variables in the order that joins the fewest unacquainted neighbours; ties by degree, then by number."""
-    return _min_fill(tuple(scopes), keep)
+    return _min_fill(_Asked(tuple(scopes), keep, check))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """For an order; how it may be stopped makes no other question of it."""
+
+    scopes: tuple[tuple[Variable, ...], ...]
+    keep: frozenset[Variable]
+    check: Callable[[], None] | None = field(compare=False)
 
 
 @lru_cache(maxsize=256)
-def _min_fill(scopes: tuple[tuple[Variable, ...], ...], keep: frozenset[Variable]) -> tuple[Variable, ...]:
-    near = neighbours(scopes)
+def _min_fill(asked: _Asked) -> tuple[Variable, ...]:
+    keep, check = asked.keep, asked.check
+    near = neighbours(asked.scopes)
 
     def rank(v: Variable) -> tuple[int, int, int]:
         others = near[v]
@@ -90,6 +102,8 @@ def _min_fill(scopes: tuple[tuple[Variable, ...], ...], keep: frozenset[Variable
     while heap:
         entry = heapq.heappop(heap)
         v = entry[-1]
+        if check:
+            check()
         if v in gone or entry != rank(v):
             continue
         order.append(v)
@@ -125,7 +139,7 @@ def eliminate(
     kept = frozenset(keep)
     pool = _Pool(tables)
     buckets = []
-    for v in min_fill_order([t.scope for t in tables], kept) if order is None else order:
+    for v in min_fill_order([t.scope for t in tables], kept, check) if order is None else order:
         if check:
             check()
         parts = _mini_buckets(_merged(pool.take(v)), v, limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -130,26 +130,36 @@ def tables_of(model: CostModel, ops: Iterable[int], mode: Recompute, price: Pric
     return found
 
 
-def problem_of(model: CostModel) -> Problem:
+def problem_of(model: CostModel, check: Callable[[], None] | None = None) -> Problem:
     """The whole graph as one problem, without recompute: op variables by id, state options behind them.
 
-    For graphs without repeated blocks, and as the form in which tests compare solvers.
+    For graphs without repeated blocks, and as the form in which tests compare solvers. An op with one strategy is no
+    variable. `check` is called for each op and may raise to stop.
     """
-    sizes: dict[int, int] = {}
     factors: list[Factor] = []
-    count = len(model.graph.ops)
-    for op in range(count):
-        table = model.op(op)
-        sizes[op] = len(table.table)
-        factors.append(Factor((op,), model.microbatches * (table.forward_s + table.backward_s), table.act_bytes[0]))
-        factors += [
-            Factor((e.source, op), model.microbatches * (e.forward_s + e.backward_s), e.act_bytes[0])
-            for e in model.edges_into(op)
-        ]
-        if table.states.state_bytes.any():
-            sizes[count + op] = len(table.states.options)
-            factors.append(Factor((count + op, op), option_values(model, table, Price()), table.states.state_bytes))
+    for op in range(len(model.graph.ops)):
+        if check:
+            check()
+        factors += _factors_of(model, op)
+    sizes = {v: n for f in factors for v, n in zip(f.scope, f.seconds.shape, strict=True)}
     return Problem(sizes, tuple(factors))
+
+
+def _factors_of(model: CostModel, op: int) -> Iterator[Factor]:
+    table, behind = model.op(op), len(model.graph.ops) + op
+    yield _factor((op,), model.microbatches * (table.forward_s + table.backward_s), table.act_bytes[0])
+    for e in model.edges_into(op):
+        yield _factor((e.source, op), model.microbatches * (e.forward_s + e.backward_s), e.act_bytes[0])
+    if table.states.state_bytes.any():
+        yield _factor((behind, op), option_values(model, table, Price()), table.states.state_bytes)
+
+
+def _factor(scope: tuple[int, ...], seconds: Floats, held: Floats) -> Factor:
+    """A factor over those of `scope` that have a choice."""
+    if 1 in seconds.shape:
+        scope = tuple(v for v, size in zip(scope, seconds.shape, strict=True) if size > 1)
+        return Factor(scope, seconds.squeeze(), held.squeeze())
+    return Factor(scope, seconds, held)
 
 
 def choices_of(model: CostModel, strategies: Mapping[int, int], mode: Recompute, price: Price) -> dict[int, Choice]:

@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.activations import Facts
+from jupyter_autotrain.parallel.cost.floor import Floor, floor_of
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
 from jupyter_autotrain.parallel.graph.graph import OpGraph
@@ -87,11 +89,14 @@ class Task:
         return [made[key] for key in keys]
 
     def compute_bound_s(self, candidate: Candidate) -> float:
-        """Seconds of the arithmetic alone, spread evenly over all devices at the best rate, with the bubble."""
-        fastest = max((device for device, _ in self.cluster.kinds), key=lambda d: d.matrix_flops_per_s)
-        rate = fastest.matrix_flops_per_s * self.settings.efficiency.matrix * self.cluster.devices
-        flops = sum(op.flops_forward + op.flops_backward for op in self.graph.ops)
-        return flops / rate * candidate.rounds / candidate.microbatches
+        """Seconds of the kernels alone, spread evenly over all devices of the fastest kind, with the bubble."""
+        micro_s = self.floor.micro_s(candidate.mesh.devices * candidate.microbatches)
+        return micro_s / candidate.stages * candidate.rounds
+
+    @cached_property
+    def floor(self) -> Floor:
+        """The least that any plan computes."""
+        return floor_of(self.graph, self.cluster, self.settings.efficiency)
 
 
 @dataclass
@@ -117,7 +122,11 @@ class Search:
             self.best = outcome
 
     def run(self, candidates: Iterable[Candidate]) -> None:
-        """Open candidates until none can win, the time is spent, or somebody interrupts."""
+        """Open candidates until none can win; what is never opened keeps its bound, also when this is interrupted.
+
+        Raises:
+            OutOfTime: The time is spent.
+        """
         priced = ((self.task.compute_bound_s(c), i, c) for i, c in enumerate(candidates))
         queue = deque(sorted(priced, key=lambda entry: entry[:2]))
         try:
@@ -125,12 +134,9 @@ class Search:
                 self.task.check()
                 self.open(queue[0][2])
                 queue.popleft()
-        except (OutOfTime, KeyboardInterrupt):
-            self.complete = False
-            if self.best is None:
-                raise
-        if queue:
-            self.bound_s = min(self.bound_s, queue[0][0])
+        finally:
+            if queue:
+                self.bound_s = min(self.bound_s, queue[0][0])
 
     def open(self, candidate: Candidate) -> None:
         """Solve one candidate."""

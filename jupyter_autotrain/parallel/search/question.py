@@ -1,0 +1,60 @@
+"""What is asked of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from jupyter_autotrain.parallel.cost.model import Settings
+from jupyter_autotrain.parallel.search.space import Pins, Space
+
+
+class Mode(StrEnum):
+    """How much is searched (MindSpore's names)."""
+
+    STAND_ALONE = "stand_alone"
+    DATA_PARALLEL = "data_parallel"
+    HYBRID_PARALLEL = "hybrid_parallel"
+    AUTO_PARALLEL = "auto_parallel"
+
+
+class Method(StrEnum):
+    """Which solver."""
+
+    DYNAMIC_PROGRAMMING = "dynamic_programming"
+    RECURSIVE_PROGRAMMING = "recursive_programming"
+    EXHAUSTIVE = "exhaustive"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a plan and its search may use; None: the device's memory, and as long as it takes (huge graphs: a minute).
+
+    The time is counted from the beginning. What is linear in the graph, up to a first plan, is always finished.
+    """
+
+    memory_bytes: float | None = None
+    time_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked beside graph and cluster.
+
+    Attributes:
+        mode: How much is searched.
+        search: Solver.
+        limits: Memory and time.
+        pins: What is decided already (`hybrid_parallel`).
+        space: Where to search.
+        settings: Constants of the cost model.
+        baselines: Whether to weigh the well-known plans as well.
+    """
+
+    mode: Mode = Mode.AUTO_PARALLEL
+    search: Method = Method.DYNAMIC_PROGRAMMING
+    limits: Limits = field(default_factory=Limits)
+    pins: Pins = field(default_factory=Pins)
+    space: Space = field(default_factory=Space)
+    settings: Settings = field(default_factory=Settings)
+    baselines: bool = True

@@ -1,0 +1,182 @@
+"""Searches that do not run to their end: interrupts, time limits, huge graphs."""
+
+import random
+import signal
+import sys
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.graph.build import gpt, random_graph
+from jupyter_autotrain.parallel.graph.builder import Builder
+from jupyter_autotrain.parallel.graph.fold import prepared
+from jupyter_autotrain.parallel.plan import Plan
+from jupyter_autotrain.parallel.search import Limits, Method, Question, Space, solve
+from jupyter_autotrain.parallel.search.hunt import Hunt
+
+LAYERS = gpt(layers=4, batch=16, width=512, heads=8, sequence=256, vocabulary=4096)
+NO_LAYERS = random_graph(3, ops=60)
+MACHINE = "8xA100"
+
+
+class Clock:
+    """Time stands still; at one reading Ctrl-C is pressed."""
+
+    def __init__(self, press_at):
+        self.readings, self._press_at = count(), press_at
+
+    def __call__(self):
+        if next(self.readings) == self._press_at:
+            signal.raise_signal(signal.SIGINT)
+        return 0.0
+
+
+def readings_of(graph, asked):
+    solve(graph, MACHINE, asked)  # what it remembers for next time makes the next time shorter
+    clock = Clock(press_at=None)
+    solution = solve(graph, MACHINE, asked, clock=clock)
+    return next(clock.readings), solution
+
+
+@pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
+def test_whenever_it_is_interrupted_a_search_gives_its_best_plan_so_far_with_a_true_gap(graph):
+    asked = Question(space=Space(max_axes=1, microbatches=(1, 2)))
+    total, best = readings_of(graph, asked)
+    steps = sorted({1, 2, 3, total // 4, total // 2, total - 2})
+    for at in steps:
+        solution = solve(graph, MACHINE, asked, clock=Clock(at))
+        assert not solution.complete
+        assert set(solution.strategies) == set(best.strategies)
+        assert solution.cost.step_s >= best.cost.step_s * (1 - 1e-9)
+        assert solution.bound_s <= best.cost.step_s * (1 + 1e-9)
+        assert solution.gap == pytest.approx(1 - solution.bound_s / solution.cost.step_s, abs=1e-8)
+
+
+@pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
+@pytest.mark.parametrize("calls", [20, 300, 5_000, 30_000])
+def test_an_interrupt_between_any_two_calls_gives_a_plan(graph, calls):
+    """Ctrl-C comes where it comes: here inside the search, after a number of its calls."""
+    left = count(-calls)
+
+    def press(_frame, event, _argument):
+        if event == "call" and next(left) == 0:
+            raise KeyboardInterrupt
+
+    asked = Question(space=Space(max_axes=1, microbatches=(1, 2)))
+    began = count()
+
+    def clock():
+        if next(began) == 0:
+            sys.setprofile(press)
+        return 0.0
+
+    try:
+        solution = solve(graph, MACHINE, asked, clock=clock)
+    finally:
+        sys.setprofile(None)
+    assert next(left) > 0
+    assert set(solution.strategies) == {op.name for op in prepared(graph).ops}
+
+
+def test_the_second_interrupt_ends_the_search_itself():
+    readings = count()
+
+    def clock():
+        if next(readings) >= 1:
+            raise KeyboardInterrupt
+        return 0.0
+
+    with pytest.raises(KeyboardInterrupt):
+        solve(NO_LAYERS, MACHINE, clock=clock)
+
+
+@pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
+def test_an_interrupted_plan_says_so_wherever_it_is_read(graph):
+    plan = Plan.of(graph, MACHINE, Question(), clock=Clock(1))
+    assert not plan.solution.complete
+    for text in (repr(plan), plan.to_html()):
+        assert "stopped early" in text
+    assert plan.view()["complete"] is False
+    whole = Plan.of(graph, MACHINE, Question(space=Space(max_axes=1, microbatches=(1,))))
+    assert "stopped early" not in repr(whole) + whole.to_html()
+
+
+def test_a_baseline_that_was_not_weighed_says_why():
+    solution = solve(LAYERS, MACHINE, clock=Clock(1))
+    assert {b.reason for b in solution.baselines.values()} == {"the search was stopped before it was weighed"}
+
+
+@pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
+def test_no_time_at_all_still_gives_a_plan(graph):
+    ticks = count()
+    solution = solve(graph, MACHINE, Question(limits=Limits(time_s=0.0)), clock=lambda: float(next(ticks)))
+    assert not solution.complete
+    assert 0 < solution.gap < 1
+
+
+def test_when_time_is_up_the_best_so_far_comes_with_its_gap():
+    ticks = count()
+    asked = Question(space=Space.placements(2), baselines=False, limits=Limits(time_s=1.5))
+    solution = solve(LAYERS, MACHINE, asked, clock=lambda: float(next(ticks)))
+    assert not solution.complete
+    assert solution.gap > 0
+
+
+def test_a_first_plan_that_does_not_fit_is_an_error_that_says_what_to_do():
+    asked = Question(limits=Limits(memory_bytes=100.0, time_s=0.0))
+    ticks = count()
+    with pytest.raises(PlanError, match="stopped before it found a plan that fits"):
+        solve(NO_LAYERS, MACHINE, asked, clock=lambda: float(next(ticks)))
+
+
+def test_a_huge_graph_without_layers_has_a_plan_before_time_is_up_and_a_gap_after():
+    graph = prepared(random_graph(5, ops=20_000, batch=64))
+    ticks = count()
+    asked = Question(limits=Limits(time_s=100.0))
+    solution = solve(graph, MACHINE, asked, clock=lambda: float(next(ticks)))
+    assert not solution.complete
+    assert len(solution.strategies) == len(graph.ops)
+    assert solution.gap < 0.5
+
+
+def test_a_huge_graph_of_layers_is_as_easy_as_a_small_one():
+    graph = gpt(layers=1_000, batch=16, width=512, heads=8, sequence=256, vocabulary=4096)
+    assert len(graph.ops) > 19_000
+    asked = Question(search=Method.RECURSIVE_PROGRAMMING, baselines=False)
+    solution = solve(graph, MACHINE, asked)
+    assert solution.complete
+    assert len(solution.strategies) == len(prepared(graph).ops)
+
+
+def tangled(ops, seed):
+    """Additions of any two earlier tensors: no small width, nothing repeats."""
+    draw = random.Random(seed)
+    b = Builder("tangled", "float32")
+    made = [b.input("x", 64, 64)]
+    for i in range(ops):
+        made.append(b.apply("mm", [draw.choice(made), b.parameter(f"w{i}", 64, 64)], (64, 64), f"product{i}"))
+        made.append(b.apply("add", [made[-1], draw.choice(made[:-1])], (64, 64), f"sum{i}"))
+    return b.graph()
+
+
+def test_a_tangled_graph_has_a_plan_in_bounded_time():
+    graph = tangled(1_500, 7)
+    ticks = count()
+    asked = Question(limits=Limits(time_s=5_000.0))
+    solution = solve(graph, MACHINE, asked, clock=lambda: float(next(ticks)))
+    assert not solution.complete
+    assert solution.bound_s <= solution.cost.step_s
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_floor_is_below_every_plan(seed):
+    asked = Question(space=replace(Space(max_axes=2), microbatches=(1, 2, 4)), baselines=False)
+    for graph in (random_graph(seed, ops=25), LAYERS):
+        hunt = Hunt.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, lambda: 0.0, 0.0)
+        hunt.run(hurried=False)
+        assert hunt.search.seen
+        for outcome in hunt.search.seen:
+            assert hunt.search.task.compute_bound_s(outcome.candidate) <= outcome.step_s
