@@ -228,7 +228,7 @@ class Run:
         """Close the experiment when its budget of failures is used up."""
         budget = self.record.spec.budget.failures
         if budget is not None and self.failures >= budget and not self.closed:
-            self.close(f"its budget of {budget} failed trials is used up")
+            self.close(f"its budget of {budget} failed trial{'s' if budget > 1 else ''} is used up")
 
     def fail_waiting(self, number: int, reason: str) -> None:
         """Fail a trial that could never start."""

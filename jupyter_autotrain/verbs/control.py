@@ -7,7 +7,7 @@ import argparse
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
-from jupyter_autotrain.verbs.listing import trials_table
+from jupyter_autotrain.verbs.listing import headline, trials_table
 from jupyter_autotrain.verbs.text import count, duration, number, shorten, size
 
 
@@ -33,7 +33,7 @@ def follow(desk: Desk, experiment: Experiment, *, timeout_s: float | None = None
         )
         return
     summary.update(experiment)
-    desk.write(f"{experiment.name}: {experiment.state}\n{trials_table(experiment)}\n")
+    desk.write(f"{headline(experiment)}\n{trials_table(experiment)}\n")
 
 
 class _Summary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 
 from jupyter_autotrain import backends as places
 from jupyter_autotrain import header
@@ -38,15 +39,8 @@ def check(desk: Desk, arguments: argparse.Namespace) -> None:
     if arguments.file is None:
         backends(desk, arguments)
         return
-    path = desk.cwd / arguments.file
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise AutotrainError(
-            f"{arguments.file} cannot be read: {error.strerror}.", "Expected a YAML header.", "Check its path."
-        ) from None
-    cell = text if text.rstrip().endswith("---") or "\n---" in text else f"{text.rstrip()}\n---\n"
-    parsed = header.parse_cell("", cell, header.Context(cwd=desk.cwd, environ=desk.environ))
+    context = header.Context(cwd=desk.cwd, environ=desk.environ, backends=places.names())
+    parsed = header.parse_cell(f"--file {shlex.quote(arguments.file)}", "", context)
     desk.write(f"{arguments.file}: a valid header for backend {parsed.header.backend!r}.\n")
 
 

@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.text import duration, number, shorten, table
 
@@ -22,14 +23,16 @@ def ls(desk: Desk, arguments: argparse.Namespace) -> None:
 
 def _row(desk: Desk, experiment: Experiment) -> tuple[str, ...]:
     record = experiment.record
-    states = Counter(str(trial.state) for trial in experiment.trials)
+    states = Counter(trial.state for trial in experiment.trials)
+    ended = sum(many for state, many in states.items() if state.is_final)
+    failed = f" ({states[TrialState.FAILED]} failed)" if states[TrialState.FAILED] else ""
     ended_s = record.ended_s if record.ended_s is not None else desk.now()
     best = experiment.best
     objective = record.spec.objective
     return (
         experiment.name,
         str(record.state),
-        f"{sum(states.values())}/{record.spec.trials}" + (f" ({states['FAILED']} failed)" if states["FAILED"] else ""),
+        f"{ended}/{record.spec.trials}{failed}",
         f"{objective.metric}={number(best.value)}" if objective and best else "-",
         f"{duration(max(0.0, desk.now() - record.created_s))} ago",
         duration(max(0.0, ended_s - record.created_s)),
@@ -48,7 +51,13 @@ def card(experiment: Experiment) -> str:
     best = experiment.best
     objective = record.spec.objective
     ranked = f"; best {objective.metric} {number(best.value)} in trial {best.number}" if objective and best else ""
-    return f"{experiment.name}: {record.state}{ranked}\n{trials_table(experiment)}"
+    return f"{headline(experiment)}{ranked}\n{trials_table(experiment)}"
+
+
+def headline(experiment: Experiment) -> str:
+    """Name, state, and why it ended before its trials were used up."""
+    record = experiment.record
+    return f"{experiment.name}: {record.state}" + (f", {record.reason}" if record.reason else "")
 
 
 def trials_table(experiment: Experiment, *, most: int = 20) -> str:

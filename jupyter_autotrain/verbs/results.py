@@ -90,7 +90,14 @@ def export(desk: Desk, arguments: argparse.Namespace) -> None:
     trial = _trial(experiment, arguments.trial)
     script = capture.export_script(desk.home.bundle(experiment.id), dict(trial.params))
     target = desk.cwd / (arguments.output or f"{experiment.name.replace('@', '-')}.py")
-    target.write_text(script, encoding="utf-8")
+    try:
+        target.write_text(script, encoding="utf-8")
+    except OSError as error:
+        raise AutotrainError(
+            f"{target.name} cannot be written: {error.strerror}.",
+            "A file name in a folder that exists.",
+            "Choose another with -o FILE.",
+        ) from None
     desk.write(f"Wrote {target.name} (trial {trial.number}). Run it: python {target.name}\n")
 
 

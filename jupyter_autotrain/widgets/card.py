@@ -95,7 +95,8 @@ class _Page:
         if not self.objective or not self.trials or self.trials[0].value is None:
             return ""
         best = self.trials[0]
-        return f"Best {self.objective} {number(best.value)} in trial {best.number}: {parameters(best.params)}"
+        told = f": {parameters(best.params)}" if best.params else ""
+        return f"Best {self.objective} {number(best.value)} in trial {best.number}{told}"
 
     def rows(self) -> list[tuple[str, ...]]:
         return [

@@ -139,6 +139,32 @@ def test_files_that_a_cell_writes_are_pulled_and_those_that_came_with_it_are_not
     assert (tmp_path / "here" / "out" / "model.txt").read_text() == "here"
 
 
+def test_a_header_file_is_checked_with_its_own_lines(notebook):
+    Path("good.yml").write_text("trials: 2\n")
+    Path("bad.yml").write_text("# mine\ntrails: 2\n")
+    assert "a valid header" in notebook.run("%autotrain check good.yml")[1]
+    assert "bad.yml line 2: unknown key 'trails'" in "\n".join(notebook.fails("%autotrain check bad.yml"))
+
+
+def test_a_script_cannot_be_exported_into_a_folder_that_is_not_there(notebook):
+    notebook.run("%%autotrain lost --wait\nreport(loss=1.0)")
+    assert "cannot be written" in notebook.fails("%autotrain export lost -o nowhere/lost.py")[0]
+
+
+def test_the_list_counts_trials_that_have_ended(notebook):
+    notebook.run("%%autotrain endless\nimport time\ntime.sleep(600)")
+    row = next(line for line in notebook.run("%autotrain ls")[1].splitlines() if line.startswith("endless"))
+    assert " 0/1 " in row
+    notebook.run("%autotrain stop endless")
+    row = next(line for line in notebook.run("%autotrain ls")[1].splitlines() if line.startswith("endless"))
+    assert "CANCELLED  1/1 " in row
+
+
+def test_an_experiment_that_ends_before_its_trials_are_used_up_says_why(notebook):
+    _, shown = notebook.run("%%autotrain poor --wait\ntrials: 4\nbudget: {failures: 1}\n---\n1 / 0")
+    assert "poor: FAILED, its budget of 1 failed trial is used up" in shown
+
+
 def test_help_of_a_verb_comes_by_flag_too(notebook):
     assert notebook.run("%autotrain logs -h")[1] == notebook.run("%autotrain help logs")[1]
 
