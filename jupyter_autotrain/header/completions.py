@@ -57,7 +57,13 @@ def completions(text: str, cursor: int, backends: Sequence[str] = ()) -> Complet
         return Completions((), cursor)
     plain = [re.sub(r"^#\| ?", "", row) for row in rows]
     word, matches = _in_header(plain, text, backends)
-    return Completions(_fitting(word, matches), cursor - len(word), sure)
+    return Completions(_fitting(word, matches), cursor - len(word), sure or _has_begun(plain))
+
+
+def _has_begun(rows: Sequence[str]) -> bool:
+    """True when a row says a key of the header: nobody annotates variables of these names at the top of a cell."""
+    keys = keys_of(())
+    return any((match := _KEY_LINE.match(row)) and match[2] in keys for row in rows)
 
 
 def _ends_below(text: str, cursor: int) -> bool:

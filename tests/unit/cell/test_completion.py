@@ -56,6 +56,11 @@ def test_code_below_the_header_is_left_to_python(shell):
     assert "objective: " not in names(shell, "%%autotrain\ntrials: 2\n---\nobj|@")
 
 
+def test_a_header_that_has_begun_is_completed_alone_before_its_end_is_written(shell):
+    assert names(shell, "%%autotrain\ntuner: ra|@") == {"random"}
+    assert names(shell, "%%autotrain\ntrials: 2\nre|@") == {"resources: ", "returns: ", "retries: "}
+
+
 def test_a_cell_that_may_be_code_keeps_the_completions_of_python(shell):
     found = names(shell, "%%autotrain\nre|@")
     assert "returns: " in found
