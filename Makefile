@@ -15,8 +15,9 @@ demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 lab: $(VENV)/.demo  ## open the quickstart in JupyterLab, as `make demo` left it
 	$(BIN)/jupyter lab $(or $(EXECUTED),$(NOTEBOOK))
 
-test: $(VENV)/.test  ## unit, contract, oracle, fault and journey tests
-	$(BIN)/python -m pytest -m "not browser"
+test: $(VENV)/.test  ## every test; those in a browser are skipped where there is no Chromium and none can be had
+	sh .ci/chromium
+	$(BIN)/python -m pytest
 
 test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 	sh .ci/chromium

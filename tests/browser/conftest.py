@@ -1,4 +1,4 @@
-"""A real JupyterLab in a real Chromium: one server and one browser for all tests, one page and notebook for each."""
+"""A real JupyterLab in a real Chromium: one server, one browser per file of tests, one page and notebook per test."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
 
 def chromium() -> str | None:
     """Where Chromium is: the variable CHROMIUM, else the system's."""
-    chosen = os.environ.get("CHROMIUM")
-    return chosen or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    names = [os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome"]
+    return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def server(tmp_path_factory) -> Iterator[Server]:
         _end_manager(Home(home))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # ended with its tests: while it lives, this process has a running event loop
 def browser() -> Iterator[Any]:
     path = chromium()
     if path is None:
@@ -105,7 +105,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def lab(server, browser, request) -> Iterator[Lab]:
+def lab(browser, server, request) -> Iterator[Lab]:
     name = request.node.name.removeprefix("test_")[:60]
     context = browser.new_context(viewport={"width": 1180, "height": 1000}, device_scale_factor=1)
     opened = Lab(server, context.new_page(), name)
