@@ -11,6 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LEAST_NODE = 20
+BUNDLES = ("live.js", "plan.js")
 
 
 class NodeCheckHook(BuildHookInterface):  # type: ignore[type-arg] # its parameter differs between hatchling versions
@@ -18,8 +19,8 @@ class NodeCheckHook(BuildHookInterface):  # type: ignore[type-arg] # its paramet
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatch's signature
         """Stop the build with one clear text when the bundles must be built and Node is missing or too old."""
-        built = Path(self.root, "jupyter_autotrain", "static", "live.js").exists()
-        if built or os.environ.get("HATCH_JUPYTER_BUILDER_SKIP_NPM") == "1":
+        static = Path(self.root, "jupyter_autotrain", "static")
+        if all((static / name).exists() for name in BUNDLES) or os.environ.get("HATCH_JUPYTER_BUILDER_SKIP_NPM") == "1":
             return
         found = node_version()
         if found is None or int(found.split(".")[0]) < LEAST_NODE:

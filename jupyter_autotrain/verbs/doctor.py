@@ -89,5 +89,5 @@ def _examine_packages() -> Check:
             found.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
             missing.append(f"{package} (pip install 'jupyter-autotrain[{extra}]')")
-    absent = f"; not installed: {', '.join(missing)}" if missing else ""
-    return Check("optional packages", True, ", ".join(found) + absent)
+    told = [", ".join(found), f"not installed: {', '.join(missing)}" if missing else ""]
+    return Check("optional packages", True, "; ".join(part for part in told if part))
