@@ -84,11 +84,7 @@ def _pairs(words: Sequence[str], document: Document) -> Iterator[tuple[Flag, str
         key, given, value = _parted(word)
         flag = next((flag for flag in FLAGS if key in flag.spellings), None)
         if flag is None:
-            near = nearest(key, spellings())
-            fault = Fault(
-                f"unknown flag {shown(key)}", meant(key, spellings()), f"write {near}" if near else "", _PLACE
-            )
-            document.faults.append(fault)
+            document.faults.append(_unknown(key))
         elif flag.takes_value and not given and not rest:
             document.faults.append(Fault(f"{key} without a value", f"expected {key} VALUE", "", _PLACE))
         elif not flag.takes_value and given:

@@ -73,14 +73,29 @@ def _uncommented(row: str) -> str:
 
 
 def missing_rule(parts: Parts, keys: list[str]) -> Fault | None:
-    """The fault of a header that no `---` ends: not Python, and it begins with a key of the schema."""
+    """The fault of a header that no `---` ends: not Python, and it begins with a key of the schema.
+
+    `trials: 3` is Python, the annotation of a variable, but nobody means it.
+    """
     rows = parts.code.split("\n")
     first = next((i for i, row in enumerate(rows) if row.strip() and not row.startswith("#")), None)
     match = _KEY.match(f"{rows[first]}\n") if first is not None else None
-    if parts.ended or first is None or match is None or not nearest(match[1], keys) or _is_python(parts.code):
+    if parts.ended or first is None or match is None or not nearest(match[1], keys):
+        return None
+    if _is_python(parts.code) and not (match[1] in keys and _annotates_with_a_value(rows[first])):
         return None
     place = Place(first + parts.code_line)
     return Fault(f"{match[1]!r} looks like a header", "expected a line `---` below it", "add it above the code", place)
+
+
+def _annotates_with_a_value(row: str) -> bool:
+    """True for `name: 3`, `name: "text"`, `name: {a: 1}` and the like, which are no types."""
+    try:
+        statement = ast.parse(row.strip()).body[0]
+    except (SyntaxError, ValueError):
+        return False
+    plain = isinstance(statement, ast.AnnAssign) and statement.value is None
+    return plain and isinstance(statement.annotation, ast.Constant | ast.Dict | ast.List | ast.Set)
 
 
 def _is_python(text: str) -> bool:

@@ -109,6 +109,12 @@ def test_the_end_of_the_header_is_found(cell, trials, code, code_line):
     assert (found.header.trials, found.code, found.code_line) == (trials, code, code_line)
 
 
+def test_a_header_without_its_end_that_is_python_too_is_told_so():
+    with pytest.raises(HeaderError, match="line 2: 'trials' looks like a header; expected a line `---` below it"):
+        header.parse_cell("", "trials: 3\nreport(acc=1)", header.Context())
+    assert header.parse_cell("", "name: str\ntrials: int = 3", header.Context()).header.trials is None
+
+
 def test_a_header_that_is_not_ended_is_told_so():
     with pytest.raises(HeaderError, match="line 2: 'objective' looks like a header; expected a line `---` below it"):
         header.parse_cell("", "objective: maximize acc\nimport x", header.Context())
