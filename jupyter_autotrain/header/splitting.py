@@ -94,8 +94,9 @@ def _annotates_with_a_value(row: str) -> bool:
         statement = ast.parse(row.strip()).body[0]
     except (SyntaxError, ValueError):
         return False
-    plain = isinstance(statement, ast.AnnAssign) and statement.value is None
-    return plain and isinstance(statement.annotation, ast.Constant | ast.Dict | ast.List | ast.Set)
+    if not isinstance(statement, ast.AnnAssign) or statement.value is not None:
+        return False
+    return isinstance(statement.annotation, ast.Constant | ast.Dict | ast.List | ast.Set)
 
 
 def _is_python(text: str) -> bool:
