@@ -82,7 +82,7 @@ class Pipeline:
     """A candidate on its way to an outcome.
 
     Attributes:
-        models: One cost model per stage; stages on equal devices share one.
+        models: One cost model per stage; stages on equal devices share one. Made for fewer microbatches, they bound.
         chain: The graph.
         candidate: Outer choices.
         cluster: For the links between stages.
@@ -96,6 +96,11 @@ class Pipeline:
     modes: tuple[Recompute, ...]
     _shelves: dict[int, dict[Price, Tables]] = field(default_factory=dict, repr=False)
 
+    @property
+    def rounds(self) -> float:
+        """Times that the models' part of the batch is computed in a step, bubble included."""
+        return self.candidate.rounds * self.models[0].microbatches / self.candidate.microbatches
+
     @cached_property
     def whole(self) -> StageProblem:
         """The whole chain on one stage's devices."""
@@ -108,7 +113,7 @@ class Pipeline:
         price = self.whole.price(0.0)
 
         def least(ops: Iterable[int]) -> float:
-            return sum(float(op_values(model, model.op(op), Recompute.NONE, price).min()) for op in ops)
+            return sum(float(op_values(model, model.op(op), Recompute.NONE, price).min(initial=inf)) for op in ops)
 
         total = least((*chain.head, *chain.tail)) + chain.run.count * least(chain.block(0))
         return total / self.candidate.stages if len(set(map(id, self.models))) == 1 else 0.0
@@ -226,7 +231,7 @@ class Pipeline:
             first=whole or stage == 0,
             last=whole or last,
             in_flight=alive,
-            rounds=self.candidate.rounds,
+            rounds=self.rounds,
             modes=self.modes,
             begin=begin,
             end=None if whole else begin,

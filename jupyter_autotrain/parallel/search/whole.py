@@ -1,19 +1,20 @@
 """The outer search: all candidates, best bound first, until nothing left can win.
 
 Recurrence: best = min over candidates c of best(c) (see `pipeline`), with bound(c) <= best(c) cheap: first the pure
-compute time spread over all devices with the bubble of c, then the free optimum of c's tables. A candidate whose bound
-reaches the best plan so far is dropped; what is never opened when time runs out keeps its bound, so the answer's gap is
-always true. Time: one block reduction per opened candidate, and the stage problems of those whose memory binds.
+compute time spread over all devices with the bubble of c, then the free optimum of c's mesh for the whole batch, then
+that of c's own tables. A candidate whose bound reaches the best plan so far is dropped; what is never opened when time
+runs out keeps its bound, so the answer's gap is always true. Time: one block reduction per opened candidate, and the
+stage problems of those whose memory binds.
 
 Source: best-first branch and bound (Lawler and Wood 1966).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import heapify, heappop, heapreplace
 from math import inf
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
@@ -93,6 +94,17 @@ class Task:
         micro_s = self.floor.micro_s(candidate.mesh.devices * candidate.microbatches)
         return micro_s / candidate.stages * candidate.rounds
 
+    def mesh_bound_s(self, candidate: Candidate) -> float:
+        """The free optimum without changes of layout if the batch were not cut, stretched by the bubble.
+
+        Cutting it never helps: what is done once per step does not shrink, kernels and messages get no faster per byte,
+        and whatever splits a microbatch splits the batch. So all microbatches of a mesh share one set of tables.
+        """
+        if self.chain is None:
+            return 0.0
+        models = self.models(replace(candidate, microbatches=1))
+        return Pipeline(models, self.chain, candidate, self.cluster, self.modes).split_bound_s
+
     @cached_property
     def floor(self) -> Floor:
         """The least that any plan computes."""
@@ -127,13 +139,18 @@ class Search:
         Raises:
             OutOfTime: The time is spent.
         """
-        priced = ((self.task.compute_bound_s(c), i, c) for i, c in enumerate(candidates))
-        queue = deque(sorted(priced, key=lambda entry: entry[:2]))
+        queue = [(self.task.compute_bound_s(c), i, False, c) for i, c in enumerate(candidates)]
+        heapify(queue)
         try:
             while queue and queue[0][0] < self.cutoff_s:
                 self.task.check()
-                self.open(queue[0][2])
-                queue.popleft()
+                bound_s, index, is_refined, candidate = queue[0]
+                refined_s = bound_s if is_refined else self.task.mesh_bound_s(candidate)
+                if refined_s > bound_s:
+                    heapreplace(queue, (refined_s, index, True, candidate))
+                else:
+                    self.open(candidate)
+                    heappop(queue)
         finally:
             if queue:
                 self.bound_s = min(self.bound_s, queue[0][0])
