@@ -43,9 +43,8 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """Its name; the second and later of one name are called `name@2`, `name@3` ..."""
-        record = self.record
-        return record.name if record.version == 1 else f"{record.name}@{record.version}"
+        """Its name; `name@1`, `name@2` ... where there are several of one name."""
+        return self.record.label
 
     @property
     def state(self) -> ExperimentState:

@@ -31,7 +31,12 @@ class TrialRecord:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRecord:
-    """One experiment. `version` is the N of `name@N`; `state` is derived from the trials when read."""
+    """One experiment, as read: `state` is derived from its trials then.
+
+    Attributes:
+        version: The N of `name@N`.
+        superseded: True when a newer experiment has the same name.
+    """
 
     id: str
     name: str
@@ -44,6 +49,12 @@ class ExperimentRecord:
     closed: bool = False
     stop_requested: bool = False
     counts: Mapping[TrialState, int] = field(default_factory=dict)
+    superseded: bool = False
+
+    @property
+    def label(self) -> str:
+        """What people call it: its name, and `name@N` where the name alone may mean another one."""
+        return f"{self.name}@{self.version}" if self.version > 1 or self.superseded else self.name
 
 
 @dataclass(frozen=True, slots=True)

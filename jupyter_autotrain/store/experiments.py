@@ -15,7 +15,8 @@ from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState, experiment_
 from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.store.section import Section, key_of, plain, unknown
 
-_COLUMNS = "key, id, name, version, spec, created_s, closed, closed_s, reason, stop_requested"
+_NEWER = "EXISTS (SELECT 1 FROM experiments AS newer WHERE newer.name = e.name AND newer.version > e.version)"
+_COLUMNS = f"key, id, name, version, {_NEWER}, spec, created_s, closed, closed_s, reason, stop_requested"
 _NEXT_VERSION = (
     "INSERT INTO names (name, version) VALUES (?, 1) "
     "ON CONFLICT (name) DO UPDATE SET version = version + 1 RETURNING version"
@@ -139,7 +140,7 @@ def _look_up(connection: sqlite3.Connection, reference: str) -> list[ExperimentR
 
 
 def _records(connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]) -> list[ExperimentRecord]:
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM experiments {where}", values).fetchall()  # noqa: S608 - own text
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM experiments AS e {where}", values).fetchall()  # noqa: S608 - own text
     tallies = _tallies(connection, [row[0] for row in rows])
     return [_record(row, tallies[row[0]]) for row in rows]
 
@@ -155,13 +156,14 @@ def _tallies(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, _
 
 
 def _record(row: tuple[object, ...], tally: _Tally) -> ExperimentRecord:
-    _, experiment_id, name, version, spec, created_s, closed, closed_s, reason, stop_requested = row
+    _, experiment_id, name, version, superseded, spec, created_s, closed, closed_s, reason, stop_requested = row
     state = experiment_state(tally.counts, closed=bool(closed), stop_requested=bool(stop_requested))
     ends = [end for end in (closed_s, tally.ended_s) if isinstance(end, float)]
     return ExperimentRecord(
         id=str(experiment_id),
         name=str(name),
         version=int(str(version)),
+        superseded=bool(superseded),
         spec=_spec(str(spec)),
         state=state,
         created_s=float(str(created_s)),

@@ -76,8 +76,7 @@ class _Page:
 
     @property
     def name(self) -> str:
-        version = f"@{self.record.version}" if self.record.version > 1 else ""
-        return cut(self.record.name, 60) + version
+        return cut(self.record.label, 80)
 
     @property
     def objective(self) -> str:

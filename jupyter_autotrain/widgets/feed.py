@@ -108,7 +108,7 @@ def _experiment(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: 
     objective = record.spec.objective
     return {
         "id": record.id,
-        "name": record.name if record.version == 1 else f"{record.name}@{record.version}",
+        "name": record.label,
         "state": record.state,
         "final": record.state.is_final,
         "reason": record.reason,

@@ -93,9 +93,11 @@ def test_a_handle_tells_what_the_store_knows(home, store):
     assert repr(handle) == "<Experiment digits RUNNING: 1 of 2 trials ended, best acc 0.7 (trial 2)>"
 
 
-def test_the_second_of_a_name_carries_its_number(home, store):
-    first, second = add(home, store), add(home, store, experiment_id="abd")
-    assert (first.name, second.name) == ("digits", "digits@2")
+def test_several_of_one_name_carry_their_numbers(home, store):
+    first = add(home, store)
+    assert first.name == "digits"
+    second = add(home, store, experiment_id="abd")
+    assert (first.name, second.name) == ("digits@1", "digits@2")
     assert first != second
     assert {first, Experiment(home, store, "abc", {})} == {first}
 
