@@ -216,12 +216,13 @@ def _styled(curve: svg.Curve, rank: int, total: int) -> svg.Curve:
 
 
 def _captured(names: Sequence[CapturedName]) -> str:
-    shown = [name for name in names if name.how not in {"builtin", "skipped"}]
+    shown = [name for name in names if name.how not in {"builtin", "parameter", "skipped"}]
     if not shown:
         return ""
     items = [f"<code>{escape(cut(name.name, 40))}</code> ({escape(name.how)})" for name in shown[:_CAPTURED]]
     more = f" and {len(shown) - _CAPTURED} more" if len(shown) > _CAPTURED else ""
-    return f"<details><summary>Captured {len(shown)} names</summary>{', '.join(items)}{more}</details>"
+    what = "1 name" if len(shown) == 1 else f"{len(shown)} names"
+    return f"<details><summary>Captured {what}</summary>{', '.join(items)}{more}</details>"
 
 
 def _spent(trial: TrialRecord, now_s: float) -> str:

@@ -120,8 +120,8 @@ def _axes(frame: _Frame) -> str:
             f'<path d="M{frame.left:g} {y:.1f}H{right:g}" stroke="currentColor" opacity=".15"/>'
             f'<text x="{frame.left - 6:g}" y="{y + 3.5:.1f}" text-anchor="end" opacity=".7">{number(value)}</text>'
         )
-    for value, anchor, x in ((frame.x[0], "start", frame.left), (frame.x[1], "end", right)):
-        label = f"{value:.0f}" if abs(value) < 1e6 else number(value)
+    for value, anchor, x, unit in ((frame.x[0], "start", frame.left, "step "), (frame.x[1], "end", right, "")):
+        label = unit + (f"{value:.0f}" if abs(value) < 1e6 else number(value))
         parts.append(f'<text x="{x:g}" y="{bottom + 15:g}" text-anchor="{anchor}" opacity=".7">{label}</text>')
     return "".join(parts)
 

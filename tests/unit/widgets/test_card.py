@@ -24,7 +24,7 @@ def store(tmp_path):
 
 
 def fill(store, *, trials=3, points=20, direction=Direction.MAXIMIZE, reason="", params=None):
-    captured = (CapturedName("train_one_epoch", "source"), CapturedName("np", "import"))
+    captured = (CapturedName("train_one_epoch", "source"), CapturedName("lr", "parameter"))
     spec = ExperimentSpec("digits", Bundle(captured=captured), objective=Objective("val_acc", direction), trials=trials)
     record = store.add_experiment("e1", spec, 1000.0)
     for number in range(1, trials + 1):
@@ -47,7 +47,9 @@ def test_a_card_tells_state_best_trial_and_curves_in_both_forms(store):
         assert "3 of 3 trials ended" in form
         assert "Best val_acc 0.8144 in trial 3: lr=0.03333" in form
         assert "%autotrain show digits" in form
+    assert "Captured 1 name<" in made.html
     assert "train_one_epoch" in made.html
+    assert ">step 0</text>" in made.html
 
 
 def test_a_card_needs_no_script_no_network_and_no_style_sheet(store):
