@@ -52,6 +52,8 @@ def test_a_plan_is_seen_with_its_proof_its_parts_and_its_rivals(shown):
     expect(section(shown, "Memory of a rank")).to_contain_text(re.compile(r"[\d.]+ GB of 85\.9 GB"))
     rows = view.locator(".at-candidates tbody tr")
     expect(rows.first).to_contain_text("found plan")
+    sent = view.locator(".at-candidates thead th").all_inner_texts().index("sent")
+    expect(rows.first.locator("th, td").nth(sent)).to_have_text(re.compile(r"^[\d.]+ [kMGT]?B$"))
     expect(rows.filter(has_text="megatron tensor 8")).to_contain_text(re.compile(r"✕ needs [\d.]+ GB per device"))
     expect(view.get_by_text(re.compile(r"The runner-up .* slower per step"))).to_be_visible(timeout=20_000)
     expect(shown.status).to_contain_text("Planned for 64 \u00d7 A100-80GB")

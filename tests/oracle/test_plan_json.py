@@ -19,6 +19,7 @@ from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.plan import Doing, Plan
 from jupyter_autotrain.parallel.plan.traffic import moves
+from jupyter_autotrain.parallel.plan.units import gigabytes
 
 
 def tiny(layers=6, batch=16):
@@ -44,6 +45,20 @@ def test_a_saved_plan_comes_back_equal_and_still_answers(found):
     assert again == replace(found, solution=replace(found.solution, outcome=None))
     assert again.view() == found.view()
     assert str(again.explain("h.2.mlp.c_fc")) == str(found.explain("h.2.mlp.c_fc"))
+
+
+def test_every_plan_compared_tells_what_a_rank_sends():
+    found = plan(tiny(), None, "8xA100")
+    rows = {row["name"]: row for row in found.view()["candidates"]}
+    weights = sum(t.size_bytes for t in found.graph.tensors if t.trainable)
+    assert rows["data parallel"]["sent_bytes"] == pytest.approx(2 * 7 / 8 * weights)
+    assert rows["found"]["sent_bytes"] == max(sum(rank["sent_bytes"].values()) for rank in found.view()["ranks"])
+    assert all((row["sent_bytes"] is None) == (row["step_s"] is None) for row in rows.values())
+    assert rows["megatron tensor 8"]["sent_bytes"] > 0
+    for text in (repr(found), found.to_html()):
+        assert "sent per rank" in text
+        assert gigabytes(rows["data parallel"]["sent_bytes"]) in text
+    assert Plan.from_json(found.to_json()).view()["candidates"] == found.view()["candidates"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 1}', '{"version": 9, "record": {}}', "null"])

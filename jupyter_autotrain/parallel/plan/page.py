@@ -9,7 +9,7 @@ from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.rows import candidates, ranks
+from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
 from jupyter_autotrain.parallel.plan.units import gigabytes, ms, proof
 
@@ -67,15 +67,7 @@ def _head(record: PlanRecord) -> Iterator[str]:
 
 
 def _candidates(record: PlanRecord) -> str:
-    rows = []
-    for row in candidates(record):
-        if row["kind"] == "other":
-            continue
-        step, peak = row["step_s"], row["peak_memory_bytes"]
-        costs = [ms(step), gigabytes(peak)] if isinstance(step, float) and isinstance(peak, float) else ["-", "-"]
-        cells = [str(row["name"]), *costs, str(row["what"] if row["fits"] else row["reason"])]
-        rows.append((row["kind"] == "found", cells))
-    return _table(("plan", "step", "memory per rank", "split"), rows)
+    return _table(HEADS, [(place == 0, cells) for place, cells in enumerate(compared(record))])
 
 
 def _table(heads: Sequence[str], rows: Sequence[tuple[bool, Sequence[str]]]) -> str:

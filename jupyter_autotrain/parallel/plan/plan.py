@@ -22,7 +22,8 @@ from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
-from jupyter_autotrain.parallel.search import Method, Mode, Question, solve
+from jupyter_autotrain.parallel.plan.weighed import with_traffic
+from jupyter_autotrain.parallel.search import Method, Mode, Question, persistently, solve
 
 Cluster: TypeAlias = str | JsonObject | ClusterSpec
 
@@ -49,7 +50,9 @@ class Plan(PlanRecord):
         """
         solution = solve(graph, cluster, question, clock=clock)
         assert solution.outcome is not None
-        return cls(solution.outcome.models[0].graph, question, solution, trace_s)
+        searched = solution.outcome.models[0].graph
+        counted, _ = persistently(lambda: with_traffic(searched, question, solution))
+        return cls(searched, question, counted, trace_s)
 
     def explain(self, op: str) -> Explanation:
         """Why an op is split as it is: its runner-up, and what that would cost in time and memory.
@@ -83,7 +86,7 @@ class Plan(PlanRecord):
         asked = replace(self.question, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
         if devices and asked.mode is Mode.HYBRID_PARALLEL:
             asked = replace(asked, pins=replace(asked.pins, mesh=None, stages=None, ops={}))
-        return Plan(self.graph, asked, solve(self.graph, cluster, asked), 0.0)
+        return Plan.of(self.graph, cluster, asked)
 
     def table(self) -> str:
         """What a rank of each stage holds, and sends in a step on each axis."""

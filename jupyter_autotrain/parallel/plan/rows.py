@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
@@ -11,6 +11,7 @@ from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.traffic import sent_bytes
+from jupyter_autotrain.parallel.plan.units import gigabytes, ms
 from jupyter_autotrain.parallel.search import Alternative, Cost
 
 KINDS: Final = {
@@ -67,16 +68,40 @@ def _candidate(name: str, kind: str, found: Alternative) -> dict[str, JsonValue]
     }
 
 
-_COST_KEYS: Final = ("step_s", "compute_s", "communication_s", "bubble_s", "optimizer_s", "peak_memory_bytes")
+_COST_KEYS: Final = (
+    "step_s",
+    "compute_s",
+    "communication_s",
+    "bubble_s",
+    "optimizer_s",
+    "peak_memory_bytes",
+    "sent_bytes",
+)
 
 
 _AXIS: Final = re.compile(r"\b[a-f]=(?=\d)")
 """Axes that no plan has named yet."""
 
 
-def costs_of(cost: Cost) -> dict[str, float]:
+def costs_of(cost: Cost) -> dict[str, JsonValue]:
     """A plan's seconds and bytes by name."""
-    return {key: float(getattr(cost, key)) for key in _COST_KEYS}
+    return {key: None if getattr(cost, key) is None else float(getattr(cost, key)) for key in _COST_KEYS}
+
+
+HEADS: Final = ("plan", "step", "memory per rank", "sent per rank", "split")
+
+
+def compared(record: PlanRecord) -> Iterator[tuple[str, ...]]:
+    """The found plan beside the well-known ones, in words: a row for each, under `HEADS`."""
+    for row in candidates(record):
+        if row["kind"] != "other":
+            step, peak, sent = row["step_s"], row["peak_memory_bytes"], row["sent_bytes"]
+            words = (_word(step, ms), _word(peak, gigabytes), _word(sent, gigabytes))
+            yield str(row["name"]), *words, str(row["what"] if row["fits"] else row["reason"])
+
+
+def _word(value: JsonValue, unit: Callable[[float], str]) -> str:
+    return unit(value) if isinstance(value, float) else "-"
 
 
 def _outer(record: PlanRecord) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.rows import candidates, ranks
+from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
 from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms, proof
 from jupyter_autotrain.parallel.search import RankCost
 
@@ -29,14 +29,7 @@ def summary(record: PlanRecord) -> str:
 
 def comparison(record: PlanRecord) -> str:
     """The found plan beside the well-known ones."""
-    rows = []
-    for row in candidates(record):
-        if row["kind"] == "other":
-            continue
-        step, peak = row["step_s"], row["peak_memory_bytes"]
-        costs = (ms(step), gigabytes(peak)) if isinstance(step, float) and isinstance(peak, float) else ("-", "-")
-        rows.append((str(row["name"]), *costs, str(row["what"] if row["fits"] else row["reason"])))
-    return aligned(("plan", "step", "memory per rank", "split"), rows)
+    return aligned(HEADS, list(compared(record)))
 
 
 def rank_table(record: PlanRecord) -> str:

@@ -17,6 +17,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Op, Operand
 from jupyter_autotrain.parallel.plan.folded import Edge, Folded, op_of
 from jupyter_autotrain.parallel.plan.pricing import Codes, Pricing
+from jupyter_autotrain.parallel.plan.record import PlanRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,12 @@ def state_moves(pricing: Pricing, op: Op) -> Iterator[Move]:
                 for what, passes, times in _syncs(pricing.strategy(op).zero, record.microbatches):
                     yield Move(axis, what, passes * held * (size - 1) / size, times)
                 held /= size
+
+
+def most_sent_bytes(record: PlanRecord) -> float:
+    """Bytes that a rank sends in a step on all axes, of the stage that sends most."""
+    pricing, folded = Pricing(record), Folded(record)
+    return max(sum(sent_bytes(pricing, folded, stage.index).values()) for stage in record.stages)
 
 
 def sent_bytes(pricing: Pricing, folded: Folded, stage: int) -> Mapping[str, float]:

@@ -8,10 +8,11 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
 * `mesh`: `axes` and `shape` over the devices of one stage, `stages` (device number = stage * devices of a stage +
   coordinates on the axes, the last axis fastest).
 * `microbatches`, `schedule`, `chunks`; `zero`: `{level: parameters}`; `recompute`: `{mode: blocks}`.
-* `cost`: `step_s`, `compute_s`, `communication_s` (what is exposed), `bubble_s`, `optimizer_s`, `peak_memory_bytes`.
+* `cost`: `step_s`, `compute_s`, `communication_s` (what is exposed), `bubble_s`, `optimizer_s`, `peak_memory_bytes`,
+  `sent_bytes` (by a rank in a step, of the stage that sends most).
 * `candidates`, the table of plans, fastest first within its kind: `{name, kind: found | data | model | hybrid | other,
-  what, fits, reason, step_s, compute_s, communication_s, bubble_s, optimizer_s, peak_memory_bytes}` (times null where
-  a plan does not apply or fit; `reason` says why).
+  what, fits, reason, step_s, compute_s, communication_s, bubble_s, optimizer_s, peak_memory_bytes, sent_bytes}` (null
+  where a plan does not apply or fit; `reason` says why).
 * `groups`: `{label, count}`; `nodes` of a group stand for `count` equal blocks in a row.
 * `nodes`: `{id, op, label, family, kind, group (-1: none), count, stages, colour: data | sequence | tensor | expert |
   spatial | mixed | replica, split (per axis the role of the loop that is split, or null), loops (per axis its name, or

@@ -2,7 +2,7 @@
 
 from jupyter_autotrain.parallel.search.question import Limits, Method, Mode, Question
 from jupyter_autotrain.parallel.search.solution import Alternative, Cost, RankCost, Solution, StagePart, Strategy
-from jupyter_autotrain.parallel.search.solve import solve
+from jupyter_autotrain.parallel.search.solve import persistently, solve
 from jupyter_autotrain.parallel.search.space import Pins, Space
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "Space",
     "StagePart",
     "Strategy",
+    "persistently",
     "solve",
 ]

@@ -75,9 +75,8 @@ class Hunt:
         self.weighed |= {b.name: Alternative(b.name, None, False, NOT_WEIGHED) for b in all_baselines()}
         for name, outcome, reason in price_baselines(task):
             cost = cost_of(outcome) if outcome else None
-            self.weighed[name] = Alternative(
-                str(outcome.candidate) if outcome else name, cost, cost is not None, reason
-            )
+            what = str(outcome.candidate) if outcome else name
+            self.weighed[name] = Alternative(what, cost, outcome is not None, reason, outcome)
             if outcome and _inside(outcome, self.space, task):
                 self.search.offer(outcome)
 
@@ -108,7 +107,7 @@ class Hunt:
         return replace(
             solution_of(best, min(search.bound_s, best.step_s)),
             limit_bytes=max(search.task.limits(best.candidate)),
-            candidates=tuple(Alternative(str(o.candidate), cost_of(o), True) for o in shown),
+            candidates=tuple(Alternative(str(o.candidate), cost_of(o), True, "", o) for o in shown),
             baselines=self.weighed,
             method=str(self.asked.search),
             complete=search.complete,

@@ -73,7 +73,10 @@ class RankCost:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Predicted seconds of a step on its slowest stage, broken down, and bytes; communication is what is exposed."""
+    """Predicted seconds of a step on its slowest stage, broken down, and bytes; communication is what is exposed.
+
+    `sent_bytes` is what a rank sends in a step, of the stage that sends most; None where nobody has counted.
+    """
 
     step_s: float
     compute_s: float
@@ -82,16 +85,21 @@ class Cost:
     optimizer_s: float
     peak_memory_bytes: float
     ranks: tuple[RankCost, ...] = ()
+    sent_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A plan that was weighed: its cost, whether it fits, and if there is none, why."""
+    """A plan that was weighed: its cost, whether it fits, and if there is none, why.
+
+    `outcome` holds its decisions as the solvers do.
+    """
 
     what: str
     cost: Cost | None
     fits: bool
     reason: str = ""
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,19 +43,19 @@ def solve(
         PlanError: For a cyclic graph, an unknown device, pins that contradict something.
     """
     asked, began = question or Question(), clock()
-    hunt, hurried = _persistently(lambda: Hunt.of(graph, ClusterSpec.parse(cluster), asked, clock, began))
+    hunt, hurried = persistently(lambda: Hunt.of(graph, ClusterSpec.parse(cluster), asked, clock, began))
     search = hunt.search
     try:
         hunt.run(hurried=hurried)
     except (OutOfTime, KeyboardInterrupt):
-        _persistently(hunt.stop)
+        persistently(hunt.stop)
     if search.best is None:
         raise _infeasible(search)
-    solution, _ = _persistently(lambda: replace(hunt.answer(), search_s=clock() - began))
+    solution, _ = persistently(lambda: replace(hunt.answer(), search_s=clock() - began))
     return solution
 
 
-def _persistently(work: Callable[[], T]) -> tuple[T, bool]:
+def persistently(work: Callable[[], T]) -> tuple[T, bool]:
     """Finish a short work, once more from the start when it is interrupted, and tell whether it was."""
     try:
         return work(), False

@@ -1,4 +1,4 @@
-/** The plan beside well-known ones and the best others: time, memory, and why some do not fit. */
+/** The plan beside well-known ones and the best others: time, bytes sent, memory, and why some do not fit. */
 
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
@@ -48,8 +48,8 @@ export class Candidates {
     const rows = rowsOf(view, base);
     const slowest = Math.max(...rows.map((row) => row.step_s ?? 0), 1e-12);
     const found = view.cost.step_s;
-    const heads = ['plan', 'kind', 'mesh', 'step', '', 'against found', 'communication', 'memory'];
-    const right = new Set([3, 5, 6, 7]);
+    const heads = ['plan', 'kind', 'mesh', 'step', '', 'against found', 'communication', 'sent', 'memory'];
+    const right = new Set([3, 5, 6, 7, 8]);
     this.#body.replaceChildren(
       h(
         'table',
@@ -101,7 +101,7 @@ function line(row: Candidate, found: number, slowest: number): HTMLElement {
       'tr',
       { 'data-refused': true },
       ...head,
-      h('td', { colspan: 6, class: 'at-refused', title: reason }, `✕ ${reason}`),
+      h('td', { colspan: 7, class: 'at-refused', title: reason }, `✕ ${reason}`),
     );
   }
   const parts = PARTS.map(([key, what]) => {
@@ -118,6 +118,7 @@ function line(row: Candidate, found: number, slowest: number): HTMLElement {
     h('td', { class: 'at-lane' }, h('span', { role: 'img', 'aria-label': spoken }, ...parts)),
     h('td', { class: 'at-right' }, against(row.step_s, found)),
     h('td', { class: 'at-right' }, seconds(row.communication_s ?? 0)),
+    h('td', { class: 'at-right' }, row.sent_bytes === null ? '' : bytes(row.sent_bytes)),
     h('td', { class: 'at-right' }, bytes(row.peak_memory_bytes ?? 0), row.fits ? '' : ' ✕'),
   );
 }

@@ -67,6 +67,8 @@ export interface Cost {
   bubble_s: number;
   optimizer_s: number;
   peak_memory_bytes: number;
+  /** By a rank in a step, of the stage that sends most. */
+  sent_bytes: number | null;
 }
 
 /** Times are null where a plan does not fit or does not apply. */
@@ -76,7 +78,6 @@ export type Candidate = { [K in keyof Cost]: number | null } & {
   what: string;
   fits: boolean;
   reason: string;
-  sent_bytes?: number | null;
 };
 
 export interface Segment {

@@ -1,0 +1,32 @@
+"""Counts what the plans of a solution send, so that they can be compared in bytes as well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.traffic import most_sent_bytes
+from jupyter_autotrain.parallel.search import Alternative, Question, Solution
+from jupyter_autotrain.parallel.search.solution import solution_of
+
+
+def with_traffic(graph: OpGraph, question: Question, solution: Solution) -> Solution:
+    """The solution with `sent_bytes` in all its costs; its alternatives no longer hold their outcomes.
+
+    Time: that of pricing each plan's folded graph once.
+    """
+
+    def counted(found: Alternative) -> Alternative:
+        if found.outcome is None or found.cost is None:
+            return found
+        sent = most_sent_bytes(PlanRecord(graph, question, solution_of(found.outcome, inf)))
+        return replace(found, cost=replace(found.cost, sent_bytes=sent), outcome=None)
+
+    return replace(
+        solution,
+        cost=replace(solution.cost, sent_bytes=most_sent_bytes(PlanRecord(graph, question, solution))),
+        candidates=tuple(counted(found) for found in solution.candidates),
+        baselines={name: counted(found) for name, found in solution.baselines.items()},
+    )
