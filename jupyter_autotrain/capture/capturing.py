@@ -61,14 +61,13 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
     files = _files(tree_, slice_, cwd, ship)
-    total = shipping.check_limits(files, limits) if files else 0
+    shipping.check_limits(files, limits)
     return Capture(
         script=script.text,
         data=slice_.files,
         captured=(*(_row(item) for item in items), *_file_rows(files)),
         files=files,
         source_map=script.source_map,
-        notes=_notes(items, files, total),
     )
 
 
@@ -170,12 +169,4 @@ def _row(item: Item) -> CapturedName:
 
 
 def _file_rows(files: Mapping[str, Path]) -> list[CapturedName]:
-    return [CapturedName(name, "file", str(path), path.stat().st_size) for name, path in sorted(files.items())]
-
-
-def _notes(items: Sequence[Item], files: Mapping[str, Path], total: int) -> tuple[str, ...]:
-    stale = [item.name for item in items if item.stale]
-    notes = [f"stale: {', '.join(stale)}; see the table"] if stale else []
-    if files:
-        notes.append(f"{len(files)} files travel with the cell ({human(total)})")
-    return tuple(notes)
+    return [CapturedName(name, "file", "notebook folder", path.stat().st_size) for name, path in sorted(files.items())]

@@ -28,7 +28,6 @@ class Capture:
         captured: One row per name or file, for the table.
         files: Shipped files: path relative to the working folder -> the file here.
         source_map: For each line of the script "cell label:line", or "".
-        notes: Sentences worth showing.
     """
 
     script: str
@@ -36,4 +35,3 @@ class Capture:
     captured: tuple[CapturedName, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict)
     source_map: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()

@@ -46,8 +46,8 @@ def named_in(tree_: ast.Module, folder: Path, ignore: Ignore) -> dict[str, Path]
     return dict(_below(paths, folder, ignore))
 
 
-def check_limits(files: Mapping[str, Path], limits: Limits) -> int:
-    """Add up the files' sizes.
+def check_limits(files: Mapping[str, Path], limits: Limits) -> None:
+    """Add up the files and their sizes.
 
     Raises:
         ShipError: Too many files or bytes, with the largest entries.
@@ -55,8 +55,8 @@ def check_limits(files: Mapping[str, Path], limits: Limits) -> int:
     sizes = {name: path.stat().st_size for name, path in files.items()}
     total = sum(sizes.values())
     if len(files) <= limits.files and total <= limits.file_bytes:
-        return total
-    many = f"{len(files)} files" + ("" if len(files) < _COUNTED_AT_MOST else " or more")
+        return
+    many = f"{len(files)} file{'' if len(files) == 1 else 's'}" + ("" if len(files) < _COUNTED_AT_MOST else " or more")
     raise ShipError(
         f"The files to send are too many or too big: {many}, {human(total)}.\n{_largest(sizes, total)}",
         f"At most {limits.files} files and {human(limits.file_bytes)} travel with an experiment.",
@@ -65,20 +65,22 @@ def check_limits(files: Mapping[str, Path], limits: Limits) -> int:
 
 
 def _largest(sizes: Mapping[str, int], total: int) -> str:
-    """The size tree: the folder or file that weighs most, then what is in it."""
-    top: dict[str, int] = {}
-    for name, size in sizes.items():
-        head, slash, _ = name.partition("/")
-        top[head + slash] = top.get(head + slash, 0) + size
+    """The size tree: what lies beside the notebook, or the one folder that has nearly all, and what is in it."""
+    top = _by_first_part(sizes)
     heaviest = max(top, key=lambda name: top[name])
     if not heaviest.endswith("/") or top[heaviest] < total * 0.9:
         return tree(top, rows=2)
-    below: dict[str, int] = {}
+    inside = {name.removeprefix(heaviest): size for name, size in sizes.items() if name.startswith(heaviest)}
+    below = {f"{heaviest}{name}": size for name, size in _by_first_part(inside).items()}
+    return f"  {human(top[heaviest]):>8}  {heaviest} ({len(inside)} files)\n{tree(below, rows=1)}"
+
+
+def _by_first_part(sizes: Mapping[str, int]) -> dict[str, int]:
+    found: dict[str, int] = {}
     for name, size in sizes.items():
-        if name.startswith(heaviest):
-            inner, slash, _ = name.removeprefix(heaviest).partition("/")
-            below[f"{heaviest}{inner}{slash}"] = below.get(f"{heaviest}{inner}{slash}", 0) + size
-    return tree(below, rows=2)
+        head, slash, _ = name.partition("/")
+        found[head + slash] = found.get(head + slash, 0) + size
+    return found
 
 
 def _below(paths: Iterable[Path], folder: Path, ignore: Ignore) -> Iterator[tuple[str, Path]]:

@@ -120,7 +120,8 @@ def test_too_many_or_too_big_files_come_with_a_size_tree(notebook, folder):
         book.capture("1", ship=["data"], limits=Limits(file_bytes=1000))
     assert "31 files, 80 kB" in str(many.value)
     assert "50 kB  data/big/" in str(big.value)
-    assert "in 29 more" in str(big.value)
+    assert "80 kB  data/ (31 files)" in str(big.value)
+    assert "in 30 more" in str(big.value)
     assert max(len(str(e.value).splitlines()) for e in (many, big)) <= 6
 
 
