@@ -16,10 +16,11 @@ from jupyter_autotrain.manager.start import status
 from jupyter_autotrain.store import Store
 
 _BAD = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
+_MOST_WARNINGS = 10
 
 
 def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[str]:
-    """Say what each trial waits for, and why the bad ones failed; nothing for the others.
+    """Say what each trial waits for, why the bad ones failed, and what trials warned of; nothing for the others.
 
     Args:
         store: The store.
@@ -35,7 +36,9 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
         return [*_failures(trials), "No manager runs; the next command that needs one starts it, and nothing is lost."]
     waits = [f"Trial {t.number} {_wait(t, known)}." for t in trials if not t.state.is_final and _wait(t, known)]
     rest = _not_created(record, trials)
-    return [*_failures(trials), *waits, *([rest] if rest else []), *([f"{record.reason}."] if record.reason else [])]
+    told = [rest] if rest else []
+    ended = [f"{record.reason}."] if record.reason else []
+    return [*_failures(trials), *_warnings(store, record), *waits, *told, *ended]
 
 
 def _failures(trials: list[TrialRecord]) -> list[str]:
@@ -44,6 +47,13 @@ def _failures(trials: list[TrialRecord]) -> list[str]:
         for t in trials
         if t.state in _BAD
     ]
+
+
+def _warnings(store: Store, record: ExperimentRecord) -> list[str]:
+    notes = [note for note in store.notes(record.id) if note.level != "info"]
+    told = [f"Trial {note.number} warned: {note.text.rstrip('.')}." for note in notes[:_MOST_WARNINGS]]
+    more = len(notes) - _MOST_WARNINGS
+    return [*told, f"{more} more warnings are in the logs (--stderr)."] if more > 0 else told
 
 
 def _wait(trial: TrialRecord, known: Mapping[int, str]) -> str:

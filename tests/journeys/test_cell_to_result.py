@@ -165,6 +165,14 @@ def test_an_experiment_that_ends_before_its_trials_are_used_up_says_why(notebook
     assert "poor: FAILED, its budget of 1 failed trial is used up" in shown
 
 
+def test_what_trials_warn_of_is_told_by_why(notebook):
+    notebook.run("%%autotrain wild --wait\nobjective: maximize acc\nreturns: [net]\n---\nreport(acc=float('inf'))")
+    shown = notebook.run("%autotrain why wild")[1]
+    assert "the objective" in shown.lower()
+    assert "Trial 1 warned: acc is inf; infinite values are not kept" in shown
+    assert "net" in shown
+
+
 def test_help_of_a_verb_comes_by_flag_too(notebook):
     assert notebook.run("%autotrain logs -h")[1] == notebook.run("%autotrain help logs")[1]
 
