@@ -36,6 +36,7 @@ def node(lab, name):
 def grow(lab):
     """Make the page as high as the view, so that a picture of the view has all of it."""
     lab.page.set_viewport_size({"width": 1260, "height": 1560})
+    lab.page.set_viewport_size({"width": 1260, "height": int(lab.view.bounding_box()["height"]) + 400})
     lab.view.scroll_into_view_if_needed()
 
 
