@@ -1,0 +1,176 @@
+"""A short walk between meshes: devices are handed out factor by factor, each hand-out solved exactly.
+
+Recurrence: from the mesh M = (n/g, g) with g devices of a chassis on the inner axis, to the best of its neighbours, in
+which one prime factor has moved from one axis to the other, until none is better; then from (g, n/g). At the end an
+axis of the best is cut in two, the other axis keeping what each op chose:
+
+    T(M) = least time on M (see `folding`);   M' = argmin of T over the neighbours of M;   cuts of the best of all
+
+Time: a fixed number of reductions of one block, whatever the depth and the number of devices; any number of devices,
+prime factors instead of halves. No bound comes out of it.
+
+Source: Tofu (Wang et al. 2019), recursive partition by factors; double recursion (Wang et al., Euro-Par 2021), whose
+inner greedy pass is replaced by an exact one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from jupyter_autotrain.parallel.cost.layout import Ints
+from jupyter_autotrain.parallel.cost.model import Restriction
+from jupyter_autotrain.parallel.graph.graph import Op
+from jupyter_autotrain.parallel.search.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
+from jupyter_autotrain.parallel.search.whole import Task
+
+CUTS = 2  # axes of two that are cut at the end
+WORK, WORK_PER_MESH = 155, 11  # op tables that a walk may fill, and how many a mesh costs beside its own
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A mesh with its least time and the tables behind it."""
+
+    shape: tuple[int, ...]
+    seconds: float
+    pipeline: Pipeline
+
+    @cached_property
+    def loops(self) -> Mapping[int, tuple[int, ...]]:
+        """What each op splits along each axis; of equal ops, the first."""
+        model, whole, found = self.pipeline.models[0], self.pipeline.whole, {}
+        for piece in whole.solve(whole.price(0.0)).point.what.pieces:
+            for op, choice in piece.choices.items():
+                if (twin := model.twin(op)) not in found:
+                    found[twin] = tuple(model.table_rows(op)[choice.strategy].tolist())
+        return found
+
+
+def starts(task: Task, some: Sequence[Candidate]) -> list[Candidate]:
+    """Of candidates that differ in their mesh only: where to start, best guess first."""
+    devices = some[0].mesh.devices
+    inner = math.gcd(devices, task.cluster.levels[0].size)
+    guesses = [_above_one(devices // inner, inner), _above_one(inner, devices // inner)]
+    guessed = [c for shape in guesses for c in some if c.mesh.shape == shape]
+    return guessed + sorted(some, key=lambda c: len(c.mesh.shape))
+
+
+def best_mesh(task: Task, some: Sequence[Candidate]) -> Solved:
+    """The best mesh found among candidates that differ in their mesh only."""
+    walk = _Walk(task, some[0], frozenset(c.mesh.shape for c in some))
+    for start in starts(task, some):
+        if walk.steps > walk.cuts:
+            walk.downhill(start.mesh.shape)
+    for coarse in walk.ranked():
+        for shape in _cuts(coarse.shape):
+            walk.to(shape, coarse)
+    return walk.ranked()[0]
+
+
+@dataclass
+class _Walk:
+    """Meshes solved so far; a fixed number of them, the fewer the larger their tables."""
+
+    task: Task
+    template: Candidate
+    open: frozenset[tuple[int, ...]]
+    solved: dict[tuple[int, ...], Solved] = field(default_factory=dict)
+
+    @cached_property
+    def cuts(self) -> int:
+        """Steps to keep for the cuts; none where three axes are not open."""
+        return CUTS if any(len(shape) > 2 for shape in self.open) else 0
+
+    @property
+    def steps(self) -> int:
+        """Meshes that may still be solved."""
+        chain = self.task.chain
+        assert chain is not None
+        tables = len(chain.head) + chain.run.length + len(chain.tail)
+        return max(CUTS + 1, WORK // (tables + WORK_PER_MESH)) - len(self.solved)
+
+    def ranked(self) -> list[Solved]:
+        """What was solved, fastest first."""
+        return sorted(self.solved.values(), key=lambda s: s.seconds)
+
+    def to(self, shape: tuple[int, ...], coarse: Solved | None = None) -> Solved | None:
+        """Solve a shape; None when it is not open, known already, or one too many."""
+        if shape not in self.open or shape in self.solved or self.steps <= 0:
+            return None
+        return self.solved.setdefault(shape, solved_on(self.task, self.template, shape, coarse))
+
+    def downhill(self, start: tuple[int, ...]) -> None:
+        """From neighbour to better neighbour, leaving steps for the cuts."""
+        at = self.to(start)
+        while at:
+            before, at = at, None
+            for shape in _neighbours(before.shape):
+                found = self.to(shape) if self.steps > self.cuts else None
+                if found and found.seconds < (at or before).seconds:
+                    at = found
+
+
+def _neighbours(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """A prime factor moved from one axis of two to the other."""
+    if len(shape) > 2:
+        return
+    outer, inner = (*shape, 1, 1)[:2]
+    for factor in sorted(set(prime_factors(inner))):
+        yield _above_one(outer * factor, inner // factor)
+    for factor in sorted(set(prime_factors(outer))):
+        yield _above_one(outer // factor, inner * factor)
+
+
+def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Each axis of two in two, near its root first."""
+    if len(shape) > 2:
+        return
+    factors = [prime_factors(size) for size in shape]
+    for away in range(max(map(len, factors), default=0)):
+        for index, size in enumerate(shape):
+            for place in {len(factors[index]) // 2 + away, len(factors[index]) // 2 - away}:
+                left = math.prod(factors[index][place:]) if place > 0 else size
+                if 1 < left < size:
+                    yield *shape[:index], left, size // left, *shape[index + 1 :]
+
+
+def _above_one(*sizes: int) -> tuple[int, ...]:
+    return tuple(size for size in sizes if size > 1)
+
+
+def solved_on(task: Task, template: Candidate, shape: tuple[int, ...], coarse: Solved | None) -> Solved:
+    """The least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
+    candidate = replace(template, mesh=mesh_of(shape))
+    narrowed = replace(task, restrict=_keep(coarse, shape), _models={}) if coarse and len(coarse.shape) > 1 else task
+    models = narrowed.models(candidate)
+    assert task.chain is not None
+    pipeline = Pipeline(models, task.chain, candidate, task.cluster, task.modes)
+    return Solved(shape, pipeline.whole.path(pipeline.whole.price(0.0))[0], pipeline)
+
+
+def _keep(coarse: Solved, shape: tuple[int, ...]) -> Restriction:
+    first = shape[0] == coarse.shape[0]  # else the first axis was cut
+    kept_now, kept_before = (0, 0) if first else (2, 1)
+
+    def restrict(op: Op, table: Ints) -> Ints:
+        """Rows whose uncut axis splits what it split before."""
+        chosen = coarse.loops.get(op.id)
+        kept = table[table[:, kept_now] == chosen[kept_before]] if chosen else table
+        return kept if len(kept) else table
+
+    return restrict
+
+
+def prime_factors(number: int) -> list[int]:
+    """Prime factors, rising."""
+    found, divisor = [], 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            found.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*found, number] if number > 1 else found

@@ -1,0 +1,39 @@
+"""The instant search beside the exact one: meshes of every kind, device counts that divide nothing, little memory."""
+
+from dataclasses import replace
+
+import pytest
+
+from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
+from jupyter_autotrain.parallel.graph.fold import prepared
+from jupyter_autotrain.parallel.search import Limits, Method, Question, Space, solve
+
+SIZES = {"layers": 48, "width": 1024, "heads": 16, "sequence": 512, "vocabulary": 32000}
+BILLIONS = {"layers": 32, "width": 4096, "heads": 32, "sequence": 4096, "vocabulary": 128256, "hidden": 14336}
+
+
+def both(graph, cluster, question):
+    exact = solve(graph, cluster, question)
+    instant = solve(graph, cluster, replace(question, search=Method.RECURSIVE_PROGRAMMING))
+    assert instant.cost.step_s >= exact.cost.step_s * (1 - 1e-9)
+    return exact, instant
+
+
+@pytest.mark.parametrize("batch", [60, 96])
+@pytest.mark.parametrize("cluster", ["8xA100", "2x6xA100", "3x8xA100", "6x4xA100", "8x8xA100"])
+@pytest.mark.parametrize("model", ["gpt", "llama", "mlp"])
+def test_placements_are_within_five_percent_of_exact(model, cluster, batch):
+    made = {"gpt": gpt, "llama": llama}.get(model)
+    graph = made(batch=batch, **SIZES) if made else mlp(width=4096, layers=48, batch=64 * batch)
+    exact, instant = both(prepared(graph), cluster, Question(space=Space.placements(), baselines=False))
+    assert instant.cost.step_s <= 1.05 * exact.cost.step_s
+
+
+@pytest.mark.parametrize("devices", [8, 12, 16])
+@pytest.mark.parametrize("memory_gb", [24, 40, 80])
+def test_whole_plans_are_within_a_tenth_of_exact(devices, memory_gb):
+    graph = prepared(llama(batch=16, **BILLIONS))
+    question = Question(limits=Limits(memory_bytes=memory_gb * 1e9), baselines=False)
+    exact, instant = both(graph, f"{devices}xH100", question)
+    assert instant.cost.step_s <= 1.1 * exact.cost.step_s
+    assert instant.cost.peak_memory_bytes <= memory_gb * 1e9
