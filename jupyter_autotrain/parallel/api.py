@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -39,6 +39,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     *,
     pins: Given = None,
     space: Space | None = None,
+    offload: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> Plan:
     """Find the split of a model over a cluster with the least step time that fits in memory.
@@ -56,6 +57,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
         loss_fn: Makes the loss from what the model returns; not needed where the model returns it.
         pins: What is decided: `Pins`, a mapping with its fields, or a plan from elsewhere (`Megatron`, `MindSpore`).
         space: Where to search.
+        offload: Whether optimizer states, and embedding tables with them, may also live in the host's memory.
         time_limit_s: Most seconds for the search.
 
     Raises:
@@ -74,7 +76,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
         how = Mode.HYBRID_PARALLEL
     if how is Mode.DATA_PARALLEL:
         _check_batch(graph, machine)
-    question = Question(how, solver, limits, pinned, space or Space())
+    where = space or Space()
+    question = Question(how, solver, limits, pinned, replace(where, offload=offload or where.offload))
     return Plan.of(graph, machine, question, trace_s)
 
 

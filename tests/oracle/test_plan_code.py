@@ -13,8 +13,11 @@ from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402 
 
 from jupyter_autotrain.errors import MissingExtraError  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.cost.memory import Recompute, Zero  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.graph.build import gpt  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.plan.hosting import tables  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.plan.modules import Module  # noqa: E402 - after the check for torch
 
 
 class Block(torch.nn.Module):
@@ -91,6 +94,16 @@ def test_tensor_and_data_together_make_two_axes(ranks):
     code = planned(Megatron(tensor=4, zero=3)).to_code()
     model = run(code)["model"]
     assert model.layers[1].up.weight.device_mesh.ndim == 2
+
+
+def test_a_table_on_the_host_is_looked_up_and_updated_there():
+    embed = Module("embed", ("data",), Zero.NOTHING, Recompute.NONE, 0, 256 * 64, offload=True, host_table=True)
+    names = run(f"import torch\n{tables([embed])}")
+    model, before = names["model"], names["model"].embed.weight.detach().clone()
+    model(torch.zeros(16, 32, dtype=torch.long)).sum().backward()
+    names["tables_optimizer"].step()
+    changed = (model.embed.weight != before).any(dim=1)
+    assert changed.nonzero().flatten().tolist() == [0]
 
 
 def test_recompute_wraps_the_layers_that_do(ranks):

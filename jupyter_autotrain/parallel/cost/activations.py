@@ -42,6 +42,7 @@ class Facts:
         differentiable: Tensors that get a gradient.
         made: Tensors that some op makes.
         charged_parameters: Op → parameters whose states it is charged for (shared ones once).
+        looked_up: Tables that nothing does with but look rows up, in one op.
         twins: Op of a run → the op at its place in the run's first block.
         forms: Op outside runs → a number, equal for ops that cost the same.
     """
@@ -55,6 +56,7 @@ class Facts:
     differentiable: frozenset[int]
     made: frozenset[int]
     charged_parameters: Mapping[int, tuple[int, ...]]
+    looked_up: frozenset[int]
     twins: Mapping[int, int]
     forms: Mapping[int, int]
 
@@ -75,6 +77,7 @@ def facts_of(graph: OpGraph) -> Facts:
         differentiable=_differentiable(graph),
         made=frozenset(graph.producers),
         charged_parameters=_parameters(graph),
+        looked_up=_looked_up(graph),
         twins={i: run.start + (i - run.start) % run.length for run, span in spans for i in span},
         forms={},
     )
@@ -172,6 +175,16 @@ def _parameters(graph: OpGraph) -> dict[int, tuple[int, ...]]:
     return found
 
 
+def _looked_up(graph: OpGraph) -> frozenset[int]:
+    shared = {tensor for pair in graph.tied for tensor in pair}
+    tables = (x.tensor for op in graph.ops if op.family is Family.EMBEDDING for x in op.inputs)
+    return frozenset(
+        t
+        for t in tables
+        if graph.tensors[t].kind is TensorKind.PARAMETER and t not in shared and len(graph.consumers[t]) == 1
+    )
+
+
 def _forms(graph: OpGraph, facts: Facts) -> dict[int, int]:
     numbers: dict[object, int] = {}
     alone = (op for op in graph.ops if op.id not in facts.twins)
@@ -187,7 +200,7 @@ def _form(graph: OpGraph, op: Op, facts: Facts) -> object:
     def seen(x: Operand) -> object:
         tensor = graph.tensors[x.tensor]
         kind = (tensor.shape, tensor.dtype, tensor.kind, tensor.trainable)
-        return x.loops, kind, x.tensor in facts.batched, x.tensor in charged
+        return x.loops, kind, x.tensor in facts.batched, x.tensor in charged, x.tensor in facts.looked_up
 
     return (
         op.family,

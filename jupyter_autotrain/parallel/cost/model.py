@@ -261,7 +261,9 @@ class CostModel:
         for operand in op.inputs:
             tensor = self.graph.tensors[operand.tensor]
             if tensor.id in charged and tensor.trainable:
-                yield Weights(tensor.numel, DTYPE_BYTES[tensor.dtype], produced(op, operand, table))
+                rows = self._local_bytes(op, op.outputs[0], table) if tensor.id in self.known.looked_up else None
+                item = DTYPE_BYTES[tensor.dtype]
+                yield Weights(tensor.numel, item, produced(op, operand, table), rows, self.microbatches)
 
     def _edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         key = (operand.tensor, op_id)

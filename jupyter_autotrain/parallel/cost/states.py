@@ -14,13 +14,21 @@ from jupyter_autotrain.parallel.cost.roofline import Roofline
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way to keep an op's parameters; `offload`: the optimizer's states live and are updated on the host."""
+    """One way to keep an op's parameters.
+
+    Attributes:
+        zero: What replicas share out.
+        offload: The optimizer's states live and are updated on the host.
+        host_table: A table that is only looked up lives there as well, and looked-up rows come to the device; for
+            other parameters the same as `offload`.
+    """
 
     zero: Zero
     offload: bool = False
+    host_table: bool = False
 
     def __str__(self) -> str:
-        return f"ZeRO-{int(self.zero)}{' on host' if self.offload else ''}"
+        return "table on host" if self.host_table else f"ZeRO-{int(self.zero)}{' on host' if self.offload else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +83,16 @@ class StateTable:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One parameter in one op: elements, bytes per element, and where the op's strategies put its gradient."""
+    """One parameter in one op: elements, bytes per element, and where the op's strategies put its gradient.
+
+    Of a table that is only looked up, `rows_bytes` says per strategy what a rank looks up in each of `microbatches`.
+    """
 
     elements: int
     item_bytes: int
     gradient: Ints
+    rows_bytes: Floats | None = None
+    microbatches: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +125,30 @@ class StatePricer:
             if host.any():
                 update = np.where(host, self._host_update_s(elements, weight), update)
                 state = np.where(host, 0.0, state)
-            for row, part in enumerate((micro, step, update, kept, gradient, state)):
+            for row, part in enumerate(self._or_on_host(weight, (micro, step, update, kept, gradient, state))):
                 total[row] += part
         return StateTable(self.options, *total)
+
+    def _or_on_host(self, weight: Weights, parts: tuple[Floats, ...]) -> tuple[Floats, ...]:
+        """The parts of a table, with those of its place on the host where an option wants it there.
+
+        In each microbatch its rows come up the link and their gradients go down, after ranks with the same slice have
+        gathered each other's; only rows that were looked up are updated (as torch's SparseAdam does), by every rank
+        for all replicas. Nothing hides behind compute, and nothing stays on the device.
+        """
+        on_host = np.array([option.host_table for option in self.options])[:, None]
+        if weight.rows_bytes is None or not on_host.any():
+            return parts
+        rows, gather_s = weight.rows_bytes, np.zeros_like(weight.rows_bytes)
+        micro_s = 2 * rows / self.roofline.device.host_bytes_per_s
+        for axis, placed in reversed(list(zip(self.axes, weight.gradient.T, strict=True))):
+            rows = np.where(placed == PARTIAL, rows * axis.size, rows)
+            gather_s += np.where(placed == PARTIAL, amortised_s(axis.gather, rows, self.assumptions.bucket_bytes), 0.0)
+        touched = weight.microbatches * rows / weight.item_bytes
+        update_s = touched * self._traffic(weight) / self.assumptions.host_bytes_per_s
+        nothing = np.zeros_like(rows)
+        found = (micro_s + gather_s, nothing, update_s, nothing, nothing, nothing)
+        return tuple(np.where(on_host, there, here) for there, here in zip(found, parts, strict=True))
 
     def exposed(self, communication_s: Floats, compute_s: Floats) -> Floats:
         """What of overlappable communication still shows: the excess, and the slowdown it causes."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
-from jupyter_autotrain.parallel.plan.modules import Module, modules_of, ranges
+from jupyter_autotrain.parallel.plan.hosting import offloaded, tables
+from jupyter_autotrain.parallel.plan.modules import Module, modules_of
+from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, matches, patterns
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.units import gigabytes, ms
@@ -23,8 +24,9 @@ _STYLES = ("ColwiseParallel", "RowwiseParallel", "SequenceParallel")
 def code(record: PlanRecord) -> str:
     """Python text: mesh, stages, parallelize_module, checkpoint wrapper, fully_shard, optimizer; expects `model`."""
     modules = modules_of(Pricing(record))
-    parts = [_mesh(record), _tensor(record, modules), _recompute(modules), _stage_cut(record, modules)]
-    parts += [_data(record, modules), _pipeline(record)]
+    here = [module for module in modules if not module.host_table]
+    parts = [_mesh(record), tables(modules), _tensor(record, here), _recompute(modules), _stage_cut(record, modules)]
+    parts += [_data(record, modules), offloaded(here), _pipeline(record)]
     body = "\n\n".join(part for part in parts if part)
     return f"{_head(record)}\n{_imports(body)}\n{body}\n"
 
@@ -52,6 +54,7 @@ _IMPORTS = (
     ("from torch.distributed.tensor import {names}", ("Replicate", "Shard")),
     ("from torch.distributed.tensor.parallel import {names}", (*_STYLES, "parallelize_module")),
     ("from torch.nn.parallel import DistributedDataParallel", ("DistributedDataParallel(",)),
+    ("from torchao.optim import CPUOffloadOptimizer", ("CPUOffloadOptimizer(",)),
     (
         "from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts",
         ("create_selective_checkpoint_contexts",),
@@ -95,7 +98,7 @@ def _tensor(record: PlanRecord, modules: Sequence[Module]) -> str:
     for axes, styled in by_axes.items():
         if all(style == "SequenceParallel()" for _, style in styled):
             continue
-        entries = [f"    {path}: {style}," for path, style in _patterns(styled)]
+        entries = [f"    {path}: {style}," for path, style in patterns(styled)]
         parts.append("\n".join([f"parallelize_module(model, {_submesh(record, axes)}, {{", *entries, "})"]))
     parts += [f"# {path}: split its weights with distribute_tensor, as plan.strategies says" for path in odd]
     return "\n\n".join(parts)
@@ -116,29 +119,10 @@ def _submesh(record: PlanRecord, axes: Sequence[int]) -> str:
     return f"mesh[{quoted}]" + (f'._flatten("{"_".join(names)}")' if len(names) > 1 else "")
 
 
-def _patterns(styled: Sequence[tuple[Module, str]]) -> Iterator[tuple[str, str]]:
-    """(quoted path or pattern, style): one entry per path inside a layer when all layers agree, else one per layer."""
-    lists: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
-    order: dict[tuple[str, str], None] = {}
-    for module, style in styled:
-        layer = module.layer
-        key = (layer[0], layer[2]) if layer else ("", module.path)
-        lists[key].append((layer[1] if layer else -1, style))
-        order[key] = None
-    for container, inner in order:
-        entries = lists[container, inner]
-        if not container:
-            yield f'"{inner}"', entries[0][1]
-        elif len({style for _, style in entries}) == 1 and len(entries) > 1:
-            yield f'"{container}.*.{inner}"', entries[0][1]
-        else:
-            yield from ((f'"{container}.{index}.{inner}"', style) for index, style in entries)
-
-
 def _recompute(modules: Sequence[Module]) -> str:
     """Checkpoint wrappers around the layers that recompute."""
     by_mode: dict[tuple[str, Recompute], list[int]] = defaultdict(list)
-    for (container, index), inside in _layers(modules).items():
+    for (container, index), inside in layers_of(modules).items():
         mode = Counter(m.recompute for m in inside).most_common(1)[0][0]
         if mode is not Recompute.NONE:
             by_mode[container, mode].append(index)
@@ -164,9 +148,8 @@ selective = functools.partial(create_selective_checkpoint_contexts, keep_all_but
 
 def _wrapped(container: str, mode: Recompute, indices: Sequence[int]) -> str:
     argument = ", context_fn=selective" if mode is Recompute.SELECTIVE else ""
-    return (
-        f"for i in {_indices(indices)}:\n    model.{container}[i] = checkpoint_wrapper(model.{container}[i]{argument})"
-    )
+    layer = f"model.{container}[i]"
+    return f"for i in {indices_of(indices)}:\n    {layer} = checkpoint_wrapper({layer}{argument})"
 
 
 def _data(record: PlanRecord, modules: Sequence[Module]) -> str:
@@ -180,25 +163,26 @@ def _data(record: PlanRecord, modules: Sequence[Module]) -> str:
         for name in (record.mesh.axes[a] for a in shared)
         if name.startswith("sequence")
     ]
-    apart = [m for m in modules if set(split_over(m)[0]) & set(shared) and "Sequence" not in split_over(m)[1]]
+    apart = [m for m in modules if m.host_table or _is_split_over(m, shared)]
     levels = Counter(dict.fromkeys(Zero, 0))
     for module in modules:
         levels[module.zero] += module.weight
-    if levels[Zero.GRADIENTS] + levels[Zero.PARAMETERS]:
+    away = any(module.offload for module in modules)
+    if levels[Zero.GRADIENTS] + levels[Zero.PARAMETERS] or (away and levels[Zero.OPTIMIZER]):
         return "\n".join([*lines, *_fully_sharded(modules, apart)])
     if apart:
-        lines += [_APART, f"apart = [name for name, _ in model.named_parameters() if {_matches(apart)}]"]
+        lines += [_APART, f"apart = [name for name, _ in model.named_parameters() if {matches(apart)}]"]
         lines.append("DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, apart)")
     lines.append("model = DistributedDataParallel(model, device_mesh=data)")
     return "\n".join([*lines, *_optimizer(sharded=levels[Zero.OPTIMIZER] > 0)])
 
 
-_APART = "# Split over an axis of `data` already; over its other axes all-reduce their gradients."
+def _is_split_over(module: Module, shared: Sequence[int]) -> bool:
+    axes, style = split_over(module)
+    return bool(set(axes) & set(shared)) and "Sequence" not in style
 
 
-def _matches(modules: Sequence[Module]) -> str:
-    patterns = (path.removesuffix('"') + '.*"' for path, _ in _patterns([(m, "") for m in modules]))
-    return f"any(fnmatch.fnmatch(name, p) for p in ({', '.join(patterns)},))"
+_APART = "# Split over an axis of `data` already, or on the host: all-reduce their gradients over the (other) axes."
 
 
 def _optimizer(*, sharded: bool) -> list[str]:
@@ -214,7 +198,7 @@ def _optimizer(*, sharded: bool) -> list[str]:
 def _fully_sharded(modules: Sequence[Module], apart: Sequence[Module]) -> Iterator[str]:
     """`fully_shard` layer by layer: parameters are freed after the forward pass where the level is ZeRO-3."""
     by_choice: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    for (container, index), inside in _layers(modules).items():
+    for (container, index), inside in layers_of(modules).items():
         weights: Counter[bool] = Counter()
         for module in inside:
             weights[module.zero is Zero.PARAMETERS] += module.weight
@@ -222,10 +206,10 @@ def _fully_sharded(modules: Sequence[Module], apart: Sequence[Module]) -> Iterat
     ignored = ""
     if apart:
         yield _APART
-        yield f"apart = {{p for name, p in model.named_parameters() if {_matches(apart)}}}"
+        yield f"apart = {{p for name, p in model.named_parameters() if {matches(apart)}}}"
         ignored = ", ignored_params=apart"
     for (container, free), indices in by_choice.items():
-        yield f"for i in {_indices(indices)}:"
+        yield f"for i in {indices_of(indices)}:"
         yield f"    fully_shard(model.{container}[i], mesh=data, reshard_after_forward={free}{ignored})"
     yield f"fully_shard(model, mesh=data{ignored})"
 
@@ -235,11 +219,11 @@ def _stage_cut(record: PlanRecord, modules: Sequence[Module]) -> str:
     if len(record.stages) < 2:
         return ""
     held: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for (container, index), inside in _layers(modules).items():
+    for (container, index), inside in layers_of(modules).items():
         held[container][Counter(m.stage for m in inside).most_common(1)[0][0]].append(index)
     lines = ['stage = mesh["stage"].get_local_rank()']
     for container, by_stage in held.items():
-        table = ", ".join(_indices(by_stage.get(i, [])) for i in range(len(record.stages)))
+        table = ", ".join(indices_of(by_stage.get(i, [])) for i in range(len(record.stages)))
         lines += [
             f"layers = [{table}]",
             f"for i in range(len(model.{container})):",
@@ -269,24 +253,3 @@ def _accumulation(record: PlanRecord) -> str:
     if record.microbatches < 2:
         return ""
     return f"# Accumulate gradients over {record.microbatches} microbatches before each optimizer step."
-
-
-def _layers(modules: Sequence[Module]) -> dict[tuple[str, int], list[Module]]:
-    """(container, index) → its modules; only containers with several numbered parts."""
-    found: dict[tuple[str, int], list[Module]] = defaultdict(list)
-    for module in modules:
-        layer = module.layer
-        if layer:
-            found[layer[0], layer[1]].append(module)
-    counts = Counter(container for container, _ in found)
-    return {key: inside for key, inside in found.items() if counts[key[0]] > 1}
-
-
-def _indices(numbers: Sequence[int]) -> str:
-    """Numbers as one range, or several in a list."""
-    if not numbers:
-        return "range(0)"
-    stretches = list(ranges(sorted(numbers)))
-    if len(stretches) == 1:
-        return f"range({stretches[0][0]}, {stretches[0][1]})"
-    return str(list(chain.from_iterable(range(a, b) for a, b in stretches)))

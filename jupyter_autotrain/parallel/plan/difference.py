@@ -82,7 +82,7 @@ def _decision(record: PlanRecord, op: Op) -> str:
             cuts[key] = (cuts[key] or 1) * size
     parts = [" ".join(f"{key}/{size}" for key, size in sorted(cuts.items())) or "whole"]
     parts += [f"ZeRO-{int(strategy.zero)}"] if strategy.zero and weights_of(record.graph, op) else []
-    parts += ["optimizer on host"] if strategy.offload else []
+    parts += ["table on host" if strategy.host_table else "optimizer on host"] if strategy.offload else []
     parts += [f"recompute {strategy.recompute}"] if strategy.recompute != "none" else []
     return ", ".join(parts)
 

@@ -39,6 +39,7 @@ class Way:
         split: Mesh axis → role and name of the loop it splits, in words.
         loops: Per mesh axis the name of the loop it splits, or None: what a pin takes.
         zero: ZeRO level of its weights.
+        option: How they are kept, in words; "" where it has none.
         compute_s: Forward, backward and recomputation.
         input_move_s: Layout changes of its inputs and their gradients.
         output_move_s: Layout changes of its outputs and their gradients.
@@ -50,6 +51,7 @@ class Way:
     split: str
     loops: tuple[str | None, ...]
     zero: int
+    option: str
     compute_s: float
     input_move_s: float
     output_move_s: float
@@ -186,11 +188,13 @@ def _best(found: _Table, model: CostModel, op: Op, row: int) -> Way:
 
 def _way(found: _Table, model: CostModel, op: Op, at: tuple[int, int]) -> Way:
     option, row = at
-    split = model.op(op.id).table[row]
+    split, kept = model.op(op.id).table[row], model.op(op.id).states.options[option]
+    weighs = bool(model.op(op.id).states.state_bytes.any())
     return Way(
         _split(op, split, model.mesh.axes),
         tuple(op.loops[i].name if i >= 0 else None for i in split),
-        int(model.op(op.id).states.options[option].zero) if found.held[option, row] or found.weight_s[at] else 0,
+        int(kept.zero) if weighs else 0,
+        str(kept) if weighs else "",
         float(found.compute_s[row]),
         float(found.input_s[row]),
         float(found.output_s[row]),
@@ -213,7 +217,7 @@ def _distinct(ways: list[Way]) -> list[Way]:
 
 
 def _words(way: Way) -> str:
-    return way.split + (f"; ZeRO-{way.zero}" if way.zero else "")
+    return way.split + (f"; {way.option}" if way.option not in {"", "ZeRO-0"} else "")
 
 
 _PARTS: Mapping[str, str] = {

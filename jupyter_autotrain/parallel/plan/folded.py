@@ -129,7 +129,7 @@ class Folded:
 
     def _decisions(self, block: tuple[int, ...]) -> tuple[object, ...]:
         chosen = (self.record.strategies[self.record.graph.ops[i].name] for i in block)
-        return tuple((s.loops, s.zero, s.offload, s.recompute) for s in chosen)
+        return tuple((s.loops, s.zero, s.offload, s.host_table, s.recompute) for s in chosen)
 
     def _label(self, block: tuple[int, ...]) -> str:
         """The run's name without the number of its first block."""

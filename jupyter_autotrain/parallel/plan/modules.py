@@ -22,6 +22,8 @@ class Module:
         recompute: Mode of its block.
         stage: Pipeline stage.
         weight: Elements of its weights.
+        offload: Whether its optimizer states live on the host.
+        host_table: Whether the table that it looks up lives there as well.
     """
 
     path: str
@@ -30,6 +32,8 @@ class Module:
     recompute: Recompute
     stage: int
     weight: int
+    offload: bool
+    host_table: bool
 
     @property
     def layer(self) -> tuple[str, int, str] | None:
@@ -53,7 +57,16 @@ def modules_of(pricing: Pricing) -> tuple[Module, ...]:
             strategy = pricing.strategy(op)
             axes = range(len(record.mesh.shape))
             styles = tuple(_style(pricing, op, operand, axis) for axis in axes)
-            found[path] = Module(path, styles, strategy.zero, strategy.recompute, strategy.stage, tensor.numel)
+            found[path] = Module(
+                path,
+                styles,
+                strategy.zero,
+                strategy.recompute,
+                strategy.stage,
+                tensor.numel,
+                strategy.offload,
+                strategy.host_table and operand.tensor in pricing.facts.looked_up,
+            )
     return tuple(found.values())
 
 

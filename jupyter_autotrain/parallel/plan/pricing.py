@@ -65,7 +65,7 @@ class Pricing:
     def option_row(self, op: Op) -> int:
         """Row of the op's way to keep its parameters in its tables."""
         strategy = self.strategy(op)
-        return self.settings.options.index(Option(strategy.zero, strategy.offload))
+        return self.settings.options.index(Option(strategy.zero, strategy.offload, strategy.host_table))
 
     @cached_property
     def settings(self) -> Settings:

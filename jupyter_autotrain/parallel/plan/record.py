@@ -109,6 +109,17 @@ class PlanRecord:
         return {level: count for level, count in sorted(found.items()) if count}
 
     @property
+    def hosted(self) -> Mapping[str, int]:
+        """What lives on the host → number of parameters: "optimizer" (states alone), "table" (with its states)."""
+        found: Counter[str] = Counter()
+        for op in self.graph.ops:
+            strategy = self.strategies[op.name]
+            if strategy.offload:
+                where = "table" if strategy.host_table else "optimizer"
+                found[where] += sum(t.numel for t in weights_of(self.graph, op))
+        return {where: count for where, count in found.items() if count}
+
+    @property
     def recompute(self) -> Mapping[Recompute, int]:
         """Recompute mode → number of repeated blocks that use it."""
         found: Counter[Recompute] = Counter()

@@ -64,4 +64,6 @@ def _states(record: PlanRecord) -> str:
     total = sum(record.zero.values()) or 1
     zero = " + ".join(f"ZeRO-{int(level)} for {count / total:.0%}" for level, count in record.zero.items() if level)
     modes = " + ".join(f"{mode} in {count} blocks" for mode, count in record.recompute.items() if mode != "none")
-    return (f"; {zero} of the parameters" if zero else "") + (f"; recompute {modes}" if modes else "")
+    hosts = " + ".join(f"{where}s of {count / total:.0%}" for where, count in record.hosted.items())
+    parts = (f"{zero} of the parameters" if zero else "", f"{hosts} on the host" if hosts else "")
+    return "".join(f"; {part}" for part in (*parts, f"recompute {modes}" if modes else "") if part)

@@ -80,12 +80,25 @@ def state_moves(pricing: Pricing, op: Op) -> Iterator[Move]:
         if operand.tensor not in pricing.facts.charged_parameters[op.id] or not weight.trainable:
             continue
         gradient = pricing.produced(op, operand)
+        if pricing.strategy(op).host_table and operand.tensor in pricing.facts.looked_up:
+            yield from _row_moves(pricing, op, gradient)
+            continue
         held = weight.numel * DTYPE_BYTES[weight.dtype] / _parts(gradient, record.mesh.shape)
         for axis, size in reversed(list(enumerate(record.mesh.shape))):
             if gradient[axis] == PARTIAL:
                 for what, passes, times in _syncs(pricing.strategy(op).zero, record.microbatches):
                     yield Move(axis, what, passes * held * (size - 1) / size, times)
                 held /= size
+
+
+def _row_moves(pricing: Pricing, op: Op, gradient: Codes) -> Iterator[Move]:
+    """Gradients of looked-up rows to the ranks that hold the same slice of a table on their hosts."""
+    record, out = pricing.record, op.outputs[0]
+    rows = pricing.models[0].tensor_bytes(out.tensor) / _parts(pricing.needed(op, out), record.mesh.shape)
+    for axis, size in reversed(list(enumerate(record.mesh.shape))):
+        if gradient[axis] == PARTIAL:
+            yield Move(axis, "all-gather", rows * (size - 1), record.microbatches)
+            rows *= size
 
 
 def most_sent_bytes(record: PlanRecord) -> float:

@@ -16,8 +16,8 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
 * `groups`: `{label, count}`; `nodes` of a group stand for `count` equal blocks in a row.
 * `nodes`: `{id, op, label, family, kind, group (-1: none), count, stages, colour: data | sequence | tensor | expert |
   spatial | mixed | replica, split (per axis the role of the loop that is split, or null), loops (per axis its name, or
-  null), zero, offload, recompute, flops (of a step, of one op), parameters (elements), syncs, tensors}`; `tensors` are
-  ids of what the op reads of parameters and makes; `syncs` are collectives for its weights.
+  null), zero, offload, host_table, recompute, flops (of a step, of one op), parameters (elements), syncs, tensors}`;
+  `tensors` are ids of what the op reads of parameters and makes; `syncs` are collectives for its weights.
 * `edges`: `{source, target (node ids), tensor, repeats (true: leads to the next block of the same group), bytes,
   forward, backward}`; `forward` and `backward` are collectives `{axis, what, sent_bytes, times}`, per microbatch.
 * `tensors`: `{id, name, shape, local_shape, dtype, kind, placements (per axis "R", "P" or "S(dim)"), splits}`; `splits`
@@ -138,6 +138,7 @@ class _Graph:
             "loops": strategy.loops,
             "zero": int(strategy.zero),
             "offload": strategy.offload,
+            "host_table": strategy.host_table,
             "recompute": str(strategy.recompute),
             "flops": op.flops_forward + op.flops_backward,
             "parameters": sum(t.numel for t in weights_of(self.record.graph, op)),

@@ -28,6 +28,7 @@ class Strategy:
         outputs: Placements in which it leaves its outputs.
         zero: What replicas of its parameters share out.
         offload: Whether its optimizer states live on the host.
+        host_table: Whether the table that it looks up lives there as well.
         recompute: Mode of its block.
         stage: Pipeline stage.
     """
@@ -38,6 +39,7 @@ class Strategy:
     outputs: tuple[Placements, ...]
     zero: Zero = Zero.NOTHING
     offload: bool = False
+    host_table: bool = False
     recompute: Recompute = Recompute.NONE
     stage: int = 0
 
@@ -208,6 +210,7 @@ def strategy_of(model: CostModel, op: Op, choice: Choice, stage: int = 0) -> Str
         tuple(as_placements(produced(op, x, row)[0]) for x in op.outputs),
         choice.option.zero,
         choice.option.offload,
+        choice.option.host_table,
         choice.mode,
         stage,
     )

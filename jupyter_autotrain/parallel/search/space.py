@@ -61,7 +61,7 @@ class Space:
         schedules: Pipeline schedules.
         modes: Recompute modes that each block may choose from.
         zero: Levels that each op may choose from.
-        offload: Whether optimizer states may live on the host.
+        offload: Whether optimizer states, and embedding tables with them, may live on the host.
     """
 
     max_axes: int = 2
@@ -81,7 +81,10 @@ class Space:
     def options(self) -> tuple[Option, ...]:
         """Ways to keep an op's parameters."""
         kept = tuple(Option(zero) for zero in self.zero)
-        return kept + tuple(replace(option, offload=True) for option in kept) if self.offload else kept
+        if not self.offload:
+            return kept
+        on_host = tuple(replace(option, offload=True) for option in kept)
+        return *kept, *on_host, replace(on_host[0], host_table=True)
 
 
 @dataclass(frozen=True, slots=True)

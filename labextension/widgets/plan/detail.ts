@@ -86,7 +86,8 @@ function facts(node: GraphNode, view: View): string[] {
   const states =
     node.parameters > 0 ? [`${amount(node.parameters)} parameters, ${ZERO[node.zero] ?? ''}`] : [];
   const kept = node.recompute === 'none' ? [] : [`activations recomputed: ${node.recompute}`];
-  const host = node.offload ? ['optimizer states kept on the host'] : [];
+  const what = node.host_table ? 'table and its optimizer states' : 'optimizer states';
+  const host = node.offload ? [`${what} kept on the host`] : [];
   return [`Split: ${splitText(node, view.mesh)}`, ...work, ...states, ...kept, ...host];
 }
 

@@ -20,6 +20,7 @@ export interface GraphNode {
   split: (string | null)[];
   zero: number;
   offload: boolean;
+  host_table: boolean;
   recompute: string;
   flops: number;
   parameters: number;
