@@ -85,9 +85,11 @@ def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | 
     """The model's graph and the seconds it took; a graph is taken as it is."""
     if isinstance(model, OpGraph):
         return model, 0.0
-    if not callable(getattr(model, "named_parameters", None)):
+    is_class = isinstance(model, type)
+    if is_class or not callable(getattr(model, "named_parameters", None)):
+        there = f"the class {model.__name__}" if is_class else f"a {type(model).__name__}"
         raise PlanError(
-            f"There is a {type(model).__name__} where a model was expected.",
+            f"There is {there} where a model was expected.",
             "A torch module, or an OpGraph.",
             "Give the model itself, not its class, its output or its configuration.",
         )

@@ -70,6 +70,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--mode", default="auto_parallel", help="auto_parallel, data_parallel, stand_alone")
     plan.add_argument("--search", default="dynamic_programming", help="dynamic_programming, recursive_programming")
     plan.add_argument("--memory", help="most memory per device, such as 80GB")
+    plan.add_argument("--offload", action="store_true", help="optimizer states and tables may live on the host")
 
 
 def _add_logs(logs: argparse.ArgumentParser) -> None:

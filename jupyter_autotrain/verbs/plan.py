@@ -20,6 +20,7 @@ class Wish:
     mode: str
     search: str
     memory: str | float | None
+    offload: bool = False
 
 
 def plan(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -33,6 +34,7 @@ def plan(desk: Desk, arguments: argparse.Namespace) -> None:
             arguments.mode,
             arguments.search,
             arguments.memory,
+            arguments.offload,
         ),
     )
 
@@ -58,5 +60,6 @@ def show_plan(desk: Desk, wish: Wish) -> None:
         wish.mode,
         wish.search,
         wish.memory,
+        offload=wish.offload,
     )
     desk.show_plan(found)

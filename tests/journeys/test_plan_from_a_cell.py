@@ -1,0 +1,91 @@
+"""A split planned from a notebook: by the verb, and by a header before it is sent."""
+
+import pytest
+
+pytest.importorskip("torch")
+
+from jupyter_autotrain.client import experiments
+from jupyter_autotrain.parallel.plan import Plan
+
+MODEL = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(256, 64)
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(64, 64) for _ in range(6))
+        self.head = torch.nn.Linear(64, 256)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        for layer in self.layers:
+            x = x + torch.relu(layer(x))
+        return self.head(x)
+
+net = Net()
+batches = [torch.zeros(16, 32, dtype=torch.long)]
+"""
+
+
+@pytest.fixture
+def with_model(notebook):
+    notebook.run(MODEL)[0].raise_error()
+    return notebook
+
+
+def test_the_verb_plans_expressions_of_the_notebook_and_shows_the_plan(with_model):
+    result, shown = with_model.run("%autotrain plan net --inputs batches[0] --cluster 8xA100")
+    result.raise_error()
+    assert "on 8xA100" in shown
+    assert "data parallel" in shown
+    assert "sent per rank" in shown
+    assert isinstance(with_model.value("_"), Plan)
+
+
+def test_the_verb_takes_what_the_call_takes(with_model):
+    words = "--mode data_parallel --search recursive_programming --memory 10GB --offload"
+    result, shown = with_model.run(f'%autotrain plan net --inputs "batches[-1]" --cluster "2x4xH100" {words}')
+    result.raise_error()
+    plan = with_model.value("_")
+    assert plan.mode == "data_parallel"
+    assert plan.question.search == "recursive_programming"
+    assert plan.question.limits.memory_bytes == 10e9
+    assert plan.question.space.offload
+    assert "2x4xH100" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "found", "action"),
+    [
+        ("net --cluster 8xA100", "No plan without inputs", "give them to %autotrain plan"),
+        ("net --inputs batches[0]", "No plan without cluster", "give them to %autotrain plan"),
+        ("nett --inputs batches[0] --cluster 8xA100", "'nett' raises NameError", "Run the cells that define them"),
+        ("net --inputs batches[0] --cluster 8xA9000", "A9000", ""),
+        ("net --inputs batches[0] --cluster 8xA100 --mode auto", "Unknown mode 'auto'", "Correct the word"),
+        ("net --inputs batches[0] --cluster 8xA100 --memory 1kB", "No split of the model fits", "more memory"),
+        ("net --inputs batches[0] --cluster 3xA100 --mode data_parallel", "batch of 16 cannot be divided", "batch"),
+        ("Net --inputs batches[0] --cluster 8xA100", "There is the class Net", "Give the model itself"),
+    ],
+)
+def test_bad_words_are_answered_in_three_clauses(with_model, words, found, action):
+    text = "\n".join(with_model.fails(f"%autotrain plan {words}"))
+    assert found in text
+    assert action in text
+
+
+def test_a_dry_run_shows_the_plan_of_the_header_and_sends_nothing(with_model, home):
+    before = len(list(experiments(home=home)))
+    header = "parallel: {model: net, inputs: 'batches[0]', cluster: 2x8xH100}"
+    result, shown = with_model.run(f"%%autotrain --dry-run\n{header}\n---\nreport(step=1, a=1)")
+    result.raise_error()
+    assert "on 2x8xH100" in shown
+    assert shown.index("main.py") < shown.index("on 2x8xH100")
+    assert "nothing was sent" in shown
+    assert isinstance(with_model.value("_"), Plan)
+    assert len(list(experiments(home=home))) == before
+
+
+def test_a_header_that_says_too_little_is_told_what_is_missing(with_model):
+    text = "\n".join(with_model.fails("%%autotrain --dry-run\nparallel: {model: net}\n---\nreport(step=1, a=1)"))
+    assert "No plan without inputs and cluster" in text
