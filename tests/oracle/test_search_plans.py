@@ -87,6 +87,21 @@ def test_the_exact_search_equals_the_oracle_on_random_models(seed):
     assert exact.cost.step_s == pytest.approx(oracle.cost.step_s, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_the_exact_search_equals_the_oracle_under_a_memory_bound(seed):
+    graph = replace(random_graph(seed, ops=4), runs=())
+    asked = replace(PLACEMENTS, space=replace(Space.placements(1), zero=(Zero.NOTHING, Zero.PARAMETERS)))
+    free = solve(graph, "4xCPU", asked).cost.peak_memory_bytes
+    with pytest.raises(InfeasibleError) as refused:
+        solve(graph, "4xCPU", replace(asked, limits=Limits(memory_bytes=1.0)))
+    least = refused.value.least_memory_bytes
+    for share in (0.0, 0.4, 0.8):
+        bounded = replace(asked, limits=Limits(memory_bytes=least + share * (free - least)))
+        exact, oracle = solve(graph, "4xCPU", bounded), solve(graph, "4xCPU", replace(bounded, search=ORACLE))
+        assert exact.gap == 0.0
+        assert exact.cost.step_s == pytest.approx(oracle.cost.step_s, rel=1e-9)
+
+
 def test_meshes_are_all_ordered_factorizations():
     assert len(mesh_shapes(64, 6)) == 32
     assert (2, 3, 2) in mesh_shapes(12, 3)
