@@ -22,7 +22,7 @@ from jupyter_autotrain.store import Columns, Store
 from jupyter_autotrain.widgets import svg
 from jupyter_autotrain.widgets.wording import cut, duration, number, parameters
 
-LIMIT_BYTES: Final = 50_000
+LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
 _PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED = 3, 24, 10, 2, 12
 _POINTS: Final = 2_400
 _WIDTH, _HEIGHT = 720.0, 170.0
@@ -40,7 +40,7 @@ class Card:
 
 
 def card(store: Store, record: ExperimentRecord, now_s: float | None = None) -> Card:
-    """Draw the run card of an experiment as it stands; at most 50 kB, both forms together.
+    """Draw the run card of an experiment as it stands; at most `LIMIT_BYTES`, both forms together.
 
     Args:
         store: The store the experiment lies in.

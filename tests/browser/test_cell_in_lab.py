@@ -65,3 +65,22 @@ def test_the_stop_button_works_while_the_kernel_is_busy(lab):
     expect(lab.view.get_by_text("Cancelled").first).to_be_visible()
     assert not (lab.server.notebooks / "free again").exists()
     lab.screenshot("stopped")
+
+
+def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_card(lab):
+    lab.open(LOAD, CELL.format(name="kept", trials=2, steps=3))
+    lab.run_all()
+    expect(lab.status).to_contain_text("Succeeded, 2 of 2 trials ended", timeout=90_000)
+    card = lab.page.locator(".autotrain-card")
+    expect(card).to_be_hidden()
+    lab.saved("SUCCEEDED")
+    lab.restart_kernel()
+    lab.reload()
+    expect(card).to_be_visible(timeout=60_000)
+    expect(card).to_contain_text("2 of 2 trials ended")
+    expect(card.locator("svg")).to_be_visible()
+    # The place of the view holds an error of JupyterLab's now.
+    gone = lab.page.get_by_text("Error displaying widget")
+    gone.wait_for(state="attached", timeout=60_000)
+    expect(gone).to_be_hidden()
+    lab.screenshot("no-kernel")
