@@ -17,6 +17,9 @@ interface Context {
 }
 
 /** Called once per model: `initialize` opens the session, and every view that `render` makes draws from it. */
+/** Drawing takes at most one part in this many of the page's time, however many curves there are. */
+const SHARE = 4;
+
 export default function live(): object {
   let session: Session | undefined;
   return {
@@ -44,12 +47,27 @@ function view(session: Session, el: HTMLElement): () => void {
   root.append(...parts.map((part) => part.root));
   el.append(root);
   let frame = 0;
+  let rest = 0;
+  let begun = 0;
+  let took = 0;
   const update = (): void => {
     frame = 0;
+    begun = performance.now();
     for (const part of parts) part.update();
+    // Charts paint in a microtask of their own, which comes before this one.
+    queueMicrotask(() => {
+      took = performance.now() - begun;
+    });
+  };
+  const draw = (): void => {
+    rest = 0;
+    frame = requestAnimationFrame(update);
   };
   const soon = (): void => {
-    frame ||= requestAnimationFrame(update);
+    if (frame || rest) return;
+    const left = begun + took * SHARE - performance.now();
+    if (left > 0) rest = window.setTimeout(draw, left);
+    else draw();
   };
   const leave = session.listen(soon);
   // Clocks go on between frames.
@@ -60,6 +78,7 @@ function view(session: Session, el: HTMLElement): () => void {
   return () => {
     leave();
     window.clearInterval(clock);
+    window.clearTimeout(rest);
     cancelAnimationFrame(frame);
     charts.destroy();
     status.destroy();
