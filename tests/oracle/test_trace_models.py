@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from jupyter_autotrain.errors import TraceError
 from jupyter_autotrain.parallel.graph import build
 from jupyter_autotrain.parallel.graph.check import check
-from jupyter_autotrain.parallel.graph.fold import fold
+from jupyter_autotrain.parallel.graph.fold import fold, prepared
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import Family, TensorKind
 from jupyter_autotrain.parallel.graph.io import from_json, to_json
@@ -229,8 +229,11 @@ def test_all_layers_are_one_run_also_after_fusing(name, most):
 
 
 def test_an_encoder_decoder_is_two_runs():
-    graph = fold(fuse(made("t5")[2]))
-    assert [run.count for run in graph.runs] == [LAYERS - 1] * 2  # the first layer of each makes the position bias
+    graph = check(prepared(made("t5")[2]))
+    assert [run.count for run in graph.runs] == [LAYERS] * 2
+    for run in graph.runs:
+        (bias,) = [op for op in graph.ops[: run.start] if "relative_attention_bias" in op.name][-1:]
+        assert bias.id == run.start - 1
 
 
 def test_a_traced_gpt2_costs_what_the_built_one_costs():

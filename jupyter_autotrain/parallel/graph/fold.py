@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.graph.hoist import hoisted
 
 CANDIDATE_PERIODS = 32
 OUTSIDE = -1
@@ -59,11 +60,11 @@ def fold(graph: OpGraph) -> OpGraph:
 
 
 def prepared(graph: OpGraph) -> OpGraph:
-    """A graph in the form in which it is searched: followers fused into their leaders, repeated blocks found.
+    """A graph in the form in which it is searched: followers fused, shared ops hoisted, repeated blocks found.
 
     One that is in this form already is returned as it is. Linear in the graph.
     """
-    return graph if any(op.members for op in graph.ops) else fold(fuse(graph))
+    return graph if any(op.members for op in graph.ops) else fold(hoisted(fuse(graph)))
 
 
 def _labels(graph: OpGraph) -> npt.NDArray[np.int64]:
@@ -82,7 +83,8 @@ def _form(graph: OpGraph, op: Op) -> object:
             (o.loops, tensors[o.tensor].shape, tensors[o.tensor].dtype, _owned(tensors[o.tensor])) for o in op.inputs
         ),
         tuple((o.loops, tensors[o.tensor].shape, tensors[o.tensor].dtype) for o in op.outputs),
-        (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward),
+        # All readers of a tensor but the last add to its gradient: bytes by which equal layers may differ.
+        (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward > 0),
         (len(op.saved), sum(tensors[t].size_bytes for t in op.saved), op.saved_extra_bytes),
     )
 
@@ -170,11 +172,13 @@ def _crossing(graph: OpGraph, part: _Stretch) -> list[int]:
 
 
 def _common_name(graph: OpGraph, start: int, length: int) -> str:
-    """The longest module path that all ops of the first block share."""
+    """The longest module path that all ops of the first block share, up to where the second block's differs."""
     paths = [graph.ops[i].name.split(".") for i in range(start, start + length)]
     common = []
     for parts in zip(*paths, strict=False):
         if len(set(parts)) > 1:
             break
         common.append(parts[0])
-    return ".".join(common)
+    after = graph.ops[start + length].name.split(".")
+    place = next((i for i, pair in enumerate(zip(common, after, strict=False)) if pair[0] != pair[1]), len(common))
+    return ".".join(common[: place + 1])
