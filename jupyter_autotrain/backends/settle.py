@@ -49,7 +49,7 @@ def _lose(directory: Path, status: Status) -> Status:
     receipt = _end_tree(directory, status, 0.0)
     boot = cast("list[JsonValue]", status["supervisor"])[2]
     why = "the machine was restarted" if boot != processes.boot_id() else "its supervisor was killed from outside"
-    note = f" {len(receipt.asked)} processes it left were ended." if receipt.asked else ""
+    note = f" Processes that it left, now ended: {len(receipt.asked)}." if receipt.asked else ""
     changes: Status = {
         "state": str(TrialState.LOST),
         "reason": f"Lost: {why} while the trial ran.{note} `%autotrain retry` goes on from its last checkpoint.",

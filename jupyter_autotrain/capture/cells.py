@@ -53,7 +53,7 @@ def parse_code(code: str, first_line: int) -> ast.Module:
     """Read the code to capture.
 
     Raises:
-        CaptureError: It holds IPython syntax (every such line is named), or is no Python.
+        CaptureError: It holds IPython syntax (every such line is named), is no Python, or is empty.
     """
     try:
         text, magics = _set_magics_aside(code)
@@ -68,6 +68,8 @@ def parse_code(code: str, first_line: int) -> ast.Module:
             "A trial runs plain Python: no line may start with % or !, or end with ?.",
             "Move these lines to a cell above, or use Python instead (subprocess.run, os.chdir).",
         )
+    if not tree.body:
+        raise CaptureError("There is no code to train.", "Python below the header.", "Write it below the line `---`.")
     return tree
 
 

@@ -37,7 +37,7 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
     waits = [f"Trial {t.number} {_wait(t, known)}." for t in trials if not t.state.is_final and _wait(t, known)]
     rest = _not_created(record, trials)
     told = [rest] if rest else []
-    ended = [f"{record.reason}."] if record.reason else []
+    ended = [f"{record.reason[0].upper()}{record.reason[1:]}."] if record.reason else []
     return [*_failures(trials), *_warnings(store, record), *waits, *told, *ended]
 
 

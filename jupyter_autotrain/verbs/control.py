@@ -70,7 +70,8 @@ def retry(desk: Desk, arguments: argparse.Namespace) -> None:
     if not again:
         desk.write(f"{experiment.name} is {experiment.state}: it has no failed or cancelled trial to run again.\n")
         return
-    desk.write(f"{experiment.name}: {count(len(again), 'trial')} again. Watch: %autotrain show {experiment.name}\n")
+    runs = f"{count(len(again), 'trial')} {'runs' if len(again) == 1 else 'run'} again"
+    desk.write(f"{experiment.name}: {runs}. Watch: %autotrain show {experiment.name}\n")
 
 
 def clean(desk: Desk, arguments: argparse.Namespace) -> None:

@@ -71,6 +71,10 @@ def test_all_faults_of_a_header_are_told_at_once_with_lines_and_nearest_names(no
     assert len(at.experiments()) == before
 
 
+def test_a_cell_without_code_is_refused(notebook):
+    assert "no code" in notebook.fails("%%autotrain\ntrials: 1\n---\n# nothing yet")[0]
+
+
 def test_what_cannot_travel_is_refused_by_name_before_anything_is_sent(notebook):
     notebook.run("numbers = (n for n in range(3))")
     text = "\n".join(notebook.fails("%%autotrain\nreport(total=sum(numbers))"))
