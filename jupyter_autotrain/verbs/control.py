@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.wording import count, cut, duration, number, size
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.listing import headline, trials_table
-from jupyter_autotrain.verbs.text import count, duration, number, shorten, size
 
 
 def wait(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -51,7 +51,7 @@ class _Summary:
             self.seen.add(trial.number)
             if len(self.seen) <= self.MOST_LINES:
                 value = f"  {number(trial.value)}" if trial.value is not None else ""
-                reason = f"  {shorten(trial.reason.splitlines()[0], 160)}" if trial.reason else ""
+                reason = f"  {cut(trial.reason.splitlines()[0], 160)}" if trial.reason else ""
                 self.desk.write(f"trial {trial.number}: {trial.state}{value}{reason}\n")
             elif len(self.seen) == self.MOST_LINES + 1:
                 self.desk.write("... (the table below has all trials)\n")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from jupyter_autotrain import backends, manager
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.wording import count, size
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.verbs.text import count, size
 
 _OPTIONAL = {
     "torch": "parallel",

@@ -7,8 +7,9 @@ from collections import Counter
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.wording import cut, duration, number, parameter
 from jupyter_autotrain.verbs.desk import Desk
-from jupyter_autotrain.verbs.text import duration, number, shorten, table
+from jupyter_autotrain.verbs.text import table
 
 
 def ls(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -69,10 +70,8 @@ def trials_table(experiment: Experiment, *, most: int = 20) -> str:
     rows = []
     for trial in trials[:most]:
         took = trial.ended_s - trial.started_s if trial.ended_s and trial.started_s else None
-        values = [
-            f"{value:.4g}" if isinstance(value := trial.params.get(name, ""), float) else str(value) for name in names
-        ]
-        reason = shorten(trial.reason.splitlines()[0], 80) if trial.reason else ""
+        values = [cut(parameter(trial.params.get(name, "")), 40) for name in names]
+        reason = cut(trial.reason.splitlines()[0], 80) if trial.reason else ""
         ranked = [number(trial.value)] if objective else []
         rows.append(
             [

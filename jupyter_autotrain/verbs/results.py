@@ -8,9 +8,10 @@ from pathlib import Path
 from jupyter_autotrain import capture
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.core.wording import count, number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
-from jupyter_autotrain.verbs.text import count, number, params, table
+from jupyter_autotrain.verbs.text import table
 
 
 def logs(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -54,7 +55,7 @@ def best(desk: Desk, arguments: argparse.Namespace) -> None:
         desk.write(f"{experiment.name}: no trial has reported {objective.metric} yet.\n")
         return
     desk.write(f"{experiment.name}: trial {trial.number}, {objective.metric} = {number(trial.value)}")
-    desk.write(f" with {params(dict(trial.params))}\n" if trial.params else "\n")
+    desk.write(f" with {parameters(trial.params)}\n" if trial.params else "\n")
 
 
 def compare(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -65,7 +66,7 @@ def compare(desk: Desk, arguments: argparse.Namespace) -> None:
     names = list(dict.fromkeys(name for trial in bests if trial for name in trial.params))
     for experiment, trial in zip(found, bests, strict=True):
         objective = experiment.record.spec.objective
-        values = [_cell(trial, name) for name in names]
+        values = [parameter(trial.params.get(name, "-")) if trial else "-" for name in names]
         rows.append(
             [
                 experiment.name,
@@ -77,11 +78,6 @@ def compare(desk: Desk, arguments: argparse.Namespace) -> None:
             ]
         )
     desk.write(table(["name", "state", "trials", "objective", "best", *names], rows) + "\n")
-
-
-def _cell(trial: TrialRecord | None, name: str) -> str:
-    value = trial.params.get(name, "-") if trial else "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def export(desk: Desk, arguments: argparse.Namespace) -> None:

@@ -18,9 +18,9 @@ import numpy as np
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.wording import count, cut, duration, number, parameters
 from jupyter_autotrain.store import Columns, Store
 from jupyter_autotrain.widgets import svg
-from jupyter_autotrain.widgets.wording import cut, duration, number, parameters
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
 _PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED = 3, 24, 10, 2, 12
@@ -87,14 +87,14 @@ class _Page:
         failed = sum(trial.state is TrialState.FAILED for trial in self.trials)
         total = max(self.record.spec.trials, len(self.trials))
         spent_s = (self.record.ended_s or self.now_s) - self.record.created_s
-        parts = [f"{ended} of {total} trial{'s' if total > 1 else ''} ended", f"{failed} failed" if failed else ""]
+        parts = [f"{ended} of {count(total, 'trial')} ended", f"{failed} failed" if failed else ""]
         return " · ".join(part for part in [*parts, duration(spent_s), self.record.spec.backend] if part)
 
     def best(self) -> str:
         if not self.objective or not self.trials or self.trials[0].value is None:
             return ""
         best = self.trials[0]
-        told = f": {parameters(best.params)}" if best.params else ""
+        told = f": {_line(best)}" if best.params else ""
         return f"Best {self.objective} {number(best.value)} in trial {best.number}{told}"
 
     def rows(self) -> list[tuple[str, ...]]:
@@ -104,7 +104,7 @@ class _Page:
                 trial.state,
                 number(trial.value) if self.objective else "",
                 _spent(trial, self.now_s),
-                parameters(trial.params),
+                _line(trial),
                 cut(without_paths(trial.reason), 120),
             )
             for trial in self.shown()
@@ -121,7 +121,7 @@ class _Page:
 
     def more(self) -> str:
         left = len(self.trials) - _ROWS
-        return f"and {left} more trial{'s' if left > 1 else ''}" if left > 0 else ""
+        return f"and {count(left, 'more trial')}" if left > 0 else ""
 
     def again(self) -> str:
         return f"%autotrain show {self.name}"
@@ -221,12 +221,15 @@ def _captured(names: Sequence[CapturedName]) -> str:
         return ""
     items = [f"<code>{escape(cut(name.name, 40))}</code> ({escape(name.how)})" for name in shown[:_CAPTURED]]
     more = f" and {len(shown) - _CAPTURED} more" if len(shown) > _CAPTURED else ""
-    what = "1 name" if len(shown) == 1 else f"{len(shown)} names"
-    return f"<details><summary>Captured {what}</summary>{', '.join(items)}{more}</details>"
+    return f"<details><summary>Captured {count(len(shown), 'name')}</summary>{', '.join(items)}{more}</details>"
 
 
 def _spent(trial: TrialRecord, now_s: float) -> str:
     return "" if trial.started_s is None else duration((trial.ended_s or now_s) - trial.started_s)
+
+
+def _line(trial: TrialRecord) -> str:
+    return cut(parameters(trial.params), 80)
 
 
 def _paragraph(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from jupyter_autotrain.widgets.wording import cut, number
+from jupyter_autotrain.core.wording import cut, number
 
 # Readable on white and on black, told apart by people with colour blindness; dashes tell them apart without colour.
 PALETTE: Final = ("#3b7dd8", "#e08214", "#1b9e77", "#c24e9a", "#56b4e9", "#b8860b", "#8c6bb1", "#d1495b")

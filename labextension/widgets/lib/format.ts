@@ -31,7 +31,16 @@ export function plain(value: Json | undefined): string {
   if (value === undefined || value === null) return value === null ? 'None' : '';
   if (typeof value === 'number') return number(value);
   if (typeof value === 'boolean') return value ? 'True' : 'False';
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  if (typeof value === 'string') return value;
+  return Array.isArray(value) ? JSON.stringify(value) : option(value);
+}
+
+/** An option of a nested choice: big(width=15 depth=1.796) */
+function option(value: Record<string, Json>): string {
+  const { _name, ...rest } = value;
+  const name = plain(_name);
+  const inner = Object.entries(rest).map(([key, item]) => `${key}=${plain(item)}`);
+  return inner.length > 0 ? `${name}(${inner.join(' ')})` : name;
 }
 
 export function parameters(trial: Trial | undefined): string {

@@ -1,0 +1,64 @@
+"""How numbers, durations, sizes, counts and parameters read, wherever a person reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from jupyter_autotrain.core.json import JsonValue
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; a dash where there is no value."""
+    if value is None:
+        return "-"
+    return "NaN" if math.isnan(value) else f"{value:.4g}"
+
+
+def duration(seconds: float) -> str:
+    """A duration to read at a glance: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
+    if seconds < 10:
+        return f"{max(seconds, 0.0):.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def count(many: int, what: str) -> str:
+    """`1 trial`, `3 trials`."""
+    return f"{many} {what}" if many == 1 else f"{many} {what}s"
+
+
+def size(size_bytes: float) -> str:
+    """Bytes as `12 B`, `3.4 kB`, `56 MB`."""
+    value = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def parameter(value: JsonValue) -> str:
+    """One parameter; an option of a nested choice as `big(width=15 depth=1.796)`."""
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, dict):
+        rest = {key: item for key, item in value.items() if key != "_name"}
+        return f"{value.get('_name', '')}({parameters(rest)})" if rest else str(value.get("_name", "{}"))
+    return str(value)
+
+
+def parameters(params: Mapping[str, JsonValue]) -> str:
+    """Parameters on one line: `lr=0.01 width=64`."""
+    return " ".join(f"{key}={parameter(item)}" for key, item in params.items())
+
+
+def cut(text: str, most: int) -> str:
+    """The text on one line, with an ellipsis where it was too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

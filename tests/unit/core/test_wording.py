@@ -1,0 +1,27 @@
+"""How values read."""
+
+import pytest
+
+from jupyter_autotrain.core.wording import count, cut, duration, number, parameters, size
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"lr": 0.0123456, "width": 64, "act": "relu"}, "lr=0.01235 width=64 act=relu"),
+        ({"model": {"_name": "big", "width": 15, "depth": 1.7961816}}, "model=big(width=15 depth=1.796)"),
+        ({"layer": {"_name": "Empty"}}, "layer=Empty"),
+        ({"x": {"a": 1}}, "x=(a=1)"),
+        ({}, ""),
+    ],
+)
+def test_parameters_read_on_one_line(params, text):
+    assert parameters(params) == text
+
+
+def test_numbers_durations_sizes_and_counts_read_at_a_glance():
+    assert [number(value) for value in (None, float("nan"), 0.123456, 12)] == ["-", "NaN", "0.1235", "12"]
+    assert [duration(s) for s in (0.44, 12.3, 185, 7800)] == ["0.4 s", "12 s", "3 min 05 s", "2 h 10 min"]
+    assert [size(b) for b in (12, 3_400, 56_000_000)] == ["12 B", "3.4 kB", "56.0 MB"]
+    assert (count(1, "trial"), count(3, "trial")) == ("1 trial", "3 trials")
+    assert cut("one\ntwo three", 7) == "one tw…"
