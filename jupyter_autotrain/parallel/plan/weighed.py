@@ -11,16 +11,20 @@ from jupyter_autotrain.parallel.plan.traffic import most_sent_bytes
 from jupyter_autotrain.parallel.search import Alternative, Question, Solution
 from jupyter_autotrain.parallel.search.solution import solution_of
 
+MOST_OPS, MOST_DIFFERENT = 10_000, 2_000  # a few seconds for all alternatives
+
 
 def with_traffic(graph: OpGraph, question: Question, solution: Solution) -> Solution:
     """The solution with `sent_bytes` in all its costs; its alternatives no longer hold their outcomes.
 
-    Time: that of pricing each plan's folded graph once.
+    Time: that of pricing each plan's folded graph once; of huge graphs only the found plan's.
     """
+    different = len(graph.ops) - sum(run.length * (run.count - 1) for run in graph.runs)
+    few = different <= MOST_DIFFERENT and len(graph.ops) <= MOST_OPS
 
     def counted(found: Alternative) -> Alternative:
-        if found.outcome is None or found.cost is None:
-            return found
+        if found.outcome is None or found.cost is None or not few:
+            return replace(found, outcome=None)
         sent = most_sent_bytes(PlanRecord(graph, question, solution_of(found.outcome, inf)))
         return replace(found, cost=replace(found.cost, sent_bytes=sent), outcome=None)
 
