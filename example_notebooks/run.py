@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from nbformat.sign import NotebookNotary
 
 from jupyter_autotrain import experiments
 from jupyter_autotrain.cli import main as autotrain
@@ -33,6 +34,8 @@ def main(path: Path) -> int:
         client.execute()
     finally:
         nbformat.write(notebook, target)
+        # JupyterLab draws the curves only of notebooks that this user has run, which is what happened here.
+        NotebookNotary().sign(notebook)
     print(f"\nExecuted {path.name} in {time.time() - began_s:.0f} s. Its experiments:\n")
     for experiment in reversed([e for e in experiments() if e.record.created_s >= began_s]):
         autotrain(["show", experiment.id])
