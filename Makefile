@@ -41,7 +41,7 @@ format: $(VENV)/.test
 
 bench: $(VENV)/.test $(VENV)/.peer  ## figures against peers and limits, appended to benchmarks/RESULTS.md
 	sh .ci/chromium
-	$(BIN)/python benchmarks/run_all.py --peer-python $(VENV)/peer/bin/python
+	$(BIN)/python benchmarks/run_all.py --peer-python $(VENV)/peer/bin/python --mindspore-python $(VENV)/mindspore/bin/python
 
 golden: $(VENV)/.test  ## rewrite the golden files after a wanted change
 	$(BIN)/python -m pytest tests/unit -k golden --golden-update
@@ -65,8 +65,10 @@ $(VENV)/.test: $(VENV)/.demo
 	$(PIP) --editable '.[test]'
 	touch $@
 
-# The peer that trials per minute are measured against, apart from everything of ours.
+# Peers to measure against, apart from everything of ours and from each other.
 $(VENV)/.peer: $(VENV)/.venv
 	$(PYTHON) -m venv $(VENV)/peer
 	$(VENV)/peer/bin/python -m pip install --quiet --disable-pip-version-check nni==3.0
+	$(PYTHON) -m venv $(VENV)/mindspore
+	$(VENV)/mindspore/bin/python -m pip install --quiet --disable-pip-version-check mindspore==2.10.0
 	touch $@
