@@ -1,8 +1,8 @@
 """The instant search from 8 to 65,536 devices, and how far it is from exact where exact is known.
 
-Peer: MindSpore 2.10's double recursion, which knows powers of two up to 1,024; it took 1.1 s for the same GPT by its own
-log on a quiet machine. With an interpreter that has it (also by the variable AUTOTRAIN_MINDSPORE_PYTHON) its compiler runs
-in the same run, of which that search is a part.
+Peer: MindSpore 2.10's double recursion, which knows powers of two up to 1,024; it took 1.1 s for the same GPT by its
+own log on a quiet machine. With an interpreter that has it (also by the variable AUTOTRAIN_MINDSPORE_PYTHON) its
+compiler runs in the same run, of which that search is a part.
 
 Run: python benchmarks/search_instant.py [--mindspore-python PATH]
 """

@@ -17,6 +17,8 @@ from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.trace import trace
 
+LIMIT_S, LIMIT_MB = 20.0, 2000.0
+
 
 def main(layers: int, width: int) -> dict[str, float]:
     torch.set_num_threads(1)
@@ -50,4 +52,7 @@ def main(layers: int, width: int) -> dict[str, float]:
 
 if __name__ == "__main__":
     sizes = [int(argument) for argument in sys.argv[1:]]
-    print(json.dumps(main(*(sizes or (32, 4096))), indent=2))
+    figures = main(*(sizes or (32, 4096)))
+    print(json.dumps(figures, indent=2))
+    time_ratio, memory_ratio = figures["trace_s"] / LIMIT_S, figures["resident_mb"] / LIMIT_MB
+    print(f"of the limits {LIMIT_S:g} s and {LIMIT_MB:g} MB: {time_ratio:.2f} and {memory_ratio:.2f}")
