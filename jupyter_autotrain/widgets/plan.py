@@ -21,9 +21,9 @@ from IPython.display import DisplayHandle
 
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.widgets.pair import display_page, display_view
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
-_VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
 class Preview(Protocol):
@@ -130,20 +130,19 @@ class PlanView(anywidget.AnyWidget):
 def show(plan: Preview) -> DisplayHandle | None:
     """Show a plan here, as richly as the place allows.
 
-    In a notebook the output holds the preview and, for readers without a kernel, the static page; a terminal gets the
-    plan's text.
+    In a notebook there are two outputs: the static page, for readers without a kernel, and the preview; a terminal gets
+    the plan's text.
 
     Returns:
-        The handle of the output; None in a terminal.
+        The handle of the page's output; None in a terminal.
     """
     shell = get_ipython()
     if getattr(shell, "kernel", None) is None:
         sys.stdout.write(f"{plan!r}\n")
         return None
-    handle: Any = DisplayHandle()  # type: ignore[no-untyped-call] # IPython gives it no types
-    reference = {"version_major": 2, "version_minor": 0, "model_id": PlanView(plan).model_id}
-    handle.display({_VIEW: reference, "text/html": plan.to_html(), "text/plain": repr(plan)}, raw=True)
-    return cast("DisplayHandle", handle)
+    handle = display_page(plan.to_html(), repr(plan))
+    display_view(PlanView(plan))
+    return handle
 
 
 def _plain(view: JsonObject) -> dict[str, Any]:

@@ -1,28 +1,15 @@
-"""Showing an experiment in a cell: the run card, refreshed when the experiment ends, and in its place the live view.
-
-JupyterLab draws the richest form of an output and no other, so a live view whose kernel is gone would leave nothing but
-an error. Therefore the card has an output of its own. A style in it hides the card while the view stands below it, and
-the place of the view while there is none: reopened without a kernel, a notebook shows the card.
-"""
+"""Showing an experiment in a cell: the run card, refreshed when the experiment ends, and in its place the live view."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, Final, cast
 
 from IPython.core.getipython import get_ipython
-from IPython.display import DisplayHandle, display
+from IPython.display import DisplayHandle
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.widgets.card import Card, card
-
-_VIEW: Final = "application/vnd.jupyter.widget-view+json"
-_OUTPUT: Final = ".jp-OutputArea-child"
-_STYLE: Final = (
-    f"<style>{_OUTPUT}:has(.autotrain-card):has(+{_OUTPUT} .autotrain),"
-    f"{_OUTPUT}:has(.autotrain-card)+{_OUTPUT}:has(>.lm-Panel.jp-OutputArea-output):not(:has(.autotrain))"
-    "{display:none}</style>"
-)
+from jupyter_autotrain.widgets.pair import display_page, display_view, refresh_page
 
 
 def show(experiment: Experiment) -> DisplayHandle | None:
@@ -45,17 +32,14 @@ def show(experiment: Experiment) -> DisplayHandle | None:
 def _display_live(experiment: Experiment, page: Card) -> DisplayHandle:
     from jupyter_autotrain.widgets.live import LiveView  # noqa: PLC0415 - heavy, and of no use in a terminal
 
-    handle: Any = DisplayHandle()  # type: ignore[no-untyped-call] # IPython gives it no types
-    handle.display(_bundle(page), raw=True)
-    view = LiveView(experiment, ended=lambda: handle.update(_bundle(_card(experiment)), raw=True))
-    reference = {"version_major": 2, "version_minor": 0, "model_id": getattr(view, "model_id", "")}
-    display({_VIEW: reference, "text/plain": ""}, raw=True)  # type: ignore[no-untyped-call] # IPython gives it no types
-    return cast("DisplayHandle", handle)
+    def refresh() -> None:
+        newer = _card(experiment)
+        refresh_page(handle, newer.html, newer.text)
+
+    handle = display_page(page.html, page.text)
+    display_view(LiveView(experiment, ended=refresh))
+    return handle
 
 
 def _card(experiment: Experiment) -> Card:
     return card(experiment.store, experiment.record)
-
-
-def _bundle(page: Card) -> dict[str, str]:
-    return {"text/html": f'<div class="autotrain-card">{_STYLE}{page.html}</div>', "text/plain": page.text}

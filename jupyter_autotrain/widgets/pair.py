@@ -1,0 +1,42 @@
+"""A page for readers without a kernel, and in its place a view that lives: two outputs of one cell.
+
+JupyterLab draws the richest form of an output and no other, so a view whose kernel is gone would leave nothing but an
+error. Therefore the page has an output of its own. A style in it hides the page while the view stands below it, and the
+place of the view while there is none: reopened without a kernel, a notebook shows the page.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from IPython.display import DisplayHandle, display
+
+_VIEW: Final = "application/vnd.jupyter.widget-view+json"
+_OUTPUT: Final = ".jp-OutputArea-child"
+_STYLE: Final = (
+    f"<style>{_OUTPUT}:has(.autotrain-card):has(+{_OUTPUT} .autotrain),"
+    f"{_OUTPUT}:has(.autotrain-card)+{_OUTPUT}:has(>.lm-Panel.jp-OutputArea-output):not(:has(.autotrain))"
+    "{display:none}</style>"
+)
+
+
+def display_page(html: str, text: str) -> DisplayHandle:
+    """Show the page; the view comes right below it, by `display_view`."""
+    handle: Any = DisplayHandle()  # type: ignore[no-untyped-call] # IPython gives it no types
+    handle.display(_bundle(html, text), raw=True)
+    return cast("DisplayHandle", handle)
+
+
+def refresh_page(handle: DisplayHandle, html: str, text: str) -> None:
+    """Show a newer page where `display_page` has shown one."""
+    cast("Any", handle).update(_bundle(html, text), raw=True)
+
+
+def display_view(view: object) -> None:
+    """Show the view: a widget whose root element has the class `autotrain`."""
+    reference = {"version_major": 2, "version_minor": 0, "model_id": getattr(view, "model_id", "")}
+    display({_VIEW: reference, "text/plain": ""}, raw=True)  # type: ignore[no-untyped-call] # IPython gives it no types
+
+
+def _bundle(html: str, text: str) -> dict[str, str]:
+    return {"text/html": f'<div class="autotrain-card">{_STYLE}{html}</div>', "text/plain": text}
