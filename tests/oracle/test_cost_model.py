@@ -14,7 +14,9 @@ from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedul
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import bubble_s, pipeline_s
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
-from jupyter_autotrain.parallel.graph.build import gpt, mlp
+from jupyter_autotrain.parallel.graph.build import gpt, linear, mlp
+from jupyter_autotrain.parallel.graph.builder import Builder
+from jupyter_autotrain.parallel.graph.fold import fold
 
 
 def level(kind, size=8, **more):
@@ -151,6 +153,34 @@ def test_microbatches_shrink_activations_and_keep_the_states():
     for op in graph.ops:
         assert four.op(op.id).act_bytes[0].sum() == pytest.approx(one.op(op.id).act_bytes[0].sum() / 4, abs=1)
         assert four.op(op.id).states.state_bytes.sum() == one.op(op.id).states.state_bytes.sum()
+
+
+def halves():
+    """Three layers down, three up; the first one up reads what is between, the others a layer down each."""
+    b, made = Builder("halves", "float32"), []
+    x = b.input("x", 64, 8)
+    for i in range(3):
+        x = linear(b, x, 8, f"down.{i}.one")
+        x = linear(b, b.apply("_softmax", [x], (64, 8), f"down.{i}.softmax", dim=-1), 8, f"down.{i}.two")
+        made.append(x)
+    x = b.apply("relu", [b.apply("_softmax", [x], (64, 8), "between", dim=-1)], (64, 8), "after")
+    made[0] = x
+    for i in range(3):
+        x = b.apply("_softmax", [x], (64, 8), f"up.{i}.softmax", dim=-1)
+        x = linear(b, b.apply("add", [x, made[i]], (64, 8), f"up.{i}.add"), 8, f"up.{i}.one")
+    return b.graph()
+
+
+def test_edges_between_two_runs_are_their_own():
+    graph = halves()
+    folded = fold(graph)
+    assert len(folded.runs) == 2
+    mesh, cluster = MeshSpec(("a",), (2,)), ClusterSpec.parse("2xA100")
+    once, each = CostModel(folded, cluster, mesh), CostModel(graph, cluster, mesh)
+    for op in graph.ops:
+        for short, full in zip(once.edges_into(op.id), each.edges_into(op.id), strict=True):
+            assert (short.source, short.target) == (full.source, full.target)
+            assert np.array_equal(short.forward_s, full.forward_s)
 
 
 @pytest.fixture(scope="module")

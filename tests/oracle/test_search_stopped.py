@@ -162,6 +162,16 @@ def tangled(ops, seed):
     return b.graph()
 
 
+@pytest.mark.parametrize("products", [60, 150])
+def test_a_tangled_graph_that_seems_to_repeat_has_a_plan_with_a_gap(products):
+    graph = prepared(tangled(products, 7))
+    assert graph.runs
+    solution = solve(graph, MACHINE, Question(space=Space.placements(2)))
+    assert solution.complete
+    assert solution.bound_s <= solution.cost.step_s
+    assert solution.gap < 0.01
+
+
 def test_a_tangled_graph_has_a_plan_in_bounded_time():
     graph = tangled(1_500, 7)
     ticks = count()

@@ -289,9 +289,10 @@ class CostModel:
         twin, source = self.twin(op_id), self.twin(maker)
         if twin == op_id or op_id - twin != maker - source:
             return None
-        position = self.graph.ops[op_id].inputs.index(operand)
-        first = self._edge(self.graph.ops[twin].inputs[position], source, twin)
-        return replace(first, tensor=operand.tensor, source=maker, target=op_id)
+        same = self.graph.ops[twin].inputs[self.graph.ops[op_id].inputs.index(operand)]
+        if self.graph.producers.get(same.tensor) != source:  # the ends lie in blocks of two runs
+            return None
+        return replace(self._edge(same, source, twin), tensor=operand.tensor, source=maker, target=op_id)
 
     def _price_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         source, target = self.op(maker), self.op(op_id)

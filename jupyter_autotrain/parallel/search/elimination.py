@@ -6,8 +6,8 @@ Recurrence, eliminating v with neighbours N(v):
 
 after which v is gone and f is one more table. Exact for every order. Time and memory: the sum over v of S^(|N(v)|+1)
 with S values per variable, so S^(width+1); the order is min-fill, in which the graphs of deep networks have width two
-or three. Where a table would pass `limit` entries, its parts are minimised apart (mini-buckets): the value is then a
-true lower bound and the assignment a good one.
+or three. Where a table would pass `limit` entries, or all together half a gigabyte, its parts are minimised apart
+(mini-buckets): the value is then a true lower bound and the assignment a good one.
 
 Source: Bertele and Brioschi 1972 (non-serial dynamic programming); OptCNN (Jia et al. 2018) and PaSE (Elango 2021)
 for placements; mini-buckets: Dechter and Rish 2003.
@@ -27,6 +27,7 @@ from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.search.problem import Assignment, Table, Variable, neighbours
 
 LIMIT = 1 << 22  # entries of one table: 32 MiB of doubles
+ROOM, LEAST = 1 << 26, 1 << 14  # entries of all tables together (512 MiB), and of one when the room is used up
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,15 +138,17 @@ def eliminate(
         check: Called before each variable; may raise to stop.
     """
     kept = frozenset(keep)
-    pool = _Pool(tables)
+    pool, room = _Pool(tables), ROOM
     buckets = []
     for v in min_fill_order([t.scope for t in tables], kept, check) if order is None else order:
         if check:
             check()
-        parts = _mini_buckets(_merged(pool.take(v)), v, limit)
+        parts = _mini_buckets(_merged(pool.take(v)), v, min(limit, max(LEAST, room)))
         buckets.append(Bucket(v, tuple(t for part in parts for t in part), exact=len(parts) == 1))
         for part in parts:
-            pool.add(minimised(part, v))
+            made = minimised(part, v)
+            room -= made.values.size
+            pool.add(made)
     return Reduction(pool.constant, tuple(pool.tables), tuple(buckets))
 
 

@@ -30,8 +30,7 @@ from jupyter_autotrain.parallel.search.elimination import Reduction, eliminate, 
 from jupyter_autotrain.parallel.search.loads import Price, tables_of
 from jupyter_autotrain.parallel.search.problem import Table
 
-CONTEXT_LIMIT = 4096
-END_LIMIT = 1024
+MOST_JOINED = 5  # ops that one table of a chain may join; known models have at most four
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,10 @@ class Chain:
 
 
 def chain_of(graph: OpGraph) -> Chain | None:
-    """The graph as a chain around its heaviest run; None when it has no run of two blocks that fits the form."""
+    """The graph as a chain around its heaviest run; None when it has no run of two blocks that fits the form.
+
+    Nor when blocks hang together by so many ops that a table between them would be too large: such a run is chance.
+    """
     runs = [run for run in graph.runs if run.count > 1]
     if not runs:
         return None
@@ -72,6 +74,7 @@ def chain_of(graph: OpGraph) -> Chain | None:
     stop = run.start + run.length * run.count
     ends: set[int] = set()
     context: set[int] = set()
+    entry: set[int] = set()
     for op in graph.ops[run.start :]:
         for operand in op.inputs:
             maker = graph.producers.get(operand.tensor)
@@ -79,13 +82,12 @@ def chain_of(graph: OpGraph) -> Chain | None:
                 continue
             block = (op.id - run.start) // run.length if op.id < stop else run.count
             if maker < run.start:
-                if block > 0:
-                    context.add(maker)
+                (context if block > 0 else entry).add(maker)
             elif (maker - run.start) // run.length < block - 1:
                 return None
             elif (maker - run.start) // run.length == block - 1:
                 ends.add((maker - run.start) % run.length)
-    if not ends:
+    if not ends or max(len(entry) + len(ends), len(context) + 2 * len(ends)) > MOST_JOINED:
         return None
     head, tail = tuple(range(run.start)), tuple(range(stop, len(graph.ops)))
     return Chain(run, head, tail, tuple(sorted(ends)), tuple(sorted(context)))
@@ -181,11 +183,6 @@ class ChainTables:
     def end_sizes(self) -> tuple[int, ...]:
         """Strategies of a block's end ops."""
         return tuple(len(self.model.op(v).table) for v in self.chain.end(0))
-
-    @property
-    def fits(self) -> bool:
-        """Whether the tables between ends stay small."""
-        return prod(self.context_sizes) <= CONTEXT_LIMIT and prod(self.end_sizes) <= END_LIMIT
 
     @cached_property
     def first_block(self) -> Reduced:
