@@ -136,9 +136,9 @@ class StatePricer:
         gathered each other's; only rows that were looked up are updated (as torch's SparseAdam does), by every rank
         for all replicas. Nothing hides behind compute, and nothing stays on the device.
         """
-        on_host = np.array([option.host_table for option in self.options])[:, None]
-        if weight.rows_bytes is None or not on_host.any():
+        if weight.rows_bytes is None or not any(option.host_table for option in self.options):
             return parts
+        on_host = np.array([option.host_table for option in self.options])[:, None]
         rows, gather_s = weight.rows_bytes, np.zeros_like(weight.rows_bytes)
         micro_s = 2 * rows / self.roofline.device.host_bytes_per_s
         for axis, placed in reversed(list(zip(self.axes, weight.gradient.T, strict=True))):
