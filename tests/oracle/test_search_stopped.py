@@ -14,7 +14,7 @@ from jupyter_autotrain.parallel.graph.build import gpt, random_graph
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.plan import Plan
-from jupyter_autotrain.parallel.search import Limits, Method, Question, Space, solve
+from jupyter_autotrain.parallel.search import Limits, Method, Question, Space, hunt, solve
 from jupyter_autotrain.parallel.search.hunt import Hunt
 
 LAYERS = gpt(layers=4, batch=16, width=512, heads=8, sequence=256, vocabulary=4096)
@@ -104,6 +104,22 @@ def test_an_interrupted_plan_says_so_wherever_it_is_read(graph):
     assert "stopped early" not in repr(whole) + whole.to_html()
 
 
+def test_an_interrupt_among_the_well_known_plans_still_gives_one_that_was_searched():
+    instant = solve(LAYERS, MACHINE, Question(search=Method.RECURSIVE_PROGRAMMING))
+    stopped = solve(LAYERS, MACHINE, clock=Clock(3))
+    assert any(b.fits for b in stopped.baselines.values())
+    assert not stopped.complete
+    assert stopped.cost.step_s <= instant.cost.step_s * (1 + 1e-9)
+
+
+def test_a_huge_graph_has_a_time_limit_of_its_own(monkeypatch):
+    monkeypatch.setattr(hunt, "HUGE_OPS", 10)
+    ticks = count(step=30)
+    assert not solve(NO_LAYERS, MACHINE, clock=lambda: float(next(ticks))).complete
+    monkeypatch.setattr(hunt, "HUGE_OPS", 1_000)
+    assert solve(NO_LAYERS, MACHINE, clock=lambda: float(next(ticks))).complete
+
+
 def test_a_baseline_that_was_not_weighed_says_why():
     solution = solve(LAYERS, MACHINE, clock=Clock(1))
     assert {b.reason for b in solution.baselines.values()} == {"the search was stopped before it was weighed"}
@@ -185,8 +201,8 @@ def test_a_tangled_graph_has_a_plan_in_bounded_time():
 def test_the_floor_is_below_every_plan(seed):
     asked = Question(space=replace(Space(max_axes=2), microbatches=(1, 2, 4)), baselines=False)
     for graph in (random_graph(seed, ops=25), LAYERS):
-        hunt = Hunt.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, lambda: 0.0, 0.0)
-        hunt.run(hurried=False)
-        assert hunt.search.seen
-        for outcome in hunt.search.seen:
-            assert hunt.search.task.compute_bound_s(outcome.candidate) <= outcome.step_s
+        one = Hunt.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, lambda: 0.0, 0.0)
+        one.run(hurried=False)
+        assert one.search.seen
+        for outcome in one.search.seen:
+            assert one.search.task.compute_bound_s(outcome.candidate) <= outcome.step_s

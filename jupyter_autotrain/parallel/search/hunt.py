@@ -81,14 +81,15 @@ class Hunt:
                 self.search.offer(outcome)
 
     def stop(self) -> None:
-        """Make do with what there is; with the first plan when there is none.
+        """Make do with what there is; with the first plan as well when there is none, or none that was searched.
 
         Raises:
             PlanError: When that does not fit.
         """
         search = self.search
         search.complete = False
-        if search.best is None:
+        weighed_only = search.bound_s == inf and search.task.chain is not None
+        if search.best is None or weighed_only:
             first_plan(search, self.found)
         if search.best is None:
             raise PlanError(
