@@ -14,6 +14,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import MissingExtraError, PlanError
+from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.plan import Imported, Plan
@@ -63,7 +64,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     Raises:
         TraceError: The model cannot be captured; names its line.
         InfeasibleError: No split fits, with the least memory that would do.
-        PlanError: Unknown device or word, pins that contradict something, a batch that cannot be divided.
+        PlanError: Unknown device or word, pins that contradict something, a batch that cannot be divided, a graph with
+            a cycle.
         MissingExtraError: torch is not installed and `model` is no graph.
     """
     machine = ClusterSpec.parse(cluster)
@@ -82,9 +84,9 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
 
 
 def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | None) -> tuple[OpGraph, float]:  # noqa: ANN401 - see `plan`
-    """The model's graph and the seconds it took; a graph is taken as it is."""
+    """The model's graph and the seconds it took; a graph is only checked."""
     if isinstance(model, OpGraph):
-        return model, 0.0
+        return check(model), 0.0
     is_class = isinstance(model, type)
     if is_class or not callable(getattr(model, "named_parameters", None)):
         there = f"the class {model.__name__}" if is_class else f"a {type(model).__name__}"

@@ -137,6 +137,17 @@ def test_what_is_no_model_is_refused(model):
         plan(model, None, "8xH100")
 
 
+@pytest.mark.parametrize("reader", [0, 1])
+def test_a_graph_with_a_cycle_is_answered_in_three_clauses(reader):
+    graph = mlp(width=64, layers=3, batch=64)
+    op, later = graph.ops[reader], graph.ops[3 + reader]
+    looped = replace(op, inputs=(replace(op.inputs[0], tensor=later.outputs[0].tensor), *op.inputs[1:]))
+    with pytest.raises(PlanError, match="no cycle") as caught:
+        plan(replace(graph, ops=(*graph.ops[:reader], looped, *graph.ops[reader + 1 :])), None, "8xA100")
+    assert op.name in caught.value.found
+    assert caught.value.action
+
+
 def test_a_batch_that_nothing_divides_is_still_planned():
     found = plan(mlp(width=64, layers=3, batch=7), None, "8xA100")
     assert found.mesh.devices == 8
