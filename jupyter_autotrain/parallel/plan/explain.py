@@ -232,7 +232,7 @@ def _why(chosen: Way, rival: Way, record: PlanRecord) -> str:
     """One sentence on time, one on memory."""
     slower = rival.seconds - chosen.seconds
     parts = [(getattr(rival, key) - getattr(chosen, key), word) for key, word in _PARTS.items()]
-    detail = ", ".join(f"{word} {'+' if d > 0 else '-'}{ms(abs(d))}" for d, word in parts if abs(d) > 1e-9)
+    detail = ", ".join(f"{word} {'+' if d > 0 else '-'}{ms(abs(d))}" for d, word in parts if abs(d) > 1e-7)
     more = rival.held_bytes - chosen.held_bytes
     memory = f"{gigabytes(abs(more))} {'more' if more > 0 else 'less'} memory per rank" if more else "the same memory"
     what = f"The runner-up ({_words(rival)})"

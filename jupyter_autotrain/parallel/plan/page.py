@@ -11,7 +11,7 @@ from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
-from jupyter_autotrain.parallel.plan.units import gigabytes, ms, proof
+from jupyter_autotrain.parallel.plan.units import count, gigabytes, ms, proof
 
 MOST_BYTES = 50_000
 
@@ -25,7 +25,7 @@ font:13px/1.45 system-ui,sans-serif;padding:8px;max-width:960px}
 body[data-jp-theme-light="false"] .at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--paper:transparent}
 .at-plan h3{font-size:14px;margin:12px 0 4px}.at-plan p{margin:2px 0}.at-plan .soft{color:var(--soft)}
 .at-plan table{border-collapse:collapse;font:inherit;color:inherit;font-variant-numeric:tabular-nums}
-.at-plan td,.at-plan th{padding:2px 10px 2px 0;text-align:left;border-bottom:1px solid var(--line)}
+.at-plan table td,.at-plan table th{padding:2px 10px 2px 0;text-align:left;border-bottom:1px solid var(--line)}
 .at-plan svg{max-width:100%;height:auto;display:block}.at-plan svg text{fill:var(--ink);font:11px system-ui,sans-serif}
 .at-plan .found{font-weight:600}
 """.replace("\n", "")
@@ -58,8 +58,8 @@ def _head(record: PlanRecord) -> Iterator[str]:
     proved = proof(record.gap, record.solution.complete)
     yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proved}</p>"
     yield (
-        f'<p class="soft">{escape(str(record.mesh))}; {len(record.stages)} stage(s), '
-        f"{record.microbatches} microbatch(es); "
+        f'<p class="soft">{escape(str(record.mesh))}; {count(len(record.stages), "stage", "stages")}, '
+        f"{count(record.microbatches, 'microbatch', 'microbatches')}; "
         f"compute {ms(cost.compute_s)}, communication {ms(cost.communication_s)}, bubble {ms(cost.bubble_s)}, "
         f"optimizer {ms(cost.optimizer_s)}; {gigabytes(cost.peak_memory_bytes)} per rank; "
         f"searched in {record.search_s:.2f} s</p>"

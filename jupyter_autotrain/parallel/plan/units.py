@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 
 def ms(seconds: float) -> str:
-    """Seconds as milliseconds in three digits; from one second on as seconds."""
-    if abs(seconds) < 1e-9:
+    """Seconds as milliseconds in three digits, none below a tenth of a microsecond; from one second on as seconds."""
+    if abs(seconds) < 1e-7:
         return "0 ms"
+    if abs(seconds) < 1e-6:
+        return f"{seconds * 1e3:.4f} ms"
     if abs(seconds) < 1:
         return f"{seconds * 1e3:.3g} ms"
     return f"{seconds:.3f} s" if abs(seconds) < 10 else f"{seconds:.4g} s"
@@ -31,6 +33,11 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
     )
+
+
+def count(number: int, one: str, many: str) -> str:
+    """A number of things: "1 stage", "8 stages"."""
+    return f"{number} {one if number == 1 else many}"
 
 
 def proof(gap: float, complete: bool) -> str:

@@ -48,8 +48,8 @@ export class Candidates {
     const rows = rowsOf(view, base);
     const slowest = Math.max(...rows.map((row) => row.step_s ?? 0), 1e-12);
     const found = view.cost.step_s;
-    const heads = ['plan', 'kind', 'mesh', 'step', '', 'against found', 'communication', 'sent', 'memory'];
-    const right = new Set([3, 5, 6, 7, 8]);
+    const heads = ['plan', 'kind', 'mesh', 'step', '', 'against found', 'memory', 'sent'];
+    const right = new Set([3, 5, 6, 7]);
     this.#body.replaceChildren(
       h(
         'table',
@@ -101,7 +101,7 @@ function line(row: Candidate, found: number, slowest: number): HTMLElement {
       'tr',
       { 'data-refused': true },
       ...head,
-      h('td', { colspan: 7, class: 'at-refused', title: reason }, `✕ ${reason}`),
+      h('td', { colspan: 6, class: 'at-refused', title: reason }, `✕ ${reason}`),
     );
   }
   const parts = PARTS.map(([key, what]) => {
@@ -117,9 +117,8 @@ function line(row: Candidate, found: number, slowest: number): HTMLElement {
     h('td', { class: 'at-right' }, h('b', {}, seconds(row.step_s))),
     h('td', { class: 'at-lane' }, h('span', { role: 'img', 'aria-label': spoken }, ...parts)),
     h('td', { class: 'at-right' }, against(row.step_s, found)),
-    h('td', { class: 'at-right' }, seconds(row.communication_s ?? 0)),
-    h('td', { class: 'at-right' }, row.sent_bytes === null ? '' : bytes(row.sent_bytes)),
     h('td', { class: 'at-right' }, bytes(row.peak_memory_bytes ?? 0), row.fits ? '' : ' ✕'),
+    h('td', { class: 'at-right' }, row.sent_bytes === null ? '' : bytes(row.sent_bytes)),
   );
 }
 
