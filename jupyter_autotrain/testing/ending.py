@@ -63,6 +63,11 @@ class EndingContract(BackendHarness):
         assert "'val_acc' was never reported" in status.reason
         assert "loss" in status.reason
 
+    def test_an_objective_that_could_not_be_kept_fails_the_trial_and_says_why(self, place: Backend, home: Home) -> None:
+        _, status = self.run(place, home, "report(loss=1e999)", objective="loss")
+        assert status.state is TrialState.FAILED
+        assert "'loss' could be kept: loss is inf" in status.reason
+
     def test_exit_0_is_no_failure_and_exit_3_is_one(self, place: Backend, home: Home) -> None:
         _, well = self.run(place, home, "import sys\nsys.exit(0)", experiment_id="well")
         _, badly = self.run(place, home, "import sys\nsys.exit(3)", experiment_id="badly")

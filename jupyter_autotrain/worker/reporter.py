@@ -28,6 +28,7 @@ class Reporter:
     def __init__(self, directory: str, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
         self.seen: set[str] = set()
+        self.refused: dict[str, str] = {}  # metric → why its first value that could not be kept was not
         self._step = -1
         self._keys: dict[str, str] = {}
         self._warned: set[tuple[str, str]] = set()
@@ -88,15 +89,19 @@ class Reporter:
             number = None
         if number is None:
             kind = type(value).__name__
-            self._warn(name, kind, f"{name} is {_short(value)} ({kind}), not one number; it was not kept")
+            self._refuse(name, kind, f"{name} is {_short(value)} ({kind}), not one number; it was not kept")
             return None
         return repr(number)
 
     def _unusual(self, name: str, text: str) -> str | None:
         if text == "nan":
             return "null"
-        self._warn(name, text, f"{name} is {text}; infinite values are not kept (a diverged run? report NaN instead)")
+        self._refuse(name, text, f"{name} is {text}; infinite values are not kept (a diverged run? report NaN instead)")
         return None
+
+    def _refuse(self, name: str, kind: str, text: str) -> None:
+        self.refused.setdefault(name, text)
+        self._warn(name, kind, text)
 
     def note(self, level: str, text: str) -> None:
         """Send a note to the user; level is info, warning or error."""

@@ -132,12 +132,16 @@ class Run:
         if self.context.stop_seen:
             return outcome | {"state": "EARLY_STOPPED", "reason": self.context.stop_reason()}, 0
         if objective and not self.context.was_reported(objective):
-            said = ", ".join(sorted(self.context.reporter.seen)) or "nothing"
-            reason = (
-                f"The objective {objective!r} was never reported; reported was: {said}. Add report({objective}=...)."
-            )
-            return outcome | {"state": "FAILED", "kind": "objective", "reason": reason}, 1
+            return outcome | {"state": "FAILED", "kind": "objective", "reason": self._without(objective)}, 1
         return outcome, 0
+
+    def _without(self, objective: str) -> str:
+        """Why there is no objective."""
+        reporter = self.context.reporter
+        if why := reporter.refused.get(objective):
+            return f"No value of the objective {objective!r} could be kept: {why}."
+        said = ", ".join(sorted(reporter.seen)) or "nothing"
+        return f"The objective {objective!r} was never reported; reported was: {said}. Add report({objective}=...)."
 
     def _save_returns(self, names: Mapping[str, object]) -> None:
         wanted = self.trial.get("returns")
