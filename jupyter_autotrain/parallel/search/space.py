@@ -152,17 +152,18 @@ def batch_of(graph: OpGraph) -> int:
 
 def candidates(graph: OpGraph, cluster: ClusterSpec, space: Space, blocks: int, pins: Pins) -> Iterator[Candidate]:
     """Every outer choice."""
+    counts = space.microbatches or tuple(_microbatches(batch_of(graph)))
     for stages in space.stages or divisors(cluster.devices):
         if cluster.devices % stages or stages > max(1, blocks):
             continue
         shapes = [pins.mesh] if pins.mesh else mesh_shapes(cluster.devices // stages, space.max_axes)
         for shape in shapes:
             if math.prod(shape) * stages == cluster.devices:
-                yield from _pipelined(mesh_of(tuple(s for s in shape if s > 1)), stages, graph, space, blocks)
+                yield from _pipelined(mesh_of(tuple(s for s in shape if s > 1)), stages, counts, space, blocks)
 
 
-def _pipelined(mesh: MeshSpec, stages: int, graph: OpGraph, space: Space, blocks: int) -> Iterator[Candidate]:
-    for microbatches in space.microbatches or _microbatches(batch_of(graph)):
+def _pipelined(mesh: MeshSpec, stages: int, counts: tuple[int, ...], space: Space, blocks: int) -> Iterator[Candidate]:
+    for microbatches in counts:
         if stages == 1:
             yield Candidate(1, mesh, microbatches)
             continue
