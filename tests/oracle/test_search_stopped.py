@@ -178,9 +178,8 @@ def tangled(ops, seed):
     return b.graph()
 
 
-@pytest.mark.parametrize("products", [60, 150])
-def test_a_tangled_graph_that_seems_to_repeat_has_a_plan_with_a_gap(products):
-    graph = prepared(tangled(products, 7))
+def test_a_tangled_graph_that_seems_to_repeat_has_a_plan_with_a_gap():
+    graph = prepared(tangled(60, 7))
     assert graph.runs
     solution = solve(graph, MACHINE, Question(space=Space.placements(2)))
     assert solution.complete
