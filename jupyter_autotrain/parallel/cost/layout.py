@@ -6,9 +6,9 @@ one row per strategy and one column per axis. Codes in a table: a tensor dim >= 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 
 import numpy as np
@@ -88,7 +88,7 @@ def as_placements(row: Ints) -> Placements:
     return tuple(words.get(code) or Shard(code) for code in row.tolist())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Layouts:
     """Placements of a tensor, one per strategy: each different one once, and which one a strategy has."""
 
@@ -102,10 +102,25 @@ class Layouts:
         which = [place.setdefault(tuple(row), len(place)) for row in placed.tolist()]
         return cls(np.array(list(place), dtype=np.int64), np.array(which, dtype=np.int64))
 
-    @property
+    @cached_property
+    def key(self) -> bytes:
+        """The different placements, to look tables up by."""
+        return self.different.tobytes()
+
+    @cached_property
+    def kinds(self) -> tuple[Mapping[int, Bools], ...]:
+        """For each axis what occurs (0 for any dim, `REPLICATE`, `PARTIAL`) and where."""
+        found = []
+        for column in self.different.T:
+            codes = set(column.tolist())
+            where = {code: column == code for code in (REPLICATE, PARTIAL) if code in codes}
+            found.append(where | {0: column >= 0} if max(codes) >= 0 else where)
+        return tuple(found)
+
+    @cached_property
     def reduced(self) -> Layouts:
         """The same with all partial sums made whole."""
-        if not (self.different == PARTIAL).any():
+        if not any(PARTIAL in kinds for kinds in self.kinds):
             return self
         return Layouts(np.where(self.different == PARTIAL, REPLICATE, self.different), self.which)
 
@@ -126,23 +141,27 @@ class Redistribution:
         """Time table (sources, targets) for a tensor of `size_bytes` in full."""
         if not self._axes:
             return np.zeros((len(source.which), len(target.which)))
-        key = (size_bytes, source.different.tobytes(), target.different.tobytes())
+        key = (size_bytes, source.key, target.key)
         if key not in self._known:
-            self._known[key] = self._table(source.different, target.different, size_bytes)
+            self._known[key] = self._table(source, target, size_bytes)
         return self._known[key][source.which[:, None], target.which[None, :]]
 
-    def _table(self, source: Ints, target: Ints, size_bytes: float) -> Floats:
-        seconds = np.zeros((len(source), len(target)))
-        held = np.repeat((size_bytes / split_of(source, self._axes))[:, None], len(target), axis=1)
-        changes = [_Change(source[:, index], target[:, index]) for index in range(len(self._axes))]
+    def _table(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
+        seconds = np.zeros((len(source.different), len(target.different)))
+        held = np.repeat((size_bytes / split_of(source.different, self._axes))[:, None], seconds.shape[1], axis=1)
         for move in _MOVES:
-            for axis, change in zip(self._axes, changes, strict=True):
-                if (pairs := change.by(move)) is not None:
-                    if move.cost:
-                        joint = held * axis.size if move.from_split else held
-                        np.add(seconds, move.cost(axis, joint), out=seconds, where=pairs)
-                    if move.held:
-                        np.multiply(held, move.held(axis.size), out=held, where=pairs)
+            for index, axis in enumerate(self._axes):
+                start, stop = source.kinds[index].get(move.before), target.kinds[index].get(move.after)
+                if start is None or stop is None:
+                    continue
+                pairs = start[:, None] & stop
+                if move.before == move.after:
+                    pairs &= source.different[:, index, None] != target.different[:, index]
+                if move.cost:
+                    joint = held * axis.size if move.from_split else held
+                    np.add(seconds, move.cost(axis, joint), out=seconds, where=pairs)
+                if move.held:
+                    np.multiply(held, move.held(axis.size), out=held, where=pairs)
         return seconds
 
 
@@ -175,23 +194,3 @@ _MOVES = (
     _Move(PARTIAL, REPLICATE, all_reduce_s),
     _Move(0, REPLICATE, gather_s, lambda size: size),
 )
-
-
-class _Change:
-    """Codes along one axis before and after, for every pair of layouts."""
-
-    def __init__(self, now: Ints, goal: Ints) -> None:
-        self._now, self._goal = now, goal
-        self._starts = {0: now >= 0, REPLICATE: now == REPLICATE, PARTIAL: now == PARTIAL}
-        self._stops = {0: goal >= 0, REPLICATE: goal == REPLICATE}
-
-    def by(self, move: _Move) -> Bools | None:
-        """(before, after) pairs that need a move; None when no pair does."""
-        start, stop = self._starts[move.before], self._stops[move.after]
-        if not (start.any() and stop.any()):
-            return None
-        pairs = start[:, None] & stop
-        if move.from_split and move.after >= 0:
-            pairs &= self._now[:, None] != self._goal
-            return pairs if pairs.any() else None
-        return np.asarray(pairs)

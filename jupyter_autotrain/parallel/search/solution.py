@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.parallel.cost.layout import as_placements, needed, produced
@@ -42,6 +43,9 @@ class Strategy:
     host_table: bool = False
     recompute: Recompute = Recompute.NONE
     stage: int = 0
+
+
+_DECISION = attrgetter(*(item.name for item in fields(Strategy)[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,7 @@ def solution_of(outcome: Outcome, bound_s: float) -> Solution:
             op, key = model.graph.ops[op_id], (model.twin(op_id), choice)
             if key not in alike:
                 alike[key] = strategy_of(model, op, choice, index)
-            strategies[op.name] = replace(alike[key], op=op.name)
+            strategies[op.name] = Strategy(op.name, *_DECISION(alike[key]))
     return Solution(
         cluster=model.cluster,
         mesh=_named(model, outcome),
