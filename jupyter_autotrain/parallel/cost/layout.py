@@ -6,7 +6,7 @@ one row per strategy and one column per axis. Codes in a table: a tensor dim >= 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -108,21 +108,14 @@ class Layouts:
         return self.different.tobytes()
 
     @cached_property
-    def kinds(self) -> tuple[Mapping[int, Bools], ...]:
-        """For each axis what occurs (0 for any dim, `REPLICATE`, `PARTIAL`) and where."""
-        found = []
-        for column in self.different.T:
-            codes = set(column.tolist())
-            where = {code: column == code for code in (REPLICATE, PARTIAL) if code in codes}
-            found.append(where | {0: column >= 0} if max(codes) >= 0 else where)
-        return tuple(found)
-
-    @cached_property
     def reduced(self) -> Layouts:
         """The same with all partial sums made whole."""
-        if not any(PARTIAL in kinds for kinds in self.kinds):
+        if not (self.different == PARTIAL).any():
             return self
         return Layouts(np.where(self.different == PARTIAL, REPLICATE, self.different), self.which)
+
+
+Asked = tuple[Layouts, Layouts, float]
 
 
 class Redistribution:
@@ -139,30 +132,34 @@ class Redistribution:
 
     def seconds(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
         """Time table (sources, targets) for a tensor of `size_bytes` in full."""
-        if not self._axes:
-            return np.zeros((len(source.which), len(target.which)))
-        key = (size_bytes, source.key, target.key)
-        if key not in self._known:
-            self._known[key] = self._table(source, target, size_bytes)
-        return self._known[key][source.which[:, None], target.which[None, :]]
+        self.prepare([(source, target, size_bytes)])
+        table = self._known[size_bytes, source.key, target.key]
+        return table[source.which[:, None], target.which[None, :]]
 
-    def _table(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
-        seconds = np.zeros((len(source.different), len(target.different)))
-        held = np.repeat((size_bytes / split_of(source.different, self._axes))[:, None], seconds.shape[1], axis=1)
+    def prepare(self, asked: Iterable[Asked]) -> None:
+        """Work out several tables in one go, for `seconds` to find."""
+        by_key = {(size, source.key, target.key): (source, target, size) for source, target, size in asked}
+        missing = {key: one for key, one in by_key.items() if key not in self._known}
+        if missing:
+            self._known.update(zip(missing, self._tables(list(missing.values())), strict=True))
+
+    def _tables(self, asked: Sequence[Asked]) -> list[Floats]:
+        """All pairs of all tables one below the other."""
+        shapes = [(len(source.different), len(target.different)) for source, target, _ in asked]
+        lengths = [rows * columns for rows, columns in shapes]
+        now = np.concatenate([s.different.repeat(len(t.different), axis=0) for s, t, _ in asked])
+        goal = np.concatenate([np.tile(t.different, (len(s.different), 1)) for s, t, _ in asked])
+        held = np.repeat([size for _, _, size in asked], lengths) / split_of(now, self._axes)
+        seconds = np.zeros(len(held))
         for move in _MOVES:
             for index, axis in enumerate(self._axes):
-                start, stop = source.kinds[index].get(move.before), target.kinds[index].get(move.after)
-                if start is None or stop is None:
-                    continue
-                pairs = start[:, None] & stop
-                if move.before == move.after:
-                    pairs &= source.different[:, index, None] != target.different[:, index]
-                if move.cost:
-                    joint = held * axis.size if move.from_split else held
-                    np.add(seconds, move.cost(axis, joint), out=seconds, where=pairs)
-                if move.held:
-                    np.multiply(held, move.held(axis.size), out=held, where=pairs)
-        return seconds
+                moved = move.where(now[:, index], goal[:, index])
+                if move.cost and len(moved):
+                    seconds[moved] += move.cost(axis, held[moved] * axis.size if move.from_split else held[moved])
+                if move.held and len(moved):
+                    held[moved] *= move.held(axis.size)
+        parts = np.split(seconds, np.cumsum(lengths)[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +182,13 @@ class _Move:
     def from_split(self) -> bool:
         """Whether the axis splits the tensor before."""
         return self.before >= 0
+
+    def where(self, now: Ints, goal: Ints) -> Ints:
+        """Which pairs of codes along one axis need this move."""
+        start = now >= 0 if self.before == 0 else now == self.before
+        stop = goal >= 0 if self.after == 0 else goal == self.after
+        pairs = start & stop & (now != goal) if self.before == self.after else start & stop
+        return np.flatnonzero(pairs)
 
 
 _MOVES = (

@@ -5,7 +5,7 @@ All times of one microbatch unless named otherwise; a step runs `microbatches` o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,19 +15,12 @@ from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.activations import MODES, Facts, Shares, facts_of
 from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, axes_of
-from jupyter_autotrain.parallel.cost.layout import (
-    Ints,
-    Layouts,
-    Redistribution,
-    needed,
-    produced,
-    split_of,
-    strategies,
-)
+from jupyter_autotrain.parallel.cost.layout import Ints, Layouts, Redistribution, needed, produced, strategies
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
-from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline, Work
-from jupyter_autotrain.parallel.cost.states import Assumptions, Compute, Option, StatePricer, StateTable, Weights
-from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
+from jupyter_autotrain.parallel.cost.ops import OpPricer, OpTable
+from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline
+from jupyter_autotrain.parallel.cost.states import Assumptions, Option, StatePricer
+from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, Operand, OpGraph
 
 ALL_OPTIONS = tuple(Option(zero) for zero in Zero)
 
@@ -39,35 +32,6 @@ class Settings:
     efficiency: Efficiency = field(default_factory=Efficiency)
     assumptions: Assumptions = field(default_factory=Assumptions)
     options: tuple[Option, ...] = ALL_OPTIONS
-
-
-@dataclass(frozen=True, slots=True)
-class OpTable:
-    """One op: rows of `table` are its strategies; every array is per strategy (last dimension).
-
-    Attributes:
-        op: The op.
-        table: (strategies, axes) loops, as `layout.strategies` gives them.
-        forward_s: Compute of the forward pass.
-        backward_s: Compute of the backward pass.
-        again_s: (modes, strategies) forward compute run again.
-        act_bytes: (modes, strategies) kept activations charged to the op.
-        states: Parameters under each option.
-    """
-
-    op: Op
-    table: Ints
-    forward_s: Floats
-    backward_s: Floats
-    again_s: Floats
-    act_bytes: Floats
-    states: StateTable
-
-    def placements(self, operand: Operand) -> Ints:
-        """Codes of an input (as needed) or an output (as produced) under each strategy."""
-        if operand in self.op.outputs:
-            return produced(self.op, operand, self.table)
-        return needed(self.op, operand, self.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +82,6 @@ class CostModel:
     _edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict, repr=False)
     _alike: dict[tuple[int, bytes], int] = field(default_factory=dict, repr=False)
     _alike_edges: dict[object, EdgeTable] = field(default_factory=dict, repr=False)
-    _splits: dict[tuple[int, tuple[int | None, ...]], Ints] = field(default_factory=dict, repr=False)
     _placed: dict[tuple[int, tuple[int | None, ...], bool], Layouts] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -142,9 +105,11 @@ class CostModel:
         return Redistribution(self.axes)
 
     @cached_property
-    def pricer(self) -> StatePricer:
-        """Parameter states on this mesh."""
-        return StatePricer(self.axes, self.roofline, self.settings.assumptions, self.settings.options)
+    def pricer(self) -> OpPricer:
+        """Ops on this mesh."""
+        settings = self.settings
+        states = StatePricer(self.axes, self.roofline, settings.assumptions, settings.options)
+        return OpPricer(self.graph, self.known, self.axes, self.microbatches, self.roofline, states)
 
     def loop_sizes(self, op: Op) -> tuple[int, ...]:
         """Sizes of an op's loops in one microbatch."""
@@ -152,16 +117,26 @@ class CostModel:
 
     def tensor_bytes(self, tensor: int) -> float:
         """Bytes of a whole tensor in one microbatch."""
-        size = float(self.graph.tensors[tensor].size_bytes)
-        return size / self.microbatches if tensor in self.known.batched else size
+        return self.pricer.tensor_bytes(tensor)
 
     def op(self, op_id: int) -> OpTable:
         """The op's table; made once."""
         if op_id not in self._ops:
-            first, op = self.alike(op_id), self.graph.ops[op_id]
-            same = first != op_id
-            self._ops[op_id] = replace(self.op(first), op=op) if same else self._price(op, self.table_rows(op_id))
+            self.price_ops([op_id])
+            self._ops.setdefault(op_id, replace(self._ops[self.alike(op_id)], op=self.graph.ops[op_id]))
         return self._ops[op_id]
+
+    def price_ops(self, ops: Iterable[int]) -> None:
+        """Make the tables of some ops in one go, for `op` to find."""
+        missing = [first for first in dict.fromkeys(map(self.alike, ops)) if first not in self._ops]
+        tables = self.pricer.tables([(self.graph.ops[first], self.table_rows(first)) for first in missing])
+        self._ops.update(zip(missing, tables, strict=True))
+
+    def price_edges(self, ops: Sequence[int]) -> None:
+        """Work out what the edges into some ops need in one go, for `edges_into` to find."""
+        made = [(x, maker, op) for op in ops for x, maker in self._read(op) if (x.tensor, op) not in self._edges]
+        self.price_ops({op for _, maker, reader in made for op in (maker, reader)})
+        self.redistribution.prepare(move for edge in made for move in self._moves(*edge))
 
     def alike(self, op_id: int) -> int:
         """The first op seen that costs the same: the twin of an op in a run; elsewhere one of equal form and rows."""
@@ -173,8 +148,9 @@ class CostModel:
 
     def forget(self) -> None:
         """Drop all tables; they are made again when asked for."""
-        for made in (self._ops, self._edges, self._alike_edges, self._splits, self._placed):
+        for made in (self._ops, self._edges, self._alike_edges, self._placed):
             made.clear()
+        self.pricer.forget()
 
     def twin(self, op_id: int) -> int:
         """The op in the first block of its run that costs the same."""
@@ -191,79 +167,13 @@ class CostModel:
 
     def edges_into(self, op_id: int) -> list[EdgeTable]:
         """Tables of all tensors that other ops make and this op reads."""
-        made = [(x, self.graph.producers[x.tensor]) for x in self.graph.ops[op_id].inputs if x.tensor in self._made]
-        return [self._edge(operand, maker, op_id) for operand, maker in dict(made).items()]
+        return [self._edge(operand, maker, op_id) for operand, maker in self._read(op_id)]
 
-    @cached_property
-    def _made(self) -> frozenset[int]:
-        return self.known.made
-
-    def _price(self, op: Op, table: Ints) -> OpTable:
-        forward, backward = self._compute(op, table)
-        return OpTable(
-            op=op,
-            table=table,
-            forward_s=forward,
-            backward_s=backward,
-            again_s=np.outer(self.known.again[op.id], forward),
-            act_bytes=self._own_activations(op, table),
-            states=self.pricer.table(
-                list(self._weights(op, table)), Compute(forward, backward), self.known.repeats[op.id]
-            ),
-        )
-
-    def _compute(self, op: Op, table: Ints) -> tuple[Floats, Floats]:
-        """Roofline of the local work, forward and backward."""
-        parts = split_of(table, self.axes) * self._batch_share(op)
-        tensors = [x for x in (*op.inputs, *op.outputs) if not self._is_looked_up(op, x)]
-        whole = sum(float(self.graph.tensors[x.tensor].size_bytes) for x in tensors) or 1.0
-        local = sum((self._local_bytes(op, x, table) for x in tensors), np.zeros(len(table)))
-        half = DTYPE_BYTES[self.graph.tensors[op.outputs[0].tensor].dtype] <= 2 if op.outputs else True
-
-        def seconds(flops: float, moved: float, passes: int) -> Floats:
-            """The forward pass touches each operand once, the backward pass twice (gradients of both operands)."""
-            own = min(moved, passes * whole) if op.flops_forward else moved
-            work = Work(flops / parts, own * local / whole, (moved - own) * local / whole)
-            return self.roofline.seconds(work, half=half, kernels=passes)
-
-        return seconds(op.flops_forward, op.bytes_forward, 1), seconds(op.flops_backward, op.bytes_backward, 2)
-
-    def _batch_share(self, op: Op) -> int:
-        return self.microbatches if any(loop.role is LoopRole.BATCH for loop in op.loops) else 1
-
-    def _is_looked_up(self, op: Op, operand: Operand) -> bool:
-        """Tables of embeddings are not streamed, only their looked-up rows."""
-        return op.family is Family.EMBEDDING and self.graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
-
-    def _local_bytes(self, op: Op, operand: Operand, table: Ints) -> Floats:
-        return np.asarray(self.tensor_bytes(operand.tensor) / self._split(op, operand, table))
-
-    def _split(self, op: Op, operand: Operand, table: Ints) -> Ints:
-        key = (op.id, operand.loops)
-        if key not in self._splits:
-            self._splits[key] = split_of(needed(op, operand, table), self.axes)
-        return self._splits[key]
-
-    def _own_activations(self, op: Op, table: Ints) -> Floats:
-        held = np.zeros((len(MODES), len(table)))
-        for tensor, shares in self.known.own_shares.get(op.id, ()):
-            operand = next(x for x in (*op.outputs, *op.inputs) if x.tensor == tensor)
-            held += np.outer(shares, self._local_bytes(op, operand, table))
-        if op.saved_extra_bytes and op.outputs:
-            out = op.outputs[0]
-            batch = self.microbatches if out.tensor in self.known.batched else 1
-            local = op.saved_extra_bytes / batch / self._split(op, out, table)
-            held += np.outer(self.known.extra_shares[op.id], local)
-        return held
-
-    def _weights(self, op: Op, table: Ints) -> Iterable[Weights]:
-        charged = self.known.charged_parameters[op.id]
-        for operand in op.inputs:
-            tensor = self.graph.tensors[operand.tensor]
-            if tensor.id in charged and tensor.trainable:
-                rows = self._local_bytes(op, op.outputs[0], table) if tensor.id in self.known.looked_up else None
-                item = DTYPE_BYTES[tensor.dtype]
-                yield Weights(tensor.numel, item, produced(op, operand, table), rows, self.microbatches)
+    def _read(self, op_id: int) -> Iterable[tuple[Operand, int]]:
+        """What an op reads of other ops, and who makes it; the same tensor once."""
+        known = self.known.made
+        made = {x: self.graph.producers[x.tensor] for x in self.graph.ops[op_id].inputs if x.tensor in known}
+        return made.items()
 
     def _edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         key = (operand.tensor, op_id)
@@ -294,21 +204,28 @@ class CostModel:
             return None
         return replace(self._edge(same, source, twin), tensor=operand.tensor, source=maker, target=op_id)
 
+    def _moves(self, operand: Operand, maker: int, op_id: int) -> list[tuple[Layouts, Layouts, float]]:
+        """The tensor forward; where it has a gradient, that back, and the tensor gathered again."""
+        source, target = self.op(maker), self.op(op_id)
+        out, size = _output(source.op, operand.tensor), self.tensor_bytes(operand.tensor)
+        lies, wanted = self._layouts(source, out, produced), self._layouts(target, operand, needed)
+        if operand.tensor not in self.known.differentiable:
+            return [(lies, wanted, size)]
+        gradient, whole = self._layouts(target, operand, produced), lies.reduced
+        return [(lies, wanted, size), (gradient, whole, size), (whole, wanted, size)]
+
     def _price_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         source, target = self.op(maker), self.op(op_id)
-        out = next(x for x in source.op.outputs if x.tensor == operand.tensor)
-        lies, wanted = self._layouts(source, out, produced), self._layouts(target, operand, needed)
-        size = self.tensor_bytes(operand.tensor)
-        forward = self.redistribution.seconds(lies, wanted, size)
+        forward, *others = (self.redistribution.seconds(*move) for move in self._moves(operand, maker, op_id))
         backward = np.zeros_like(forward)
-        if operand.tensor in self.known.differentiable:
-            gradient, whole = self._layouts(target, operand, produced), lies.reduced
+        if others:
+            gradient, again = others
             # A gathered input is kept as a slice and gathered again behind the backward products, which it slows.
-            again = self.redistribution.seconds(whole, wanted, size)
-            backward = self.redistribution.seconds(gradient, whole, size).T
-            backward = backward + self.settings.assumptions.overlap_slowdown * again
+            backward = gradient.T + self.settings.assumptions.overlap_slowdown * again
         shares: Shares = self.known.edge_shares.get((operand.tensor, target.op.id), (0.0, 0.0, 0.0))
-        before, after = self._split(source.op, out, source.table), self._split(target.op, operand, target.table)
+        before = self.pricer.split(source.op, _output(source.op, operand.tensor), source.table)
+        after = self.pricer.split(target.op, operand, target.table)
+        size = self.tensor_bytes(operand.tensor)
         kept = np.multiply.outer(np.array(shares), size / np.maximum(before[:, None], after[None, :]))
         return EdgeTable(operand.tensor, source.op.id, target.op.id, forward, backward, kept)
 
@@ -317,6 +234,10 @@ class CostModel:
         if key not in self._placed:
             self._placed[key] = Layouts.of(placed(table.op, operand, table.table))
         return self._placed[key]
+
+
+def _output(op: Op, tensor: int) -> Operand:
+    return next(x for x in op.outputs if x.tensor == tensor)
 
 
 def mode_index(mode: Recompute) -> int:

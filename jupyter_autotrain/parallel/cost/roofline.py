@@ -8,6 +8,7 @@ import numpy as np
 
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.cost.layout import Bools, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,15 @@ class Roofline:
     device: Device
     efficiency: Efficiency = field(default_factory=Efficiency)
 
-    def seconds(self, work: Work, *, half: bool, kernels: int = 1) -> Floats:
+    def seconds(self, work: Work, *, half: bool | Bools, kernels: int | Ints = 1) -> Floats:
         """Time of some kernels on local shapes; 0 where there is no work.
 
         Args:
             work: What they do.
-            half: Whether the inputs have 16 bits or fewer.
-            kernels: How many there are.
+            half: Whether the inputs have 16 bits or fewer, for all or for each.
+            kernels: How many there are, likewise.
         """
-        peak = self.device.matrix_flops_per_s if half else self.device.matrix32_flops_per_s
+        peak = np.where(half, self.device.matrix_flops_per_s, self.device.matrix32_flops_per_s)
         rate = peak * self.efficiency.matrix
         filled = work.flops + np.minimum(work.flops, kernels * self.efficiency.ramp_flops)
         busy = np.maximum(filled / rate, self.stream_s(work.own_bytes)) + self.stream_s(work.other_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -104,33 +105,71 @@ class Compute:
 
 
 @dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Parameters with their strategies one below the other; every array has one entry per row of `gradient`."""
+
+    gradient: Ints
+    whole_bytes: Floats
+    item_bytes: Floats
+    wide: Floats
+    forward_s: Floats
+    backward_s: Floats
+    repeats: Floats
+
+
+Asked = tuple[Sequence[Weights], Compute, int]
+
+
+@dataclass(frozen=True, slots=True)
 class StatePricer:
-    """Prices options; `repeats` is the number of blocks of the op's run."""
+    """Prices options, for many ops in one go."""
 
     axes: tuple[Axis, ...]
     roofline: Roofline
     assumptions: Assumptions
     options: tuple[Option, ...]
 
-    def table(self, weights: list[Weights], compute: Compute, repeats: int) -> StateTable:
-        """Sum over the op's parameters."""
-        rows = [int(option.zero) for option in self.options]
-        host = np.array([option.offload for option in self.options])[:, None]
-        total = np.zeros((6, len(rows), len(compute.forward_s)))
-        for weight in weights:
-            levels = self._levels(weight, compute, repeats)
-            micro, step, kept, gradient, elements = (level[rows] for level in levels)
-            state = elements * self.assumptions.optimizer.state_bytes(weight.item_bytes)
-            update = self._update_s(elements, weight)
-            if host.any():
-                update = np.where(host, self._host_update_s(elements, weight), update)
-                state = np.where(host, 0.0, state)
-            for row, part in enumerate(self._or_on_host(weight, (micro, step, update, kept, gradient, state))):
-                total[row] += part
-        return StateTable(self.options, *total)
+    def tables(self, asked: Sequence[Asked]) -> list[StateTable]:
+        """Sums over each op's parameters; asked by these, what to hide behind, and the number of its run's blocks."""
+        totals = [np.zeros((6, len(self.options), len(compute.forward_s))) for _, compute, _ in asked]
+        owners = [index for index, (weights, _, _) in enumerate(asked) for _ in weights]
+        each = [(weight, compute, repeats) for weights, compute, repeats in asked for weight in weights]
+        for owner, (weight, _, _), part in zip(owners, each, self._parts(each) if each else (), strict=True):
+            totals[owner] += self._or_on_host(weight, part)
+        return [StateTable(self.options, *total) for total in totals]
 
-    def _or_on_host(self, weight: Weights, parts: tuple[Floats, ...]) -> tuple[Floats, ...]:
-        """The parts of a table, with those of its place on the host where an option wants it there.
+    def _parts(self, each: Sequence[tuple[Weights, Compute, int]]) -> list[Floats]:
+        """(6, options, strategies) of each parameter, in the order of `StateTable`."""
+        weights, computes, repeats = zip(*each, strict=True)
+        lengths = [len(weight.gradient) for weight in weights]
+        optimizer = self.assumptions.optimizer
+
+        def rows(values: Iterable[float]) -> Floats:
+            return np.repeat(np.array(list(values), dtype=np.float64), lengths)
+
+        piece = _Pieces(
+            gradient=np.concatenate([weight.gradient for weight in weights]),
+            whole_bytes=rows(weight.elements * weight.item_bytes for weight in weights),
+            item_bytes=rows(weight.item_bytes for weight in weights),
+            wide=rows(optimizer.gradient_item_bytes(weight.item_bytes) / weight.item_bytes for weight in weights),
+            forward_s=np.concatenate([compute.forward_s for compute in computes]),
+            backward_s=np.concatenate([compute.backward_s for compute in computes]),
+            repeats=rows(repeats),
+        )
+        zero = [int(option.zero) for option in self.options]
+        micro, step, kept, gradient, elements = (level[zero] for level in self._levels(piece))
+        state = elements * rows(optimizer.state_bytes(weight.item_bytes) for weight in weights)
+        traffic = rows(self._traffic(weight) for weight in weights)
+        update = self.roofline.stream_s(elements * traffic)
+        if any(option.offload for option in self.options):
+            host = np.array([option.offload for option in self.options])[:, None]
+            update = np.where(host, self._host_update_s(elements, piece.item_bytes, traffic), update)
+            state = np.where(host, 0.0, state)
+        together = np.stack([micro, step, update, kept, gradient, state])
+        return np.split(together, np.cumsum(lengths)[:-1], axis=2)
+
+    def _or_on_host(self, weight: Weights, parts: Floats) -> Floats:
+        """The parts of a parameter, with those of its place on the host where an option wants it there.
 
         In each microbatch its rows come up the link and their gradients go down, after ranks with the same slice have
         gathered each other's; only rows that were looked up are updated (as torch's SparseAdam does), by every rank
@@ -147,32 +186,32 @@ class StatePricer:
         touched = weight.microbatches * rows / weight.item_bytes
         update_s = touched * self._traffic(weight) / self.assumptions.host_bytes_per_s
         nothing = np.zeros_like(rows)
-        found = (micro_s + gather_s, nothing, update_s, nothing, nothing, nothing)
-        return tuple(np.where(on_host, there, here) for there, here in zip(found, parts, strict=True))
+        there = np.stack([micro_s + gather_s, nothing, update_s, nothing, nothing, nothing])
+        return np.where(on_host, there[:, None, :], parts)
 
     def exposed(self, communication_s: Floats, compute_s: Floats) -> Floats:
         """What of overlappable communication still shows: the excess, and the slowdown it causes."""
         hidden = np.minimum(communication_s, compute_s)
         return communication_s - hidden * (1 - self.assumptions.overlap_slowdown)
 
-    def _levels(self, weight: Weights, compute: Compute, repeats: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    def _levels(self, piece: _Pieces) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """By ZeRO level: exposed seconds per microbatch and per step, parameter and gradient bytes, updated elements.
 
         ZeRO-0 all-reduces gradients once per step; 1 scatters gradients and gathers parameters once; 2 scatters in
         every microbatch; 3 gathers for forward and for backward and scatters, in every microbatch.
         """
-        held = weight.elements * weight.item_bytes / split_of(weight.gradient, self.axes)
-        shared = held / self._replicas(weight.gradient)
-        wide = self.assumptions.optimizer.gradient_item_bytes(weight.item_bytes) / weight.item_bytes
-        reduces_s, moves_s = self._over_replicas(weight.gradient, np.stack([held * wide, held]))
+        held = piece.whole_bytes / split_of(piece.gradient, self.axes)
+        shared = held / self._replicas(piece.gradient)
+        reduces_s, moves_s = self._over_replicas(piece.gradient, np.stack([held * piece.wide, held]))
         reduce_s, (scatter_s, gather_s) = reduces_s[0], moves_s
-        scatter, gather = self.exposed(scatter_s, compute.backward_s), self.exposed(gather_s, compute.forward_s)
-        both, nothing = self.exposed(gather_s + scatter_s, compute.backward_s), np.zeros_like(held)
+        scatter, gather = self.exposed(scatter_s, piece.backward_s), self.exposed(gather_s, piece.forward_s)
+        both, nothing = self.exposed(gather_s + scatter_s, piece.backward_s), np.zeros_like(held)
         micro = np.stack([nothing, nothing, scatter, gather + both])
-        step = np.stack([self.exposed(reduce_s, compute.backward_s), scatter + gather, gather, nothing])
-        gathered = np.minimum(held, shared + held * self.assumptions.gathered_blocks / repeats)
-        kept, gradient = np.stack([held, held, held, gathered]), wide * np.stack([held, held, shared, shared])
-        return micro, step, kept, gradient, np.stack([held, shared, shared, shared]) / weight.item_bytes
+        step = np.stack([self.exposed(reduce_s, piece.backward_s), scatter + gather, gather, nothing])
+        gathered = np.minimum(held, shared + held * self.assumptions.gathered_blocks / piece.repeats)
+        kept = np.stack([held, held, held, gathered])
+        gradient = piece.wide * np.stack([held, held, shared, shared])
+        return micro, step, kept, gradient, np.stack([held, shared, shared, shared]) / piece.item_bytes
 
     def _replicas(self, gradient: Ints) -> Floats:
         count = np.ones(len(gradient))
@@ -201,10 +240,7 @@ class StatePricer:
         written = 1.0 if item < 4 else 2.0
         return 2.0 * optimizer.state_bytes(item) + 3.0 * optimizer.gradient_item_bytes(item) + written * item
 
-    def _update_s(self, elements: Floats, weight: Weights) -> Floats:
-        return self.roofline.stream_s(elements * self._traffic(weight))
-
-    def _host_update_s(self, elements: Floats, weight: Weights) -> Floats:
+    def _host_update_s(self, elements: Floats, item_bytes: Floats, traffic: Floats) -> Floats:
         """Gradients down and parameters up the link, the update in the host's memory."""
-        link = 2.0 * weight.item_bytes / self.roofline.device.host_bytes_per_s
-        return np.asarray(elements * (link + self._traffic(weight) / self.assumptions.host_bytes_per_s))
+        link = 2.0 * item_bytes / self.roofline.device.host_bytes_per_s
+        return np.asarray(elements * (link + traffic / self.assumptions.host_bytes_per_s))

@@ -33,7 +33,7 @@ from jupyter_autotrain.parallel.search.problem import Table
 MOST_JOINED = 5  # ops that one table of a chain may join; known models have at most four
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chain:
     """A graph as head, equal blocks, tail.
 
@@ -55,6 +55,11 @@ class Chain:
         """Ops of a block."""
         first = self.run.start + index * self.run.length
         return range(first, first + self.run.length)
+
+    @cached_property
+    def different(self) -> tuple[int, ...]:
+        """Ops whose tables are needed: head, two blocks, tail."""
+        return (*self.head, *self.block(0), *self.block(1), *self.tail)
 
     def end(self, index: int) -> tuple[int, ...]:
         """The ops at a block's end."""

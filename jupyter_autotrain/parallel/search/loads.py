@@ -10,7 +10,8 @@ import numpy as np
 from jupyter_autotrain.parallel.cost.activations import MODES
 from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
-from jupyter_autotrain.parallel.cost.model import CostModel, EdgeTable, OpTable, mode_index
+from jupyter_autotrain.parallel.cost.model import CostModel, EdgeTable, mode_index
+from jupyter_autotrain.parallel.cost.ops import OpTable
 from jupyter_autotrain.parallel.cost.states import Option
 from jupyter_autotrain.parallel.search.problem import Factor, Problem, Table
 

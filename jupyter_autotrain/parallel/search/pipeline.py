@@ -112,6 +112,8 @@ class Pipeline:
         chain, model = self.chain, self.models[0]
         price = self.whole.price(0.0)
 
+        model.price_ops((*chain.head, *chain.block(0), *chain.tail))
+
         def least(ops: Iterable[int]) -> float:
             return sum(float(op_values(model, model.op(op), Recompute.NONE, price).min(initial=inf)) for op in ops)
 

@@ -138,6 +138,7 @@ class StageProblem:
         if price not in self.shelf:
             modes = self.modes if price.per_byte or Recompute.NONE not in self.modes else (Recompute.NONE,)
             self.shelf[price] = Tables(self.model, self.chain, price, modes)
+            self.model.price_edges(self.chain.different)
         return self.shelf[price]
 
     def price(self, per_byte: float) -> Price:

@@ -1,0 +1,155 @@
+"""What every strategy of an op costs: compute, kept activations, parameters.
+
+All times of one microbatch unless named otherwise. Many ops are priced in one go: with so few strategies each, numpy's
+calls would cost more than its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.activations import MODES, Facts
+from jupyter_autotrain.parallel.cost.collectives import Axis, Floats
+from jupyter_autotrain.parallel.cost.layout import Ints, needed, produced, split_of
+from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
+from jupyter_autotrain.parallel.cost.states import Compute, StatePricer, StateTable, Weights
+from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
+
+
+@dataclass(frozen=True, slots=True)
+class OpTable:
+    """One op: rows of `table` are its strategies; every array is per strategy (last dimension).
+
+    Attributes:
+        op: The op.
+        table: (strategies, axes) loops, as `layout.strategies` gives them.
+        forward_s: Compute of the forward pass.
+        backward_s: Compute of the backward pass.
+        again_s: (modes, strategies) forward compute run again.
+        act_bytes: (modes, strategies) kept activations charged to the op.
+        states: Parameters under each option.
+    """
+
+    op: Op
+    table: Ints
+    forward_s: Floats
+    backward_s: Floats
+    again_s: Floats
+    act_bytes: Floats
+    states: StateTable
+
+    def placements(self, operand: Operand) -> Ints:
+        """Codes of an input (as needed) or an output (as produced) under each strategy."""
+        if operand in self.op.outputs:
+            return produced(self.op, operand, self.table)
+        return needed(self.op, operand, self.table)
+
+
+@dataclass(frozen=True)
+class OpPricer:
+    """Prices ops on one mesh, for one number of microbatches; arguments as of `model.CostModel`."""
+
+    graph: OpGraph
+    known: Facts
+    axes: tuple[Axis, ...]
+    microbatches: int
+    roofline: Roofline
+    states: StatePricer
+    _splits: dict[tuple[int, tuple[int | None, ...]], Ints] = field(default_factory=dict, repr=False)
+
+    def tables(self, ops: Sequence[tuple[Op, Ints]]) -> list[OpTable]:
+        """Tables of some ops, each with its strategies."""
+        computed = self._compute(ops)
+        asked = [
+            (list(self._weights(op, table)), compute, self.known.repeats[op.id])
+            for (op, table), compute in zip(ops, computed, strict=True)
+        ]
+        return [
+            OpTable(
+                op=op,
+                table=table,
+                forward_s=compute.forward_s,
+                backward_s=compute.backward_s,
+                again_s=np.outer(self.known.again[op.id], compute.forward_s),
+                act_bytes=self._own_activations(op, table),
+                states=states,
+            )
+            for (op, table), compute, states in zip(ops, computed, self.states.tables(asked), strict=True)
+        ]
+
+    def tensor_bytes(self, tensor: int) -> float:
+        """Bytes of a whole tensor in one microbatch."""
+        size = float(self.graph.tensors[tensor].size_bytes)
+        return size / self.microbatches if tensor in self.known.batched else size
+
+    def split(self, op: Op, operand: Operand, table: Ints) -> Ints:
+        """Number of slices that each strategy cuts an operand into."""
+        key = (op.id, operand.loops)
+        if key not in self._splits:
+            self._splits[key] = split_of(needed(op, operand, table), self.axes)
+        return self._splits[key]
+
+    def forget(self) -> None:
+        """Drop what was made."""
+        self._splits.clear()
+
+    def _compute(self, ops: Sequence[tuple[Op, Ints]]) -> list[Compute]:
+        """Roofline of the local work; the forward pass is one kernel, the backward pass two."""
+        if not ops:
+            return []
+        passes = [work for op, table in ops for work in self._passes(op, table)]
+        lengths = [len(work.flops) for work in passes]
+        parts = [(work.flops, work.own_bytes, work.other_bytes) for work in passes]
+        joined = Work(*map(np.concatenate, zip(*parts, strict=True)))
+        half = np.repeat([self._is_half(op) for op, _ in ops for _ in range(2)], lengths)
+        kernels = np.repeat([1, 2] * len(ops), lengths)
+        seconds = np.split(self.roofline.seconds(joined, half=half, kernels=kernels), np.cumsum(lengths)[:-1])
+        return [Compute(*pair) for pair in zip(seconds[::2], seconds[1::2], strict=True)]
+
+    def _passes(self, op: Op, table: Ints) -> Iterator[Work]:
+        """The forward pass touches each operand once, the backward pass twice (gradients of both operands)."""
+        parts = split_of(table, self.axes) * self._batch_share(op)
+        tensors = [x for x in (*op.inputs, *op.outputs) if not self._is_looked_up(op, x)]
+        whole = sum(float(self.graph.tensors[x.tensor].size_bytes) for x in tensors) or 1.0
+        share = sum((self._local_bytes(op, x, table) for x in tensors), np.zeros(len(table))) / whole
+        sides = ((op.flops_forward, op.bytes_forward), (op.flops_backward, op.bytes_backward))
+        for touched, (flops, moved) in enumerate(sides, start=1):
+            own = min(moved, touched * whole) if op.flops_forward else moved
+            yield Work(flops / parts, own * share, (moved - own) * share)
+
+    def _is_half(self, op: Op) -> bool:
+        return not op.outputs or DTYPE_BYTES[self.graph.tensors[op.outputs[0].tensor].dtype] <= 2
+
+    def _batch_share(self, op: Op) -> int:
+        return self.microbatches if any(loop.role is LoopRole.BATCH for loop in op.loops) else 1
+
+    def _is_looked_up(self, op: Op, operand: Operand) -> bool:
+        """Tables of embeddings are not streamed, only their looked-up rows."""
+        return op.family is Family.EMBEDDING and self.graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
+
+    def _local_bytes(self, op: Op, operand: Operand, table: Ints) -> Floats:
+        return np.asarray(self.tensor_bytes(operand.tensor) / self.split(op, operand, table))
+
+    def _own_activations(self, op: Op, table: Ints) -> Floats:
+        held = np.zeros((len(MODES), len(table)))
+        for tensor, shares in self.known.own_shares.get(op.id, ()):
+            operand = next(x for x in (*op.outputs, *op.inputs) if x.tensor == tensor)
+            held += np.outer(shares, self._local_bytes(op, operand, table))
+        if op.saved_extra_bytes and op.outputs:
+            out = op.outputs[0]
+            batch = self.microbatches if out.tensor in self.known.batched else 1
+            local = op.saved_extra_bytes / batch / self.split(op, out, table)
+            held += np.outer(self.known.extra_shares[op.id], local)
+        return held
+
+    def _weights(self, op: Op, table: Ints) -> Iterator[Weights]:
+        charged = self.known.charged_parameters[op.id]
+        for operand in op.inputs:
+            tensor = self.graph.tensors[operand.tensor]
+            if tensor.id in charged and tensor.trainable:
+                rows = self._local_bytes(op, op.outputs[0], table) if tensor.id in self.known.looked_up else None
+                item = DTYPE_BYTES[tensor.dtype]
+                yield Weights(tensor.numel, item, produced(op, operand, table), rows, self.microbatches)
