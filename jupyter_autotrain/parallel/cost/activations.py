@@ -93,10 +93,12 @@ def _attention_core(graph: OpGraph) -> frozenset[int]:
     """Attention ops; or products without parameters and what lies between them (scores, softmax, dropout)."""
     core: set[int] = set()
     for op in graph.ops:
-        producers = [graph.producers.get(x.tensor) for x in op.inputs]
-        bare = not any(graph.tensors[x.tensor].kind is TensorKind.PARAMETER for x in op.inputs)
-        follows = op.family in _FOLLOWERS and bool(producers) and producers[0] in core and _is_core_output(op, graph)
-        if op.family is Family.ATTENTION or (op.family is Family.MATMUL and bare) or follows:
+        bare, follows = False, False
+        if op.family is Family.MATMUL:
+            bare = not any(graph.tensors[x.tensor].kind is TensorKind.PARAMETER for x in op.inputs)
+        elif op.family in _FOLLOWERS and op.inputs:
+            follows = graph.producers.get(op.inputs[0].tensor) in core and _is_core_output(op, graph)
+        if op.family is Family.ATTENTION or bare or follows:
             core.add(op.id)
     return frozenset(core)
 
@@ -149,8 +151,8 @@ def _charge_block_inputs(graph: OpGraph, edges: dict[tuple[int, int], Shares]) -
 def _batched(graph: OpGraph) -> frozenset[int]:
     found: set[int] = set()
     for op in graph.ops:
-        batch = {index for index, loop in enumerate(op.loops) if loop.role is LoopRole.BATCH}
-        found.update(x.tensor for x in (*op.inputs, *op.outputs) if not batch.isdisjoint(x.loops))
+        for batch in [index for index, loop in enumerate(op.loops) if loop.role is LoopRole.BATCH]:
+            found.update([x.tensor for x in (*op.inputs, *op.outputs) if batch in x.loops])
     return frozenset(found)
 
 

@@ -132,9 +132,10 @@ class Redistribution:
 
     def seconds(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
         """Time table (sources, targets) for a tensor of `size_bytes` in full."""
-        self.prepare([(source, target, size_bytes)])
-        table = self._known[size_bytes, source.key, target.key]
-        return table[source.which[:, None], target.which[None, :]]
+        key = (size_bytes, source.key, target.key)
+        if key not in self._known:
+            self.prepare([(source, target, size_bytes)])
+        return self._known[key][source.which[:, None], target.which[None, :]]
 
     def prepare(self, asked: Iterable[Asked]) -> None:
         """Work out several tables in one go, for `seconds` to find."""

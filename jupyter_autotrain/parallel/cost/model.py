@@ -134,9 +134,13 @@ class CostModel:
 
     def price_edges(self, ops: Sequence[int]) -> None:
         """Work out what the edges into some ops need in one go, for `edges_into` to find."""
-        made = [(x, maker, op) for op in ops for x, maker in self._read(op) if (x.tensor, op) not in self._edges]
-        self.price_ops({op for _, maker, reader in made for op in (maker, reader)})
-        self.redistribution.prepare(move for edge in made for move in self._moves(*edge))
+        edges = [(x, maker, op) for op in ops for x, maker in self._read(op) if (x.tensor, op) not in self._edges]
+        self.price_ops({op for _, maker, reader in edges for op in (maker, reader)})
+        alike = {
+            (self.alike(maker), self.alike(op), x.loops, self.tensor_bytes(x.tensor)): (x, maker, op)
+            for x, maker, op in edges
+        }
+        self.redistribution.prepare([move for edge in alike.values() for move in self._moves(*edge)])
 
     def alike(self, op_id: int) -> int:
         """The first op seen that costs the same: the twin of an op in a run; elsewhere one of equal form and rows."""
@@ -230,7 +234,7 @@ class CostModel:
         return EdgeTable(operand.tensor, source.op.id, target.op.id, forward, backward, kept)
 
     def _layouts(self, table: OpTable, operand: Operand, placed: Callable[[Op, Operand, Ints], Ints]) -> Layouts:
-        key = (table.op.id, operand.loops, placed is produced)
+        key = (self.alike(table.op.id), operand.loops, placed is produced)
         if key not in self._placed:
             self._placed[key] = Layouts.of(placed(table.op, operand, table.table))
         return self._placed[key]
