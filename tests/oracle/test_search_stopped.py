@@ -22,6 +22,14 @@ NO_LAYERS = random_graph(3, ops=60)
 MACHINE = "8xA100"
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """As in a terminal or a kernel; a job in the background starts with the signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Clock:
     """Time stands still; at one reading Ctrl-C is pressed."""
 
