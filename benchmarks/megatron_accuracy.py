@@ -27,9 +27,9 @@ from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph
 from jupyter_autotrain.parallel.graph.rules import Call
-from jupyter_autotrain.parallel.search.folding import chain_of
+from jupyter_autotrain.parallel.search.chain import chain_of
 from jupyter_autotrain.parallel.search.loads import Price
-from jupyter_autotrain.parallel.search.pipeline import Outcome
+from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.solution import cost_of
 from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.stage import StageProblem

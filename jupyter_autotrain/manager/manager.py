@@ -22,7 +22,8 @@ from jupyter_autotrain.manager.mailbox import Mailbox
 from jupyter_autotrain.manager.places import Places
 from jupyter_autotrain.manager.recovery import take_up
 from jupyter_autotrain.manager.requests import Desk
-from jupyter_autotrain.manager.run import SOFT_STOP_S, Run, Task
+from jupyter_autotrain.manager.run import SOFT_STOP_S, Run
+from jupyter_autotrain.manager.task import Task
 from jupyter_autotrain.manager.verdict import Ending
 from jupyter_autotrain.store import Ingest
 

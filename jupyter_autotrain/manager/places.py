@@ -13,7 +13,8 @@ from jupyter_autotrain.manager.events import Discovered, Event, Silence
 from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.lane import Lane
 from jupyter_autotrain.manager.resources import Grant, Pool
-from jupyter_autotrain.manager.run import Run, Task
+from jupyter_autotrain.manager.run import Run
+from jupyter_autotrain.manager.task import Task
 
 _FRESH_S = 2.0
 _log = logging.getLogger(__name__)

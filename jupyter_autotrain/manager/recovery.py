@@ -13,7 +13,8 @@ from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.early import EarlyStopping
 from jupyter_autotrain.manager.house import House
-from jupyter_autotrain.manager.run import SOFT_STOP_S, Run, Task
+from jupyter_autotrain.manager.run import SOFT_STOP_S, Run
+from jupyter_autotrain.manager.task import Task
 from jupyter_autotrain.manager.verdict import RETRIED, Ending
 
 _log = logging.getLogger(__name__)

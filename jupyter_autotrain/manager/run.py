@@ -18,33 +18,11 @@ from jupyter_autotrain.manager.early import EarlyStopping
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.resources import Need
+from jupyter_autotrain.manager.task import GRACE_S, Task
 from jupyter_autotrain.manager.verdict import Ending, judge, try_again
 
-GRACE_S, SOFT_STOP_S = 5.0, 30.0
+SOFT_STOP_S = 30.0
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Task:
-    """An attempt that a place has, or is being given.
-
-    `cancel_at_s` is the tick from which on it shall be cancelled; `last` its end, held back until a cancel is through.
-    """
-
-    trial: TrialSpec
-    ref: JobRef | None = None
-    sent: bool = False
-    ending: Ending | None = None
-    grace_s: float = GRACE_S
-    cancel_at_s: float | None = None
-    cancelling: bool = False
-    last: JobStatus | None = None
-    objective_seen: bool = False
-
-    def is_cancel_due(self, tick_s: float) -> bool:
-        """True when the place has it, it shall be cancelled by now, and that has not begun."""
-        due = self.cancel_at_s is not None and self.cancel_at_s <= tick_s
-        return due and self.sent and self.ref is not None and not self.cancelling
 
 
 @dataclass(slots=True)

@@ -13,8 +13,9 @@ from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp, random_graph
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.search import Limits, Method, Mode, Pins, Question, Space, solve
+from jupyter_autotrain.parallel.search.chain import chain_of
 from jupyter_autotrain.parallel.search.elimination import minimise
-from jupyter_autotrain.parallel.search.folding import chain_of, power, product
+from jupyter_autotrain.parallel.search.folding import power, product
 from jupyter_autotrain.parallel.search.loads import Price, load_of, tables_of
 from jupyter_autotrain.parallel.search.space import mesh_shapes
 from jupyter_autotrain.parallel.search.stage import StageProblem

@@ -16,7 +16,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.cost.states import Option
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
-from jupyter_autotrain.parallel.search.pipeline import Outcome
+from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.space import Candidate, batch_of, divisors, mesh_of
 from jupyter_autotrain.parallel.search.whole import Task, solve_candidate
 

@@ -13,7 +13,7 @@ import numpy as np
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.search.elimination import joined
 from jupyter_autotrain.parallel.search.loads import problem_of
-from jupyter_autotrain.parallel.search.pipeline import Outcome
+from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.plain import plain_from
 from jupyter_autotrain.parallel.search.problem import Assignment, Problem, Table
 from jupyter_autotrain.parallel.search.space import Candidate

@@ -13,11 +13,11 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.search.baselines import all_baselines, data_only, price_baselines
+from jupyter_autotrain.parallel.search.chain import chain_of
 from jupyter_autotrain.parallel.search.exhaustive import exhaustive_outcome
 from jupyter_autotrain.parallel.search.first import first_plan
-from jupyter_autotrain.parallel.search.folding import chain_of
+from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.pins import check_pins, restriction_of, uniform_runs
-from jupyter_autotrain.parallel.search.pipeline import Outcome
 from jupyter_autotrain.parallel.search.question import Method, Mode, Question
 from jupyter_autotrain.parallel.search.recursive import recursive
 from jupyter_autotrain.parallel.search.solution import Alternative, Solution, cost_of, solution_of

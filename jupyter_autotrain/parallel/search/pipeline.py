@@ -11,7 +11,7 @@ Source: PipeDream (Narayanan et al. 2019) for the partition, restricted to equal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, prod
@@ -22,59 +22,12 @@ from jupyter_autotrain.parallel.cost.collectives import gather_s, send_s
 from jupyter_autotrain.parallel.cost.layout import REPLICATE, produced, split_of
 from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
-from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
+from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.dual import Infeasible
-from jupyter_autotrain.parallel.search.folding import Chain
-from jupyter_autotrain.parallel.search.loads import Choice, Load, Price, op_values
+from jupyter_autotrain.parallel.search.loads import Choice, Price, op_values
+from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.stage import StagePlan, StageProblem, Tables
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage as planned: its blocks, its choices, what it costs, and how many microbatches it holds."""
-
-    blocks: range
-    choices: Mapping[int, Choice]
-    load: Load
-    send_s: float
-    in_flight: float
-    device: Device
-
-    @property
-    def micro_s(self) -> float:
-        """One microbatch with its messages."""
-        return self.load.micro_s + self.send_s
-
-    @property
-    def bytes(self) -> float:
-        """Peak memory of a rank."""
-        return self.load.bytes(self.in_flight)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A candidate with its stages and what the step takes; no plan of this candidate is faster than `bound_s`.
-
-    Strategies are rows of the tables of `models`, one per stage.
-    """
-
-    candidate: Candidate
-    stages: tuple[Stage, ...]
-    bound_s: float
-    models: tuple[CostModel, ...]
-
-    @property
-    def step_s(self) -> float:
-        """Predicted seconds of one step."""
-        times = [stage.micro_s for stage in self.stages]
-        once = max(stage.load.step_s for stage in self.stages)
-        return pipeline_s(times, self.candidate.microbatches, self.candidate.chunks) + once
-
-    @property
-    def bytes(self) -> float:
-        """Peak memory of the fullest rank."""
-        return max(stage.bytes for stage in self.stages)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.bounded import minimise_bounded
 from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.loads import Choice, load_of, problem_of
-from jupyter_autotrain.parallel.search.pipeline import Outcome, Stage
+from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
 from jupyter_autotrain.parallel.search.problem import Assignment
 from jupyter_autotrain.parallel.search.space import Candidate
 

@@ -19,7 +19,8 @@ from heapq import heapify, heappop, heapreplace
 from math import inf
 
 from jupyter_autotrain.parallel.search.dual import Infeasible
-from jupyter_autotrain.parallel.search.pipeline import Outcome, Pipeline
+from jupyter_autotrain.parallel.search.outcome import Outcome
+from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.walk import best_mesh, starts
 from jupyter_autotrain.parallel.search.whole import Search, Task, solve_candidate

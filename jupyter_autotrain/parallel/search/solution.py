@@ -15,7 +15,7 @@ from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
 from jupyter_autotrain.parallel.placement import Placements
 from jupyter_autotrain.parallel.search.dual import relative_gap
 from jupyter_autotrain.parallel.search.loads import Choice
-from jupyter_autotrain.parallel.search.pipeline import Outcome, Stage
+from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
 
 
 @dataclass(frozen=True, slots=True)

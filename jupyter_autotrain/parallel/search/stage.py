@@ -22,8 +22,9 @@ import numpy as np
 from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.dual import Dual, Infeasible, Point, Priced, best_price
-from jupyter_autotrain.parallel.search.folding import Chain, ChainTables, power
+from jupyter_autotrain.parallel.search.folding import ChainTables, power
 from jupyter_autotrain.parallel.search.loads import Choice, Load, Price, choices_of, load_of
 
 LIGHTEST = Price(per_byte=1.0, per_second=1e-6)  # least memory; seconds only break ties

@@ -24,9 +24,10 @@ from jupyter_autotrain.parallel.cost.floor import Floor, floor_of
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.dual import Infeasible
-from jupyter_autotrain.parallel.search.folding import Chain
-from jupyter_autotrain.parallel.search.pipeline import Outcome, Pipeline
+from jupyter_autotrain.parallel.search.outcome import Outcome
+from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.plain import plain_outcome
 from jupyter_autotrain.parallel.search.space import Candidate
 

@@ -1,0 +1,59 @@
+"""What a candidate came to: its stages as planned, and what the step takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jupyter_autotrain.core.devices import Device
+from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
+from jupyter_autotrain.parallel.search.loads import Choice, Load
+from jupyter_autotrain.parallel.search.space import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage as planned: its blocks, its choices, what it costs, and how many microbatches it holds."""
+
+    blocks: range
+    choices: Mapping[int, Choice]
+    load: Load
+    send_s: float
+    in_flight: float
+    device: Device
+
+    @property
+    def micro_s(self) -> float:
+        """One microbatch with its messages."""
+        return self.load.micro_s + self.send_s
+
+    @property
+    def bytes(self) -> float:
+        """Peak memory of a rank."""
+        return self.load.bytes(self.in_flight)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A candidate with its stages and what the step takes; no plan of this candidate is faster than `bound_s`.
+
+    Strategies are rows of the tables of `models`, one per stage.
+    """
+
+    candidate: Candidate
+    stages: tuple[Stage, ...]
+    bound_s: float
+    models: tuple[CostModel, ...]
+
+    @property
+    def step_s(self) -> float:
+        """Predicted seconds of one step."""
+        times = [stage.micro_s for stage in self.stages]
+        once = max(stage.load.step_s for stage in self.stages)
+        return pipeline_s(times, self.candidate.microbatches, self.candidate.chunks) + once
+
+    @property
+    def bytes(self) -> float:
+        """Peak memory of the fullest rank."""
+        return max(stage.bytes for stage in self.stages)
