@@ -21,16 +21,18 @@ def with_traffic(graph: OpGraph, question: Question, solution: Solution) -> Solu
     """
     different = len(graph.ops) - sum(run.length * (run.count - 1) for run in graph.runs)
     few = different <= MOST_DIFFERENT and len(graph.ops) <= MOST_OPS
+    own = most_sent_bytes(PlanRecord(graph, question, solution))
 
     def counted(found: Alternative) -> Alternative:
         if found.outcome is None or found.cost is None or not few:
             return replace(found, outcome=None)
-        sent = most_sent_bytes(PlanRecord(graph, question, solution_of(found.outcome, inf)))
+        rival = solution_of(found.outcome, inf) if found.outcome is not solution.outcome else None
+        sent = most_sent_bytes(PlanRecord(graph, question, rival)) if rival else own
         return replace(found, cost=replace(found.cost, sent_bytes=sent), outcome=None)
 
     return replace(
         solution,
-        cost=replace(solution.cost, sent_bytes=most_sent_bytes(PlanRecord(graph, question, solution))),
+        cost=replace(solution.cost, sent_bytes=own),
         candidates=tuple(counted(found) for found in solution.candidates),
         baselines={name: counted(found) for name, found in solution.baselines.items()},
     )

@@ -27,7 +27,7 @@ from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.loads import Choice, Price, op_values
 from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
 from jupyter_autotrain.parallel.search.space import Candidate
-from jupyter_autotrain.parallel.search.stage import StagePlan, StageProblem, Tables
+from jupyter_autotrain.parallel.search.stage import PRICES, StagePlan, StageProblem, Tables
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Pipeline:
         candidate: Outer choices.
         cluster: For the links between stages.
         modes: Recompute modes.
+        prices: Most prices of a byte to try in a stage whose memory binds.
     """
 
     models: Sequence[CostModel]
@@ -47,6 +48,7 @@ class Pipeline:
     candidate: Candidate
     cluster: ClusterSpec
     modes: tuple[Recompute, ...]
+    prices: int = PRICES
     _shelves: dict[int, dict[Price, Tables]] = field(default_factory=dict, repr=False)
 
     @property
@@ -191,6 +193,7 @@ class Pipeline:
             begin=begin,
             end=None if whole else begin,
             shelf=self._shelves.setdefault(id(model), {}),
+            prices=self.prices,
         )
 
     def _alive(self, stage: int) -> float:

@@ -22,10 +22,10 @@ from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate
-from jupyter_autotrain.parallel.search.walk import best_mesh, starts
+from jupyter_autotrain.parallel.search.walk import PRICES, best_mesh, starts
 from jupyter_autotrain.parallel.search.whole import Search, Task, solve_candidate
 
-TIGHT, FURTHER = 1.02, 2  # a plan that memory slows by this much has as many later choices tried against it
+TIGHT, FURTHER = 1.02, 1  # a plan that memory slows by this much has as many later choices tried against it
 
 
 def recursive(search: Search, found: Sequence[Candidate]) -> None:
@@ -92,7 +92,7 @@ def _meshed(task: Task, some: Sequence[Candidate], shapes: dict[int, tuple[int, 
     assert task.chain is not None
     for c in some:
         if c.mesh.shape == shapes.get(c.stages):
-            return Pipeline(task.models(c), task.chain, c, task.cluster, task.modes)
+            return Pipeline(task.models(c), task.chain, c, task.cluster, task.modes, PRICES)
     solved = best_mesh(task, some)
     shapes[some[0].stages] = solved.shape
     return solved.pipeline

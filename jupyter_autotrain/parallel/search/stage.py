@@ -27,6 +27,7 @@ from jupyter_autotrain.parallel.search.dual import Dual, Infeasible, Point, Pric
 from jupyter_autotrain.parallel.search.folding import ChainTables, power
 from jupyter_autotrain.parallel.search.loads import Choice, Load, Price, choices_of, load_of
 
+PRICES = 10  # in practice four to eight bring the dual to its top
 LIGHTEST = Price(per_byte=1.0, per_second=1e-6)  # least memory; seconds only break ties
 
 
@@ -120,6 +121,7 @@ class StageProblem:
         begin: State of the end before the first block; needed unless `first`.
         end: State to end in; free when None.
         shelf: Tables by price, shared by the stages of one model.
+        prices: Most prices of a byte to try where memory binds.
     """
 
     model: CostModel
@@ -133,6 +135,7 @@ class StageProblem:
     begin: int | None = None
     end: int | None = None
     shelf: dict[Price, Tables] = field(default_factory=dict, repr=False)
+    prices: int = PRICES
 
     def tables(self, price: Price) -> Tables:
         """Tables at a price, from the shelf when there."""
@@ -174,7 +177,7 @@ class StageProblem:
         if least.bytes > limit_bytes:
             raise Infeasible(least.bytes)
         dual = best_price(
-            lambda p: self.solve(self.price(p)), free.point, least, limit_bytes, rounds=10, cutoff_s=cutoff_s
+            lambda p: self.solve(self.price(p)), free.point, least, limit_bytes, rounds=self.prices, cutoff_s=cutoff_s
         )
         return self._spliced(dual, limit_bytes), dual.bound_s
 

@@ -28,6 +28,7 @@ from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.whole import Task
 
 CUTS = 2  # axes of two that are cut at the end
+PRICES = 3  # of a byte, tried where memory binds
 WORK, WORK_PER_MESH = 155, 11  # op tables that a walk may fill, and how many a mesh costs beside its own
 
 
@@ -148,7 +149,7 @@ def solved_on(task: Task, template: Candidate, shape: tuple[int, ...], coarse: S
     narrowed = replace(task, restrict=_keep(coarse, shape), _models={}) if coarse and len(coarse.shape) > 1 else task
     models = narrowed.models(candidate)
     assert task.chain is not None
-    pipeline = Pipeline(models, task.chain, candidate, task.cluster, task.modes)
+    pipeline = Pipeline(models, task.chain, candidate, task.cluster, task.modes, PRICES)
     return Solved(shape, pipeline.whole.path(pipeline.whole.price(0.0))[0], pipeline)
 
 
