@@ -26,9 +26,11 @@ from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.chain import Chain
-from jupyter_autotrain.parallel.search.elimination import Reduction, eliminate, joined, min_fill_order
+from jupyter_autotrain.parallel.search.elimination import LIMIT, Reduction, eliminate, joined, min_fill_order
 from jupyter_autotrain.parallel.search.loads import Price, tables_of
 from jupyter_autotrain.parallel.search.problem import Table
+
+MODE = -1  # the variable that stands for a block's recompute mode, beside those of its ops
 
 
 def product(left: Floats, right: Floats) -> Floats:
@@ -59,7 +61,7 @@ def step_forward(row: Floats, table: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Reduced:
-    """Some ops reduced to a table over kept variables, once per recompute mode; the best mode entry by entry."""
+    """Some ops reduced to a table over kept variables; the recompute mode is one more variable, chosen at the end."""
 
     model: CostModel
     ops: Sequence[int]
@@ -68,21 +70,27 @@ class Reduced:
     modes: tuple[Recompute, ...]
     order: Sequence[int] | None = None
 
+    @property
+    def left(self) -> tuple[int, ...]:
+        """Variables of the table: the mode, where there is a choice, and the kept ones."""
+        return (MODE, *self.kept) if len(self.modes) > 1 else self.kept
+
     @cached_property
-    def reductions(self) -> tuple[Reduction, ...]:
-        """One per mode."""
-        found = []
-        for mode in self.modes:
-            tables = tables_of(self.model, self.ops, mode, self.price)
-            order = self.order or min_fill_order([t.scope for t in tables], frozenset(self.kept))
-            found.append(eliminate(tables, keep=self.kept, order=order))
-        return tuple(found)
+    def reduction(self) -> Reduction:
+        """Down to what is left; all modes in one go, since their tables have the same scopes."""
+        tables, *others = (tables_of(self.model, self.ops, mode, self.price) for mode in self.modes)
+        order = self.order or min_fill_order([t.scope for t in tables], frozenset(self.kept))
+        if others:
+            each = zip(tables, *others, strict=True)
+            tables = [Table((MODE, *same[0].scope), np.stack([t.values for t in same])) for same in each]
+        return eliminate(tables, keep=self.left, order=order, limit=LIMIT * len(self.modes))
 
     @cached_property
     def by_mode(self) -> Floats:
-        """(modes, kept...) tables."""
-        sizes = [len(self.model.op(v).table) for v in self.kept]
-        return np.stack([joined(r.tables, self.kept, sizes) + r.constant for r in self.reductions])
+        """(modes, kept...) table."""
+        sizes = [len(self.modes), *(len(self.model.op(v).table) for v in self.kept)]
+        table = joined(self.reduction.tables, self.left, sizes[-len(self.left) :] if self.left else ())
+        return (table + self.reduction.constant).reshape(sizes)
 
     @cached_property
     def best(self) -> Floats:
@@ -92,13 +100,13 @@ class Reduced:
     @property
     def exact(self) -> bool:
         """False when mini-buckets were needed."""
-        return all(r.exact for r in self.reductions)
+        return self.reduction.exact
 
     def decode(self, at: dict[int, int]) -> tuple[Recompute, dict[int, int]]:
         """The mode and the strategies of `ops`, given the kept ones."""
         place = tuple(at[v] for v in self.kept)
         mode = int(np.argmin([table[place] for table in self.by_mode]))
-        chosen = self.reductions[mode].decode(at)
+        chosen = self.reduction.decode(at | {MODE: mode})
         return self.modes[mode], {op: chosen[op] for op in self.ops}
 
 
