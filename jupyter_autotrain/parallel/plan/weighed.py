@@ -17,10 +17,11 @@ MOST_OPS, MOST_DIFFERENT = 10_000, 2_000  # a few seconds for all alternatives
 def with_traffic(graph: OpGraph, question: Question, solution: Solution) -> Solution:
     """The solution with `sent_bytes` in all its costs; its alternatives no longer hold their outcomes.
 
-    Time: that of pricing each plan's folded graph once; of huge graphs only the found plan's.
+    Time: that of pricing each plan's folded graph once; only the found plan's of huge graphs, and where no well-known
+    plans are weighed, since then somebody waits at a slider.
     """
     different = len(graph.ops) - sum(run.length * (run.count - 1) for run in graph.runs)
-    few = different <= MOST_DIFFERENT and len(graph.ops) <= MOST_OPS
+    few = question.baselines and different <= MOST_DIFFERENT and len(graph.ops) <= MOST_OPS
     own = most_sent_bytes(PlanRecord(graph, question, solution))
 
     def counted(found: Alternative) -> Alternative:
