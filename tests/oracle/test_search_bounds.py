@@ -5,8 +5,9 @@ from math import inf
 import pytest
 
 from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.parallel.cost.memory import Schedule
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
-from jupyter_autotrain.parallel.search import Limits, Question, Space, solve
+from jupyter_autotrain.parallel.search import Limits, Pins, Question, Space, solve
 from jupyter_autotrain.parallel.search.hunt import Hunt
 from jupyter_autotrain.parallel.search.whole import solve_candidate
 
@@ -29,3 +30,11 @@ def test_no_bound_is_above_what_a_candidate_reaches_and_none_that_wins_is_droppe
     found = solve(MODELS[name], cluster, question)
     assert reached
     assert found.cost.step_s == pytest.approx(min(reached), rel=1e-9)
+
+
+def test_what_the_last_stage_holds_beside_its_blocks_is_no_gap():
+    graph = gpt(width=4096, layers=32, heads=32, sequence=2048, batch=256, vocabulary=51200)
+    pins = Pins(stages=4, microbatches=64, schedule=Schedule.ONE_F_ONE_B)
+    found = solve(graph, "4xA100", Question(pins=pins, baselines=False))
+    assert [stage.blocks for stage in found.stages] != [8, 8, 8, 8]
+    assert found.gap < 0.01

@@ -24,6 +24,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.dual import Infeasible
+from jupyter_autotrain.parallel.search.imbalance import imbalance_bound_s
 from jupyter_autotrain.parallel.search.loads import Choice, Price, op_values
 from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
 from jupyter_autotrain.parallel.search.space import Candidate
@@ -80,13 +81,19 @@ class Pipeline:
         """No plan of this candidate is faster: all stages even, memory free."""
         return self.whole.path(self.whole.price(0.0))[0] / self.candidate.stages
 
+    @cached_property
+    def staged_bound_s(self) -> float:
+        """The same with what the last stage holds beside blocks."""
+        alike = len(set(map(id, self.models))) == 1 and self.candidate.stages > 1
+        return max(self.bound_s, imbalance_bound_s(self.whole, self.candidate)) if alike else self.bound_s
+
     def bound_within_s(self, total_bytes: float) -> float:
         """The same when all stages together have `total_bytes` and hold one microbatch each: true for any partition.
 
         Raises:
             Infeasible: When even that does not fit.
         """
-        return max(self.bound_s, self.whole.minimise(total_bytes)[1] / self.candidate.stages)
+        return max(self.staged_bound_s, self.whole.minimise(total_bytes)[1] / self.candidate.stages)
 
     def best(self, limits: Sequence[float], cutoff_s: float = inf) -> Outcome:
         """The best plan within each stage's limit.
@@ -149,7 +156,7 @@ class Pipeline:
                 )
             )
             first_block += count
-        return Outcome(candidate, tuple(stages), self.bound_s, tuple(self.models))
+        return Outcome(candidate, tuple(stages), self.staged_bound_s, tuple(self.models))
 
     def _partitions(self) -> list[list[int]]:
         """Blocks per stage: balanced by time, then even."""

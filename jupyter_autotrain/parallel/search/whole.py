@@ -178,6 +178,8 @@ def solve_candidate(task: Task, candidate: Candidate, cutoff_s: float = inf) -> 
         return None, pipeline.split_bound_s, inf
     bound_s = pipeline.bound_s
     try:
+        if bound_s < cutoff_s:
+            bound_s = pipeline.staged_bound_s
         if bound_s < cutoff_s and candidate.stages > 1:
             bound_s = pipeline.bound_within_s(sum(limits))
         if bound_s >= cutoff_s:
