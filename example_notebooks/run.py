@@ -9,10 +9,12 @@ import os
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
 from nbformat.sign import NotebookNotary
+from traitlets.config import Config
 
 from jupyter_autotrain import experiments
 from jupyter_autotrain.cli import main as autotrain
@@ -27,11 +29,15 @@ def main(path: Path) -> int:
     notebook = nbformat.read(path, as_version=4)
     target = HERE / "executed" / path.name
     target.parent.mkdir(exist_ok=True)
-    client = NotebookClient(
-        notebook, timeout=600, store_widget_state=False, resources={"metadata": {"path": str(target.parent)}}
-    )
     try:
-        client.execute()
+        with TemporaryDirectory() as sockets:  # no open ports here either
+            NotebookClient(
+                notebook,
+                timeout=600,
+                store_widget_state=False,
+                resources={"metadata": {"path": str(target.parent)}},
+                config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
+            ).execute()
     finally:
         nbformat.write(notebook, target)
         # JupyterLab draws the curves only of notebooks that this user has run, which is what happened here.
