@@ -37,3 +37,10 @@ def test_whole_plans_are_within_a_tenth_of_exact(devices, memory_gb):
     exact, instant = both(graph, f"{devices}xH100", question)
     assert instant.cost.step_s <= 1.1 * exact.cost.step_s
     assert instant.cost.peak_memory_bytes <= memory_gb * 1e9
+
+
+def test_where_memory_slows_the_first_plan_that_fits_others_are_tried():
+    graph = prepared(llama(batch=256, **BILLIONS))
+    exact, instant = both(graph, "2x8xH100", Question(limits=Limits(memory_bytes=40e9), baselines=False))
+    assert instant.cost.step_s <= 1.1 * exact.cost.step_s
+    assert instant.microbatches > 4  # the first that fits has four, and recomputes for want of memory

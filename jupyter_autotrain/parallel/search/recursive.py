@@ -4,7 +4,7 @@ Recurrence: with bound(c) as in `whole`, for the mesh that a walk starts at,
 
     c* = the first c by rising bound(c) whose plan fits in memory,   its mesh from `walk`
 
-Bounds are refined only as far as the order needs them. Later outer choices with as many stages keep the mesh of the
+and where memory slows that plan, the best of it and of a few choices after it. Bounds are refined only as far as the order needs them. Later outer choices with as many stages keep the mesh of the
 first. Repair: a plan is completed under the memory limit by the exact stage solver; what does not fit gives way to the
 next choice. The answer is a plan of the exact search's space, so it is never better than exact; its bound is the
 arithmetic alone. Time: one walk per number of stages that is tried, one reduction of a block per further choice.
@@ -25,7 +25,10 @@ from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.walk import PRICES, best_mesh, starts
 from jupyter_autotrain.parallel.search.whole import Search, Task, solve_candidate
 
-TIGHT, FURTHER = 1.02, 1  # a plan that memory slows by this much has as many later choices tried against it
+# How much slower than with memory to spare a plan may be (a pipeline's stages are never quite even), and how many later
+# choices are tried against one that is slower; a bad one has more.
+FINE, FINE_STAGED, FURTHER = 1.02, 1.15, 3
+BAD, FURTHER_IF_BAD = 2.0, 10
 
 
 def recursive(search: Search, found: Sequence[Candidate]) -> None:
@@ -36,19 +39,24 @@ def recursive(search: Search, found: Sequence[Candidate]) -> None:
         _without_layers(search, found)
         return
     shapes: dict[int, tuple[int, ...]] = {}
-    left = 1
+    tried, slowed = 0, inf
     for some in _promising(task, found):
         pipeline = _meshed(task, some, shapes)
         outcome, least = _completed(task, pipeline, search.cutoff_s)
         search.least_bytes = min(search.least_bytes, least)
-        if outcome and search.best is None:
-            left = FURTHER if outcome.candidate.stages == 1 and outcome.step_s > TIGHT * pipeline.bound_s else 0
-        elif search.best:
-            left -= 1
+        tried += search.best is not None
         if outcome:
+            slowed = outcome.step_s / pipeline.bound_s if outcome.step_s < search.cutoff_s else slowed
             search.offer(outcome)
-        if not left:
+        if search.best and tried >= _worth(search.best, slowed):
             return
+
+
+def _worth(best: Outcome, slowed: float) -> int:
+    """How many later choices to try against a plan that memory slows so much."""
+    if slowed > BAD:
+        return FURTHER_IF_BAD
+    return FURTHER if slowed > (FINE if best.candidate.stages == 1 else FINE_STAGED) else 0
 
 
 def _without_layers(search: Search, found: Sequence[Candidate]) -> None:

@@ -28,7 +28,7 @@ from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.whole import Task
 
 CUTS = 2  # axes of two that are cut at the end
-PRICES = 3  # of a byte, tried where memory binds
+PRICES = 2  # of a byte, tried where memory binds
 WORK, WORK_PER_MESH = 155, 11  # op tables that a walk may fill, and how many a mesh costs beside its own
 
 
