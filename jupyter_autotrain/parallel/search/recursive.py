@@ -4,10 +4,11 @@ Recurrence: with bound(c) as in `whole`, for the mesh that a walk starts at,
 
     c* = the first c by rising bound(c) whose plan fits in memory,   its mesh from `walk`
 
-and where memory slows that plan, the best of it and of a few choices after it. Bounds are refined only as far as the order needs them. Later outer choices with as many stages keep the mesh of the
-first. Repair: a plan is completed under the memory limit by the exact stage solver; what does not fit gives way to the
-next choice. The answer is a plan of the exact search's space, so it is never better than exact; its bound is the
-arithmetic alone. Time: one walk per number of stages that is tried, one reduction of a block per further choice.
+and where memory slows that plan, the best of it and of a few choices after it. Bounds are refined only as far as the
+order needs them. Later outer choices with as many stages keep the mesh of the first. Repair: a plan is completed under
+the memory limit by the exact stage solver; what does not fit gives way to the next choice. The answer is a plan of the
+exact search's space, so it is never better than exact; its bound is the arithmetic alone. Time: one walk per number of
+stages that is tried, one reduction of a block per further choice.
 
 Source: as `walk` for the meshes, `whole` for the order.
 """
