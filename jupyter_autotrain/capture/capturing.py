@@ -20,6 +20,7 @@ from jupyter_autotrain.capture.script import THIS_CELL, Code, assemble
 from jupyter_autotrain.capture.sizes import human, tree
 from jupyter_autotrain.capture.slice import TRIAL_NAMES, Slice
 from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import CaptureError
 
 _SHOWN = 3
@@ -157,7 +158,7 @@ def _listed(lines: Sequence[str]) -> str:
 
 
 def _count(lines: Sequence[str], noun: str) -> str:
-    return f"{len(lines)} {noun}{'' if len(lines) == 1 else 's'}"
+    return count(len(lines), noun)
 
 
 def _verb(lines: Sequence[str], one: str, many: str) -> str:

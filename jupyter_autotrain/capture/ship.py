@@ -11,6 +11,7 @@ from pathlib import Path
 from jupyter_autotrain.capture.ignore import Ignore
 from jupyter_autotrain.capture.result import Limits
 from jupyter_autotrain.capture.sizes import human, tree
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import ShipError
 
 _LONGEST_PATH = 240
@@ -56,7 +57,7 @@ def check_limits(files: Mapping[str, Path], limits: Limits) -> None:
     total = sum(sizes.values())
     if len(files) <= limits.files and total <= limits.file_bytes:
         return
-    many = f"{len(files)} file{'' if len(files) == 1 else 's'}" + ("" if len(files) < _COUNTED_AT_MOST else " or more")
+    many = count(len(files), "file") + ("" if len(files) < _COUNTED_AT_MOST else " or more")
     raise ShipError(
         f"The files to send are too many or too big: {many}, {human(total)}.\n{_largest(sizes, total)}",
         f"At most {limits.files} files and {human(limits.file_bytes)} travel with an experiment.",

@@ -28,9 +28,9 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
-def count(many: int, what: str) -> str:
-    """`1 trial`, `3 trials`."""
-    return f"{many} {what}" if many == 1 else f"{many} {what}s"
+def count(many: int, what: str, plural: str = "") -> str:
+    """`1 trial`, `3 trials`; the plural is given where an s does not make it."""
+    return f"{many} {what}" if many == 1 else f"{many} {plural or f'{what}s'}"
 
 
 def size(size_bytes: float) -> str:

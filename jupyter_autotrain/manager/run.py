@@ -14,6 +14,7 @@ from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState
 from jupyter_autotrain.core.tuner import Observation, Tuner
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.manager.early import EarlyStopping
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.house import House
@@ -206,7 +207,7 @@ class Run:
         """Close the experiment when its budget of failures is used up."""
         budget = self.record.spec.budget.failures
         if budget is not None and self.failures >= budget and not self.closed:
-            self.close(f"its budget of {budget} failed trial{'s' if budget > 1 else ''} is used up")
+            self.close(f"its budget of {count(budget, 'failed trial')} is used up")
 
     def fail_waiting(self, number: int, reason: str) -> None:
         """Fail a trial that could never start."""

@@ -178,6 +178,12 @@ class Lab:
         self.page.evaluate(f"() => {_KERNEL}.restart()")
         self.until_idle()
 
+    def reopen_without_kernel(self, marker: str) -> None:
+        """Save, and open the notebook again as if its kernel were long gone."""
+        self.saved(marker)
+        self.restart_kernel()
+        self.reload()
+
     def add_and_run(self, source: str) -> None:
         """Add a cell at the end and run it."""
         self.page.evaluate(

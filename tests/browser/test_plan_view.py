@@ -183,9 +183,7 @@ def test_a_narrow_cell_puts_the_parts_below_one_another(shown):
 def test_a_notebook_opened_without_the_kernel_that_planned_shows_the_page(lab, shown):
     page = lab.page.locator(".autotrain-card")
     expect(page).to_be_hidden()
-    lab.saved("widget-view+json")
-    lab.restart_kernel()
-    lab.reload()
+    lab.reopen_without_kernel("widget-view+json")
     expect(page).to_be_visible(timeout=60_000)
     expect(page).to_contain_text("64")
     expect(page.locator("svg").first).to_be_visible()

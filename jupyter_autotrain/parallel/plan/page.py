@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
-from jupyter_autotrain.parallel.plan.units import count, gigabytes, ms, proof
+from jupyter_autotrain.parallel.plan.units import gigabytes, ms, proof
 
 MOST_BYTES = 50_000
 
@@ -58,7 +59,7 @@ def _head(record: PlanRecord) -> Iterator[str]:
     proved = proof(record.gap, record.solution.complete)
     yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proved}</p>"
     yield (
-        f'<p class="soft">{escape(str(record.mesh))}; {count(len(record.stages), "stage", "stages")}, '
+        f'<p class="soft">{escape(str(record.mesh))}; {count(len(record.stages), "stage")}, '
         f"{count(record.microbatches, 'microbatch', 'microbatches')}; "
         f"compute {ms(cost.compute_s)}, communication {ms(cost.communication_s)}, bubble {ms(cost.bubble_s)}, "
         f"optimizer {ms(cost.optimizer_s)}; {gigabytes(cost.peak_memory_bytes)} per rank; "

@@ -35,11 +35,6 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def count(number: int, one: str, many: str) -> str:
-    """A number of things: "1 stage", "8 stages"."""
-    return f"{number} {one if number == 1 else many}"
-
-
 def proof(gap: float, complete: bool) -> str:
     """What a gap says about a plan, and whether its search ran to the end."""
     early = "" if complete else " (search stopped early)"

@@ -59,6 +59,11 @@ def step_forward(row: Floats, table: Floats) -> Floats:
     return np.asarray((row[:, :, None] + table).min(axis=1))
 
 
+def step_back(table: Floats, row: Floats) -> Floats:
+    """(context, a, c) table times (context, c) row."""
+    return np.asarray((table + row[:, None, :]).min(axis=2))
+
+
 @dataclass(frozen=True)
 class Reduced:
     """Some ops reduced to a table over kept variables; the recompute mode is one more variable, chosen at the end."""

@@ -18,9 +18,8 @@ from math import ceil
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.model import CostModel
-from jupyter_autotrain.parallel.search.folding import ChainTables, step_forward
+from jupyter_autotrain.parallel.search.folding import ChainTables, step_back, step_forward
 from jupyter_autotrain.parallel.search.loads import Price
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.stage import StageProblem
@@ -47,16 +46,11 @@ def _least_paths(tables: ChainTables, most: int) -> tuple[Sequence[float], Seque
     backward, forward = tables.tail, np.zeros_like(tables.tail)
     last, middle = [float(backward.min())], [0.0]
     for _ in range(most):
-        backward = _step_back(tables.step, backward)
+        backward = step_back(tables.step, backward)
         forward = step_forward(forward, tables.step)
         last.append(float(backward.min()))
         middle.append(float(forward.min()))
     return last, middle
-
-
-def _step_back(table: Floats, row: Floats) -> Floats:
-    """(context, a, c) table times (context, c) row."""
-    return np.asarray((table + row[:, None, :]).min(axis=2))
 
 
 def _compute_s(model: CostModel, ops: Iterable[int]) -> float:
