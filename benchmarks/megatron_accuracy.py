@@ -33,7 +33,8 @@ from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.solution import cost_of
 from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.stage import StageProblem
-from jupyter_autotrain.parallel.search.whole import Task, solve_candidate
+from jupyter_autotrain.parallel.search.task import Task
+from jupyter_autotrain.parallel.search.whole import solve_candidate
 
 
 @dataclass(frozen=True)

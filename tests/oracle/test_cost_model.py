@@ -9,10 +9,11 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import presets
 from jupyter_autotrain.parallel.cost.collectives import all_reduce_s, all_to_all_s, axes_of, bandwidth, gather_s
-from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Layouts, Redistribution, strategies
+from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Layouts, strategies
 from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, Zero, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import bubble_s, pipeline_s
+from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
 from jupyter_autotrain.parallel.graph.build import gpt, linear, mlp
 from jupyter_autotrain.parallel.graph.builder import Builder

@@ -14,7 +14,8 @@ from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.collectives import axes_of
-from jupyter_autotrain.parallel.cost.layout import Layouts, Redistribution
+from jupyter_autotrain.parallel.cost.layout import Layouts
+from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.plan import Doing, Plan

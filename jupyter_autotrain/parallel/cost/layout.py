@@ -6,7 +6,6 @@ one row per strategy and one column per axis. Codes in a table: a tensor dim >= 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -14,7 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, all_reduce_s, all_to_all_s, gather_s
+from jupyter_autotrain.parallel.cost.collectives import Axis, Floats
 from jupyter_autotrain.parallel.graph.graph import Op, Operand
 from jupyter_autotrain.parallel.placement import Partial, Placement, Placements, Replicate, Shard
 
@@ -107,95 +106,13 @@ class Layouts:
         """The different placements, to look tables up by."""
         return self.different.tobytes()
 
+    def spread(self, table: Floats, axis: int) -> Floats:
+        """From one entry per different placement to one per strategy, along an axis."""
+        return table if len(self.which) == len(self.different) else table.take(self.which, axis=axis)
+
     @cached_property
     def reduced(self) -> Layouts:
         """The same with all partial sums made whole."""
         if not (self.different == PARTIAL).any():
             return self
         return Layouts(np.where(self.different == PARTIAL, REPLICATE, self.different), self.which)
-
-
-Asked = tuple[Layouts, Layouts, float]
-
-
-class Redistribution:
-    """Seconds to move a tensor from each of some placements to each of some others, on one mesh.
-
-    DTensor's moves: S→R all-gather, P→R all-reduce, P→S reduce-scatter, S(a)→S(b) all-to-all, R→S a free slice. Axes
-    move one after the other, those that shrink the tensor first and gathers last, so that every collective works on
-    as few bytes as it can.
-    """
-
-    def __init__(self, axes: tuple[Axis, ...]) -> None:
-        self._axes = axes
-        self._known: dict[tuple[float, bytes, bytes], Floats] = {}
-
-    def seconds(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
-        """Time table (sources, targets) for a tensor of `size_bytes` in full."""
-        key = (size_bytes, source.key, target.key)
-        if key not in self._known:
-            self.prepare([(source, target, size_bytes)])
-        return self._known[key][source.which[:, None], target.which[None, :]]
-
-    def prepare(self, asked: Iterable[Asked]) -> None:
-        """Work out several tables in one go, for `seconds` to find."""
-        by_key = {(size, source.key, target.key): (source, target, size) for source, target, size in asked}
-        missing = {key: one for key, one in by_key.items() if key not in self._known}
-        if missing:
-            self._known.update(zip(missing, self._tables(list(missing.values())), strict=True))
-
-    def _tables(self, asked: Sequence[Asked]) -> list[Floats]:
-        """All pairs of all tables one below the other."""
-        shapes = [(len(source.different), len(target.different)) for source, target, _ in asked]
-        lengths = [rows * columns for rows, columns in shapes]
-        now = np.concatenate([s.different.repeat(len(t.different), axis=0) for s, t, _ in asked])
-        goal = np.concatenate([np.tile(t.different, (len(s.different), 1)) for s, t, _ in asked])
-        held = np.repeat([size for _, _, size in asked], lengths) / split_of(now, self._axes)
-        seconds = np.zeros(len(held))
-        for move in _MOVES:
-            for index, axis in enumerate(self._axes):
-                moved = move.where(now[:, index], goal[:, index])
-                if move.cost and len(moved):
-                    seconds[moved] += move.cost(axis, held[moved] * axis.size if move.from_split else held[moved])
-                if move.held and len(moved):
-                    held[moved] *= move.held(axis.size)
-        parts = np.split(seconds, np.cumsum(lengths)[:-1])
-        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """One of DTensor's moves along one axis.
-
-    Attributes:
-        before: The placement that it starts from: a dim (0 stands for any), `REPLICATE` or `PARTIAL`.
-        after: The placement that it leads to, likewise.
-        cost: Seconds by the bytes that the axis holds together; None when free.
-        held: Factor by which the bytes on a device grow; None when they stay.
-    """
-
-    before: int
-    after: int
-    cost: Callable[[Axis, Floats], Floats] | None = None
-    held: Callable[[int], float] | None = None
-
-    @property
-    def from_split(self) -> bool:
-        """Whether the axis splits the tensor before."""
-        return self.before >= 0
-
-    def where(self, now: Ints, goal: Ints) -> Ints:
-        """Which pairs of codes along one axis need this move."""
-        start = now >= 0 if self.before == 0 else now == self.before
-        stop = goal >= 0 if self.after == 0 else goal == self.after
-        pairs = start & stop & (now != goal) if self.before == self.after else start & stop
-        return np.flatnonzero(pairs)
-
-
-_MOVES = (
-    _Move(REPLICATE, 0, held=lambda size: 1.0 / size),
-    _Move(PARTIAL, 0, gather_s, lambda size: 1.0 / size),
-    _Move(0, 0, lambda axis, n: all_to_all_s(axis, n / axis.size)),
-    _Move(PARTIAL, REPLICATE, all_reduce_s),
-    _Move(0, REPLICATE, gather_s, lambda size: size),
-)

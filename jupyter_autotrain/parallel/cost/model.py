@@ -15,9 +15,10 @@ from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.activations import MODES, Facts, Shares, facts_of
 from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, axes_of
-from jupyter_autotrain.parallel.cost.layout import Ints, Layouts, Redistribution, needed, produced, strategies
+from jupyter_autotrain.parallel.cost.layout import Ints, Layouts, needed, produced, strategies
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
 from jupyter_autotrain.parallel.cost.ops import OpPricer, OpTable
+from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline
 from jupyter_autotrain.parallel.cost.states import Assumptions, Option, StatePricer
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, Operand, OpGraph
@@ -136,11 +137,7 @@ class CostModel:
         """Work out what the edges into some ops need in one go, for `edges_into` to find."""
         edges = [(x, maker, op) for op in ops for x, maker in self._read(op) if (x.tensor, op) not in self._edges]
         self.price_ops({op for _, maker, reader in edges for op in (maker, reader)})
-        alike = {
-            (self.alike(maker), self.alike(op), x.loops, self.tensor_bytes(x.tensor)): (x, maker, op)
-            for x, maker, op in edges
-        }
-        self.redistribution.prepare([move for edge in alike.values() for move in self._moves(*edge)])
+        self.redistribution.prepare(self.tensor_bytes(x.tensor) for x, _, _ in edges)
 
     def alike(self, op_id: int) -> int:
         """The first op seen that costs the same: the twin of an op in a run; elsewhere one of equal form and rows."""

@@ -18,7 +18,8 @@ from jupyter_autotrain.parallel.cost.states import Option
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
 from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.space import Candidate, batch_of, divisors, mesh_of
-from jupyter_autotrain.parallel.search.whole import Task, solve_candidate
+from jupyter_autotrain.parallel.search.task import Task
+from jupyter_autotrain.parallel.search.whole import solve_candidate
 
 TENSOR = 8  # devices of one chassis, the widest tensor split of Megatron-LM
 
@@ -75,7 +76,7 @@ def _price(task: Task, baseline: Baseline) -> tuple[Outcome | None, str]:
     if baseline.modes == (Recompute.FULL,) and task.chain is None:
         return None, "the model has no repeated blocks to recompute"
     settings = replace(task.settings, options=(Option(baseline.zero),))
-    narrowed = replace(task, settings=settings, modes=baseline.modes, restrict=baseline.restrict, _models={})
+    narrowed = replace(task, settings=settings, modes=baseline.modes).restricted(baseline.restrict)
     reason = "the batch or the device count does not divide that way"
     for candidate in baseline.candidates(task):
         outcome, _, least = solve_candidate(narrowed, candidate)

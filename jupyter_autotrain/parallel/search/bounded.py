@@ -22,7 +22,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jupyter_autotrain.parallel.search.dual import SLACK, Dual, Infeasible, Point, Priced, best_price, relative_gap
+from jupyter_autotrain.parallel.search.dual import (
+    SLACK,
+    Bracket,
+    Dual,
+    Infeasible,
+    Point,
+    Priced,
+    best_price,
+    relative_gap,
+)
 from jupyter_autotrain.parallel.search.elimination import Reduction, eliminate, min_fill_order
 from jupyter_autotrain.parallel.search.problem import Assignment, Problem, Table, Variable
 
@@ -68,7 +77,8 @@ def minimise_bounded(
     least = priced(problem.bytes_only())
     if least.point.bytes > limit_bytes:
         raise Infeasible(least.point.bytes)
-    dual = best_price(lambda price: priced(problem.priced(price)), fast, least.point, limit_bytes)
+    known = Bracket(fast, least.point, free.value)
+    dual = best_price(lambda price: priced(problem.priced(price)), known, limit_bytes)
     best, exact = dual.best, fast.what.reduction.exact and dual.at.what.reduction.exact
     if not exact or best.seconds <= dual.bound_s * (1 + SLACK):
         return Bounded(best.seconds, best.bytes, best.what.assignment, min(dual.bound_s, best.seconds))

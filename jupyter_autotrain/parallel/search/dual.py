@@ -58,6 +58,15 @@ class Dual(Generic[T]):
     light: Point[T]
 
 
+@dataclass(frozen=True, slots=True)
+class Bracket(Generic[T]):
+    """An assignment above the limit, one within it, and what is proved before any price is tried."""
+
+    heavy: Point[T]
+    light: Point[T]
+    bound_s: float
+
+
 class Infeasible(Exception):  # noqa: N818 - a signal inside the search, not an error to show
     """No assignment fits; `least_bytes` would do."""
 
@@ -74,8 +83,7 @@ def relative_gap(seconds: float, bound_s: float) -> float:
 
 def best_price(
     solve: Callable[[float], Priced[T]],
-    heavy: Point[T],
-    light: Point[T],
+    known: Bracket[T],
     limit: float,
     *,
     rounds: int = ROUNDS,
@@ -86,7 +94,8 @@ def best_price(
     Raises:
         Infeasible: With infinity, as soon as the bound reaches `cutoff_s`.
     """
-    best, bound, kept = light, heavy.seconds, (0.0, heavy)
+    heavy, light = known.heavy, known.light
+    best, bound, kept = light, known.bound_s, (0.0, heavy)
     for _ in range(rounds):
         price = max(0.0, (light.seconds - heavy.seconds) / (heavy.bytes - light.bytes))
         solved = solve(price)

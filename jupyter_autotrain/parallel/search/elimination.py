@@ -27,6 +27,7 @@ from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.search.problem import Assignment, Table, Variable, neighbours
 
 LIMIT = 1 << 22  # entries of one table: 32 MiB of doubles
+AT_ONCE = 1 << 17  # entries summed up at once: 1 MiB
 ROOM, LEAST = 1 << 26, 1 << 14  # entries of all tables together (512 MiB), and of one when the room is used up
 
 
@@ -201,18 +202,22 @@ def joined(tables: Sequence[Table], scope: tuple[Variable, ...], sizes: Sequence
 
 
 def minimised(tables: Sequence[Table], v: Variable) -> Table:
-    """The least sum of `tables` over the values of `v`, value by value so that the work stays in cache."""
+    """The least sum of `tables` over the values of `v`, some values at a time so that the work stays in cache."""
     scope = tuple(dict.fromkeys(u for table in tables for u in table.scope if u != v))
     spread = [_spread(table, (v, *scope)) for table in tables]
-    count = max(array.shape[0] for array in spread)
-    best: Floats | None = None
-    for value in range(count):
-        total = spread[0][value]
-        for array in spread[1:]:
-            total = total + array[value]
-        best = np.array(total) if best is None else np.minimum(best, total, out=best if best.ndim else None)
-    assert best is not None
-    return Table(scope, np.asarray(best))
+    count, *sizes = np.broadcast_shapes(*(array.shape for array in spread))
+    step = max(1, AT_ONCE // prod(sizes))
+    best = _least_sum([array[:step] for array in spread])
+    for begin in range(step, count, step):
+        np.minimum(best, _least_sum([array[begin : begin + step] for array in spread]), out=best)
+    return Table(scope, best)
+
+
+def _least_sum(arrays: Sequence[Floats]) -> Floats:
+    total, *others = arrays
+    for array in others:
+        total = total + array
+    return np.asarray(total.min(axis=0))
 
 
 def _spread(table: Table, scope: tuple[Variable, ...]) -> Floats:

@@ -17,7 +17,7 @@ from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.plain import plain_from
 from jupyter_autotrain.parallel.search.problem import Assignment, Problem, Table
 from jupyter_autotrain.parallel.search.space import Candidate
-from jupyter_autotrain.parallel.search.whole import Task
+from jupyter_autotrain.parallel.search.task import Task
 
 LIMIT = 1 << 24
 

@@ -17,7 +17,8 @@ from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.search.baselines import data_only
 from jupyter_autotrain.parallel.search.recursive import recursive
 from jupyter_autotrain.parallel.search.space import Candidate
-from jupyter_autotrain.parallel.search.whole import Search, Task, solve_candidate
+from jupyter_autotrain.parallel.search.task import Task
+from jupyter_autotrain.parallel.search.whole import Search, solve_candidate
 
 
 def first_plan(search: Search, found: Sequence[Candidate]) -> None:
@@ -26,7 +27,7 @@ def first_plan(search: Search, found: Sequence[Candidate]) -> None:
     if task.chain is not None:
         recursive(search, found)
     else:
-        _data_parallel(search, replace(task, restrict=_along_batch(task), _models={}), found)
+        _data_parallel(search, task.restricted(_along_batch(task)), found)
     search.bound_s = min((task.compute_bound_s(c) for c in found), default=inf)
 
 

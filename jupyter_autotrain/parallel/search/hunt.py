@@ -22,7 +22,8 @@ from jupyter_autotrain.parallel.search.question import Method, Mode, Question
 from jupyter_autotrain.parallel.search.recursive import recursive
 from jupyter_autotrain.parallel.search.solution import Alternative, Solution, cost_of, solution_of
 from jupyter_autotrain.parallel.search.space import Candidate, Pins, Space, candidates
-from jupyter_autotrain.parallel.search.whole import OutOfTime, Search, Task, alternatives
+from jupyter_autotrain.parallel.search.task import OutOfTime, Task
+from jupyter_autotrain.parallel.search.whole import Search, alternatives
 
 SHOWN = 8  # alternatives kept in a solution
 AT_ONCE_OPS = 2_000  # ops without layers from which a first plan comes before all else

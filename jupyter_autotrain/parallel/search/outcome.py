@@ -38,13 +38,15 @@ class Stage:
 class Outcome:
     """A candidate with its stages and what the step takes; no plan of this candidate is faster than `bound_s`.
 
-    Strategies are rows of the tables of `models`, one per stage.
+    Strategies are rows of the tables of `models`, one per stage. `byte_s` is what one more byte of memory would save,
+    where known.
     """
 
     candidate: Candidate
     stages: tuple[Stage, ...]
     bound_s: float
     models: tuple[CostModel, ...]
+    byte_s: float = 0.0
 
     @property
     def step_s(self) -> float:

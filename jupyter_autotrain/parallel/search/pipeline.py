@@ -27,8 +27,9 @@ from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.imbalance import imbalance_bound_s
 from jupyter_autotrain.parallel.search.loads import Choice, Price, op_values
 from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
+from jupyter_autotrain.parallel.search.pieces import StagePlan, Tables
 from jupyter_autotrain.parallel.search.space import Candidate
-from jupyter_autotrain.parallel.search.stage import PRICES, StagePlan, StageProblem, Tables
+from jupyter_autotrain.parallel.search.stage import PRICES, StageProblem
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,20 @@ class Pipeline:
 
     @cached_property
     def whole(self) -> StageProblem:
-        """The whole chain on one stage's devices."""
-        return self._problem(0, self.chain.run.count, 1.0, whole=True)
+        """The whole chain on one stage's devices, those with the fastest products where they differ."""
+        rates = [model.roofline.device.matrix_flops_per_s for model in self.models]
+        return self._problem(rates.index(max(rates)), self.chain.run.count, 1.0, whole=True)
+
+    @property
+    def _stages_even(self) -> float:
+        """What shares the work of `whole`; infinite, so that nothing is promised, if another device is faster at it."""
+        rates = [model.roofline.device.memory_bytes_per_s for model in self.models]
+        return self.candidate.stages if self.whole.model.roofline.device.memory_bytes_per_s == max(rates) else inf
 
     @cached_property
     def split_bound_s(self) -> float:
         """The same without any change of layout between ops; cheaper, since it needs no edge."""
-        chain, model = self.chain, self.models[0]
+        chain, model = self.chain, self.whole.model
         price = self.whole.price(0.0)
 
         model.price_ops((*chain.head, *chain.block(0), *chain.tail))
@@ -74,12 +82,12 @@ class Pipeline:
             return sum(float(op_values(model, model.op(op), Recompute.NONE, price).min(initial=inf)) for op in ops)
 
         total = least((*chain.head, *chain.tail)) + chain.run.count * least(chain.block(0))
-        return total / self.candidate.stages if len(set(map(id, self.models))) == 1 else 0.0
+        return total / self._stages_even
 
     @cached_property
     def bound_s(self) -> float:
         """No plan of this candidate is faster: all stages even, memory free."""
-        return self.whole.path(self.whole.price(0.0))[0] / self.candidate.stages
+        return self.whole.path(self.whole.price(0.0))[0] / self._stages_even
 
     @cached_property
     def staged_bound_s(self) -> float:
@@ -93,24 +101,24 @@ class Pipeline:
         Raises:
             Infeasible: When even that does not fit.
         """
-        return max(self.staged_bound_s, self.whole.minimise(total_bytes)[1] / self.candidate.stages)
+        return max(self.staged_bound_s, self.whole.minimise(total_bytes).bound_s / self._stages_even)
 
-    def best(self, limits: Sequence[float], cutoff_s: float = inf) -> Outcome:
+    def best(self, limits: Sequence[float], cutoff_s: float = inf, hint: float = 0.0) -> Outcome:
         """The best plan within each stage's limit.
 
         Args:
             limits: Bytes per rank, for each stage.
             cutoff_s: Give up (with `Infeasible(inf)`) once nothing faster is possible.
+            hint: Seconds that a byte is worth to a like candidate of one stage.
 
         Raises:
             Infeasible: When some stage fits no way.
         """
         if self.candidate.stages == 1:
-            point, bound = self.whole.minimise(limits[0], cutoff_s)
-            stage = Stage(
-                range(self.chain.run.count), self._choices(point.what, 0), point.what.load, 0.0, 1.0, self._device(0)
-            )
-            return Outcome(self.candidate, (stage,), bound, tuple(self.models))
+            found = self.whole.minimise(limits[0], cutoff_s, hint)
+            plan, blocks = found.point.what, range(self.chain.run.count)
+            stage = Stage(blocks, self._choices(plan, 0), plan.load, 0.0, 1.0, self._device(0))
+            return Outcome(self.candidate, (stage,), found.bound_s, tuple(self.models), found.byte_s)
         least = inf
         for counts in self._partitions():
             try:
@@ -141,7 +149,7 @@ class Pipeline:
             key = (index == 0, index == len(counts) - 1, count, id(self.models[index]), limits[index])
             if key not in solved:
                 problem = self._problem(index, count, self._alive(index), begin=begin)
-                solved[key] = problem.minimise(limits[index], slack)[0].what
+                solved[key] = problem.minimise(limits[index], slack).point.what
             plan = solved[key]
             begin = plan.states[-1][1] if index == 0 else begin
             assert begin is not None

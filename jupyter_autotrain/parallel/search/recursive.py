@@ -23,8 +23,9 @@ from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate
+from jupyter_autotrain.parallel.search.task import Task
 from jupyter_autotrain.parallel.search.walk import PRICES, best_mesh, starts
-from jupyter_autotrain.parallel.search.whole import Search, Task, solve_candidate
+from jupyter_autotrain.parallel.search.whole import Search, solve_candidate
 
 # How much slower than with memory to spare a plan may be (a pipeline's stages are never quite even), and how many later
 # choices are tried against one that is slower; a bad one has more.
@@ -88,20 +89,22 @@ def _promising(task: Task, found: Sequence[Candidate]) -> Iterator[list[Candidat
             yield ready[index]
 
 
+def _mesh_bound_s(task: Task, candidate: Candidate) -> float:
+    return task.pipeline(candidate, 1).split_bound_s
+
+
 def _own_bound_s(task: Task, candidate: Candidate) -> float:
-    assert task.chain is not None
-    return Pipeline(task.models(candidate), task.chain, candidate, task.cluster, task.modes).split_bound_s
+    return task.pipeline(candidate).split_bound_s
 
 
-_BOUNDS = (Task.mesh_bound_s, _own_bound_s)
+_BOUNDS = (_mesh_bound_s, _own_bound_s)
 
 
 def _meshed(task: Task, some: Sequence[Candidate], shapes: dict[int, tuple[int, ...]]) -> Pipeline:
     """On the mesh that was best for as many stages, else on the best one."""
-    assert task.chain is not None
     for c in some:
         if c.mesh.shape == shapes.get(c.stages):
-            return Pipeline(task.models(c), task.chain, c, task.cluster, task.modes, PRICES)
+            return task.pipeline(c, prices=PRICES)
     solved = best_mesh(task, some)
     shapes[some[0].stages] = solved.shape
     return solved.pipeline

@@ -15,7 +15,8 @@ from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.search.hunt import Hunt
 from jupyter_autotrain.parallel.search.question import Question
 from jupyter_autotrain.parallel.search.solution import Solution
-from jupyter_autotrain.parallel.search.whole import OutOfTime, Search
+from jupyter_autotrain.parallel.search.task import OutOfTime
+from jupyter_autotrain.parallel.search.whole import Search
 
 T = TypeVar("T")
 

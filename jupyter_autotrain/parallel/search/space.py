@@ -64,7 +64,7 @@ class Space:
         offload: Whether optimizer states, and embedding tables with them, may live on the host.
     """
 
-    max_axes: int = 2
+    max_axes: int = 3
     stages: tuple[int, ...] = ()
     microbatches: tuple[int, ...] = ()
     schedules: tuple[Schedule, ...] = (Schedule.ONE_F_ONE_B, Schedule.INTERLEAVED)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import accumulate, pairwise
 from math import inf
 
@@ -23,86 +22,28 @@ from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.chain import Chain
-from jupyter_autotrain.parallel.search.dual import Dual, Infeasible, Point, Priced, best_price
-from jupyter_autotrain.parallel.search.folding import ChainTables, power
-from jupyter_autotrain.parallel.search.loads import Choice, Load, Price, choices_of, load_of
+from jupyter_autotrain.parallel.search.dual import Bracket, Dual, Infeasible, Point, Priced, best_price
+from jupyter_autotrain.parallel.search.folding import ChainTables
+from jupyter_autotrain.parallel.search.loads import Load, Price
+from jupyter_autotrain.parallel.search.pieces import StagePlan, Tables
 
 PRICES = 10  # in practice four to eight bring the dual to its top
 LIGHTEST = Price(per_byte=1.0, per_second=1e-6)  # least memory; seconds only break ties
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Head (with block 0), a later block, or tail: its ops' choices and what they cost; block ids are block 1's."""
-
-    choices: dict[int, Choice]
-    load: Load
-
-
-@dataclass(frozen=True, slots=True)
-class StagePlan:
-    """Decisions of one stage.
+class Fastest:
+    """The fastest plan found within a limit.
 
     Attributes:
-        pieces: In order; the head piece first on the first stage, the tail piece last on the last one.
-        states: (context, end) after each piece but a tail.
-        source: Tables that the plan was read from.
+        point: The plan.
+        bound_s: No plan within the limit is faster.
+        byte_s: Seconds that one more byte would save; 0 where the limit does not bind.
     """
 
-    pieces: tuple[Piece, ...]
-    states: tuple[tuple[int, int], ...]
-    source: Tables
-
-    @property
-    def load(self) -> Load:
-        """Sum over the pieces."""
-        total = Load()
-        for piece in self.pieces:
-            total = total + piece.load
-        return total
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Chain tables at one price, with pieces read from them."""
-
-    model: CostModel
-    chain: Chain
-    price: Price
-    modes: tuple[Recompute, ...]
-    _pieces: dict[tuple[int, int, int], Piece] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def of(self) -> ChainTables:
-        """The numbers."""
-        return ChainTables(self.model, self.chain, self.price, self.modes)
-
-    def head(self, context: int, end: int) -> Piece:
-        """Head and block 0."""
-        head, mode, first = self.of.decode_head(context, end)
-        chosen = choices_of(self.model, head, Recompute.NONE, self.price)
-        chosen |= choices_of(self.model, first, mode, self.price)
-        return Piece(chosen, load_of(self.model, chosen, (*self.chain.head, *self.chain.block(0))))
-
-    def block(self, context: int, before: int, after: int) -> Piece:
-        """A later block."""
-        key = (context, before, after)
-        if key not in self._pieces:
-            mode, rows = self.of.decode_block(context, before, after)
-            chosen = choices_of(self.model, rows, mode, self.price)
-            around = {
-                op: Choice(row, next(iter(chosen.values())).option) for op, row in self.of.ends(context, before).items()
-            }
-            load = load_of(self.model, around | chosen, self.chain.block(1))
-            self._pieces[key] = Piece(chosen, load)
-        return self._pieces[key]
-
-    def tail(self, context: int, end: int) -> Piece:
-        """Ops after the blocks."""
-        chosen = choices_of(self.model, self.of.decode_tail(context, end), Recompute.NONE, self.price)
-        any_option = self.model.settings.options[0]
-        around = {op: Choice(row, any_option) for op, row in self.of.last_ends(context, end).items()}
-        return Piece(chosen, load_of(self.model, around | chosen, self.chain.tail))
+    point: Point[StagePlan]
+    bound_s: float
+    byte_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -161,8 +102,13 @@ class StageProblem:
         value, context, states = self.path(price)
         return Priced(value, self._point(self._plan(self.tables(price), context, states)))
 
-    def minimise(self, limit_bytes: float = inf, cutoff_s: float = inf) -> tuple[Point[StagePlan], float]:
-        """The fastest plan found within the limit, and a bound that no plan beats.
+    def minimise(self, limit_bytes: float = inf, cutoff_s: float = inf, hint: float = 0.0) -> Fastest:
+        """The fastest plan found within the limit.
+
+        Args:
+            limit_bytes: Memory of a rank.
+            cutoff_s: Seconds to beat.
+            hint: A price of a byte that was right for a like problem; tried first, it often rules this one out.
 
         Raises:
             Infeasible: When nothing fits, with the least memory that would do; or, with infinity, when nothing
@@ -170,16 +116,25 @@ class StageProblem:
         """
         free = self.solve(self.price(0.0))
         if free.point.bytes <= limit_bytes:
-            return free.point, min(free.value, free.point.seconds)
-        if free.value >= cutoff_s:
-            raise Infeasible(inf)
-        least = self.lightest()
-        if least.bytes > limit_bytes:
-            raise Infeasible(least.bytes)
+            return Fastest(free.point, min(free.value, free.point.seconds))
+        known = self._bracket(free, limit_bytes, cutoff_s, hint)
         dual = best_price(
-            lambda p: self.solve(self.price(p)), free.point, least, limit_bytes, rounds=self.prices, cutoff_s=cutoff_s
+            lambda p: self.solve(self.price(p)), known, limit_bytes, rounds=self.prices, cutoff_s=cutoff_s
         )
-        return self._spliced(dual, limit_bytes), dual.bound_s
+        return Fastest(self._spliced(dual, limit_bytes), dual.bound_s, dual.price)
+
+    def _bracket(self, free: Priced[StagePlan], limit: float, cutoff_s: float, hint: float) -> Bracket[StagePlan]:
+        bound_s, heavy, light = free.value, free.point, None
+        if hint:
+            guess = self.solve(self.price(hint))
+            bound_s = max(bound_s, guess.value - hint * limit)
+            heavy, light = (heavy, guess.point) if guess.point.bytes <= limit else (guess.point, None)
+        if bound_s >= cutoff_s:
+            raise Infeasible(inf)
+        light = light or self.lightest()
+        if light.bytes > limit:
+            raise Infeasible(light.bytes)
+        return Bracket(heavy, light, bound_s)
 
     def lightest(self) -> Point[StagePlan]:
         """The plan with the least memory."""
@@ -230,9 +185,3 @@ class StageProblem:
         joint = second.source.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
         pieces = (*first.pieces[:k], joint, *second.pieces[k + 1 :])
         return StagePlan(pieces, (*first.states[:k], *second.states[k:]), second.source)
-
-
-def steady_state(tables: Tables, blocks: int) -> int:
-    """The block end that `blocks` blocks would best start and finish in."""
-    whole = power(tables.of.step, blocks)
-    return int(np.einsum("kaa->ka", whole).min(axis=0).argmin())

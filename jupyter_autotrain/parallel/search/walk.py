@@ -25,7 +25,7 @@ from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
-from jupyter_autotrain.parallel.search.whole import Task
+from jupyter_autotrain.parallel.search.task import Task
 
 CUTS = 2  # axes of two that are cut at the end
 PRICES = 2  # of a byte, tried where memory binds
@@ -146,10 +146,8 @@ def _above_one(*sizes: int) -> tuple[int, ...]:
 def solved_on(task: Task, template: Candidate, shape: tuple[int, ...], coarse: Solved | None) -> Solved:
     """The least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
     candidate = replace(template, mesh=mesh_of(shape))
-    narrowed = replace(task, restrict=_keep(coarse, shape), _models={}) if coarse and len(coarse.shape) > 1 else task
-    models = narrowed.models(candidate)
-    assert task.chain is not None
-    pipeline = Pipeline(models, task.chain, candidate, task.cluster, task.modes, PRICES)
+    narrowed = task.restricted(_keep(coarse, shape)) if coarse and len(coarse.shape) > 1 else task
+    pipeline = narrowed.pipeline(candidate, prices=PRICES)
     return Solved(shape, pipeline.whole.path(pipeline.whole.price(0.0))[0], pipeline)
 
 

@@ -1,0 +1,121 @@
+"""Seconds to change how a tensor lies.
+
+DTensor's moves: S→R all-gather, P→R all-reduce, P→S reduce-scatter, S(a)→S(b) all-to-all, R→S a free slice. Axes move
+one after the other, those that shrink the tensor first and gathers last, so that every collective works on as few bytes
+as it can. Along one axis only the kind of move matters, not which dim it is of: the time of every combination of kinds
+is worked out once per size of tensor, and a table of placements by placements is looked up in those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, all_reduce_s, all_to_all_s, gather_s
+from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Ints, Layouts, split_of
+
+
+class Redistribution:
+    """Times on one mesh, of tensors that lie along its axes."""
+
+    def __init__(self, axes: tuple[Axis, ...]) -> None:
+        self._axes = axes
+        self._times: dict[float, Floats] = {}
+
+    def seconds(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
+        """Time table (sources, targets) for a tensor of `size_bytes` in full."""
+        self.prepare([size_bytes])
+        kinds = _kinds(source.key, target.key, len(self._axes))
+        return target.spread(source.spread(self._times[size_bytes][kinds], 0), 1)
+
+    def prepare(self, sizes_bytes: Iterable[float]) -> None:
+        """Work out the times of several sizes in one go, for `seconds` to look up."""
+        missing = [size for size in dict.fromkeys(sizes_bytes) if size not in self._times]
+        if missing:
+            self._times.update(zip(missing, self._all_kinds(np.array(missing)), strict=True))
+
+    def _all_kinds(self, sizes_bytes: Floats) -> Floats:
+        """(sizes, combinations) seconds of every combination of kinds, the last axis fastest."""
+        now, goal = _combinations(len(self._axes))
+        held = np.divide.outer(sizes_bytes, split_of(now, self._axes))
+        seconds = np.zeros_like(held)
+        for move in _MOVES:
+            for index, axis in enumerate(self._axes):
+                at = move.where(now[:, index], goal[:, index])
+                if move.cost:
+                    seconds[:, at] += move.cost(axis, held[:, at] * axis.size if move.from_split else held[:, at])
+                if move.held:
+                    held[:, at] *= move.held(axis.size)
+        return seconds
+
+
+# What may happen along one axis, as codes before and after: nothing, to a whole tensor or to a slice; or a move.
+_KINDS = ((REPLICATE, REPLICATE), (0, 0), (REPLICATE, 0), (PARTIAL, 0), (0, 1), (PARTIAL, REPLICATE), (0, REPLICATE))
+
+
+@lru_cache(maxsize=8)
+def _combinations(axes: int) -> tuple[Ints, Ints]:
+    """(combinations, axes) codes before and after."""
+    both = np.array(list(product(_KINDS, repeat=axes)), dtype=np.int64).reshape(len(_KINDS) ** axes, axes, 2)
+    return both[:, :, 0], both[:, :, 1]
+
+
+@lru_cache(maxsize=512)
+def _kinds(source: bytes, target: bytes, axes: int) -> NDArray[np.int32]:
+    """(sources, targets) combination of kinds that leads from one row of codes to another."""
+    shape = (-1, axes) if axes else (1, 0)
+    before, after = (np.frombuffer(codes, dtype=np.int64).reshape(shape) for codes in (source, target))
+    found = np.zeros((len(before), len(after)), dtype=np.int32)
+    for axis in range(axes):
+        found = found * len(_KINDS) + _kind(before[:, None, axis], after[None, :, axis])
+    return found
+
+
+def _kind(now: Ints, goal: Ints) -> NDArray[np.int32]:
+    """Index in `_KINDS`; what stays partial stays as it is."""
+    to_slice = np.where(now >= 0, np.where(now == goal, 1, 4), np.where(now == PARTIAL, 3, 2))
+    to_whole = np.where(now >= 0, 6, np.where(now == PARTIAL, 5, 0))
+    return np.where(goal >= 0, to_slice, np.where(goal == PARTIAL, 0, to_whole)).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One of DTensor's moves along one axis.
+
+    Attributes:
+        before: The placement that it starts from: a dim (0 stands for any), `REPLICATE` or `PARTIAL`.
+        after: The placement that it leads to, likewise.
+        cost: Seconds by the bytes that the axis holds together; None when free.
+        held: Factor by which the bytes on a device grow; None when they stay.
+    """
+
+    before: int
+    after: int
+    cost: Callable[[Axis, Floats], Floats] | None = None
+    held: Callable[[int], float] | None = None
+
+    @property
+    def from_split(self) -> bool:
+        """Whether the axis splits the tensor before."""
+        return self.before >= 0
+
+    def where(self, now: Ints, goal: Ints) -> Ints:
+        """Which pairs of codes along one axis need this move."""
+        start = now >= 0 if self.before == 0 else now == self.before
+        stop = goal >= 0 if self.after == 0 else goal == self.after
+        pairs = start & stop & (now != goal) if self.before == self.after else start & stop
+        return np.flatnonzero(pairs)
+
+
+_MOVES = (
+    _Move(REPLICATE, 0, held=lambda size: 1.0 / size),
+    _Move(PARTIAL, 0, gather_s, lambda size: 1.0 / size),
+    _Move(0, 0, lambda axis, n: all_to_all_s(axis, n / axis.size)),
+    _Move(PARTIAL, REPLICATE, all_reduce_s),
+    _Move(0, REPLICATE, gather_s, lambda size: size),
+)

@@ -1,0 +1,86 @@
+"""Chain tables at one price, and the pieces of a plan that are read from them: head, blocks, tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from jupyter_autotrain.parallel.cost.memory import Recompute
+from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.search.chain import Chain
+from jupyter_autotrain.parallel.search.folding import ChainTables
+from jupyter_autotrain.parallel.search.loads import Choice, Load, Price, choices_of, load_of
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Head (with block 0), a later block, or tail: its ops' choices and what they cost; block ids are block 1's."""
+
+    choices: dict[int, Choice]
+    load: Load
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """Decisions of one stage.
+
+    Attributes:
+        pieces: In order; the head piece first on the first stage, the tail piece last on the last one.
+        states: (context, end) after each piece but a tail.
+        source: Tables that the plan was read from.
+    """
+
+    pieces: tuple[Piece, ...]
+    states: tuple[tuple[int, int], ...]
+    source: Tables
+
+    @property
+    def load(self) -> Load:
+        """Sum over the pieces."""
+        total = Load()
+        for piece in self.pieces:
+            total = total + piece.load
+        return total
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Chain tables at one price, with pieces read from them."""
+
+    model: CostModel
+    chain: Chain
+    price: Price
+    modes: tuple[Recompute, ...]
+    _pieces: dict[tuple[int, int, int], Piece] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def of(self) -> ChainTables:
+        """The numbers."""
+        return ChainTables(self.model, self.chain, self.price, self.modes)
+
+    def head(self, context: int, end: int) -> Piece:
+        """Head and block 0."""
+        head, mode, first = self.of.decode_head(context, end)
+        chosen = choices_of(self.model, head, Recompute.NONE, self.price)
+        chosen |= choices_of(self.model, first, mode, self.price)
+        return Piece(chosen, load_of(self.model, chosen, (*self.chain.head, *self.chain.block(0))))
+
+    def block(self, context: int, before: int, after: int) -> Piece:
+        """A later block."""
+        key = (context, before, after)
+        if key not in self._pieces:
+            mode, rows = self.of.decode_block(context, before, after)
+            chosen = choices_of(self.model, rows, mode, self.price)
+            around = {
+                op: Choice(row, next(iter(chosen.values())).option) for op, row in self.of.ends(context, before).items()
+            }
+            load = load_of(self.model, around | chosen, self.chain.block(1))
+            self._pieces[key] = Piece(chosen, load)
+        return self._pieces[key]
+
+    def tail(self, context: int, end: int) -> Piece:
+        """Ops after the blocks."""
+        chosen = choices_of(self.model, self.of.decode_tail(context, end), Recompute.NONE, self.price)
+        any_option = self.model.settings.options[0]
+        around = {op: Choice(row, any_option) for op, row in self.of.last_ends(context, end).items()}
+        return Piece(chosen, load_of(self.model, around | chosen, self.chain.tail))
