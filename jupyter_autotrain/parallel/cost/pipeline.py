@@ -1,8 +1,14 @@
-"""Time of a pipelined step from the times of its stages."""
+"""Time of a pipelined step from the times of its stages, and of the messages between them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from jupyter_autotrain.core.cluster import Segment
+from jupyter_autotrain.parallel.cost.collectives import gather_s, send_s
+from jupyter_autotrain.parallel.cost.layout import REPLICATE, produced, split_of
+from jupyter_autotrain.parallel.cost.model import CostModel
 
 
 def pipeline_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> float:
@@ -24,3 +30,27 @@ def pipeline_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> 
 def bubble_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> float:
     """Idle seconds of the slowest stage: the part of `pipeline_s` in which it computes nothing."""
     return pipeline_s(stage_s, microbatches, chunks) - microbatches * max(stage_s)
+
+
+def border_s(model: CostModel, span: tuple[Segment, ...], rows: Mapping[int, int]) -> float:
+    """What a stage sends its neighbour in one microbatch, forward or back; seconds.
+
+    What several ranks hold alike each sends a slice of, to be gathered behind the border (Narayanan et al. 2021,
+    section 4.1).
+
+    Args:
+        model: Costs on the stage's devices.
+        span: From a rank to its neighbour's.
+        rows: Strategies of the ops whose outputs cross the border.
+    """
+    total = 0.0
+    for op, row in rows.items():
+        table = model.op(op)
+        for out in table.op.outputs:
+            placed = produced(table.op, out, table.table)[row]
+            held = model.tensor_bytes(out.tensor) / float(split_of(placed[None], model.axes)[0])
+            alike = [axis for axis, code in zip(model.axes, placed.tolist(), strict=True) if code == REPLICATE]
+            sliced = send_s(span, held / prod(axis.size for axis in alike))
+            sliced += sum(float(gather_s(axis, held)) for axis in alike)
+            total += min(send_s(span, held), sliced)
+    return total

@@ -25,6 +25,8 @@ from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.task import Task
 
+Worth = dict[int, float]  # seconds per byte, by the number of stages
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -42,22 +44,26 @@ class Branch:
     bound_s: float
     tried: int = 0
 
+    def __lt__(self, other: Branch) -> bool:
+        return self.bound_s < other.bound_s
+
     @property
     def is_ready(self) -> bool:
         """Whether only a solver can say more."""
         return len(self.members) == 1 and self.tried == (len(_BOUNDS) if self.task.chain else 0)
 
-    def parts(self, cutoff_s: float) -> list[Branch]:
+    def parts(self, cutoff_s: float, worth: Worth) -> list[Branch]:
         """This branch without the members that computing alone rules out; with one bound more, or in halves.
 
-        Raises:
-            Infeasible: When none of its members fits in memory.
+        Args:
+            cutoff_s: Seconds to beat.
+            worth: What bytes are worth, as far as is known.
         """
         open_members = tuple(c for c in self.members if self.task.compute_bound_s(c) < cutoff_s)
         if len(open_members) < len(self.members):
             return [self._part(open_members)] if open_members else []
         if self.tried < self._worth_trying:
-            refined_s = _BOUNDS[self.tried](self)
+            refined_s = _BOUNDS[self.tried](self.pipeline, worth)
             return [replace(self, bound_s=max(self.bound_s, refined_s), tried=self.tried + 1)]
         return [self._part(members) for members in self._halves()]
 
@@ -106,21 +112,26 @@ def _stretch(candidate: Candidate) -> float:
     return candidate.rounds / candidate.microbatches
 
 
-def _split_bound_s(branch: Branch) -> float:
-    return branch.pipeline.split_bound_s
+def _split_bound_s(pipeline: Pipeline, _: Worth) -> float:
+    return pipeline.split_bound_s
 
 
-def _path_bound_s(branch: Branch) -> float:
-    return branch.pipeline.bound_s
+def _path_bound_s(pipeline: Pipeline, _: Worth) -> float:
+    return pipeline.bound_s
 
 
-def _staged_bound_s(branch: Branch) -> float:
-    return branch.pipeline.staged_bound_s
+def _staged_bound_s(pipeline: Pipeline, _: Worth) -> float:
+    return pipeline.staged_bound_s
 
 
-def _bound_within_s(branch: Branch) -> float:
-    candidate, *_ = branch.members
-    return branch.pipeline.bound_within_s(sum(branch.task.limits(candidate))) if candidate.stages > 1 else 0.0
+def _bound_within_s(pipeline: Pipeline, worth: Worth) -> float:
+    """At a price that was right for a like candidate; where there was none, at its own."""
+    candidate = pipeline.candidate
+    if candidate.stages == 1:
+        return 0.0
+    if not worth.get(candidate.stages):
+        worth[candidate.stages] = pipeline.byte_s
+    return pipeline.bound_within_s(worth[candidate.stages])
 
 
 _SHARED = (_split_bound_s, _path_bound_s)

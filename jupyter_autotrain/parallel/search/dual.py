@@ -68,11 +68,12 @@ class Bracket(Generic[T]):
 
 
 class Infeasible(Exception):  # noqa: N818 - a signal inside the search, not an error to show
-    """No assignment fits; `least_bytes` would do."""
+    """No assignment fits; `least_bytes` would do. Not `proved` where some were not looked at."""
 
-    def __init__(self, least_bytes: float) -> None:
+    def __init__(self, least_bytes: float, *, proved: bool = True) -> None:
         super().__init__(f"{least_bytes:.0f} bytes would do")
         self.least_bytes = least_bytes
+        self.proved = proved
 
 
 def relative_gap(seconds: float, bound_s: float) -> float:

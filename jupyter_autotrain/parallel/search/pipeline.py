@@ -11,25 +11,26 @@ Source: PipeDream (Narayanan et al. 2019) for the partition, restricted to equal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, prod
+from math import inf
+
+import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.devices import Device
-from jupyter_autotrain.parallel.cost.collectives import gather_s, send_s
-from jupyter_autotrain.parallel.cost.layout import REPLICATE, produced, split_of
 from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.cost.pipeline import border_s
 from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.dual import Infeasible
-from jupyter_autotrain.parallel.search.imbalance import imbalance_bound_s
 from jupyter_autotrain.parallel.search.loads import Choice, Price, op_values
 from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
 from jupyter_autotrain.parallel.search.pieces import StagePlan, Tables
 from jupyter_autotrain.parallel.search.space import Candidate
-from jupyter_autotrain.parallel.search.stage import PRICES, StageProblem
+from jupyter_autotrain.parallel.search.stage import PRICES, Fastest, StageProblem
+from jupyter_autotrain.parallel.search.staging import Staging
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Pipeline:
         candidate: Outer choices.
         cluster: For the links between stages.
         modes: Recompute modes.
+        limits: Bytes per rank, for each stage.
         prices: Most prices of a byte to try in a stage whose memory binds.
     """
 
@@ -50,6 +52,7 @@ class Pipeline:
     candidate: Candidate
     cluster: ClusterSpec
     modes: tuple[Recompute, ...]
+    limits: Sequence[float]
     prices: int = PRICES
     _shelves: dict[int, dict[Price, Tables]] = field(default_factory=dict, repr=False)
 
@@ -92,56 +95,52 @@ class Pipeline:
     @cached_property
     def staged_bound_s(self) -> float:
         """The same with what the last stage holds beside blocks."""
-        alike = len(set(map(id, self.models))) == 1 and self.candidate.stages > 1
-        return max(self.bound_s, imbalance_bound_s(self.whole, self.candidate)) if alike else self.bound_s
+        return max(self.bound_s, self._staging.bound_s()) if self._staging else self.bound_s
 
-    def bound_within_s(self, total_bytes: float) -> float:
-        """The same when all stages together have `total_bytes` and hold one microbatch each: true for any partition.
+    def bound_within_s(self, byte_s: float) -> float:
+        """The same within each stage's memory, if a byte is worth so many seconds; true for any worth."""
+        return max(self.staged_bound_s, self._staging.bound_s(byte_s)) if self._staging else self.staged_bound_s
 
-        Raises:
-            Infeasible: When even that does not fit.
-        """
-        return max(self.staged_bound_s, self.whole.minimise(total_bytes).bound_s / self._stages_even)
+    @cached_property
+    def own_bound_s(self) -> float:
+        """The same at the worth that is this candidate's own."""
+        return self.bound_within_s(self.byte_s) if self._staging else self.staged_bound_s
 
-    def best(self, limits: Sequence[float], cutoff_s: float = inf, hint: float = 0.0) -> Outcome:
+    @cached_property
+    def byte_s(self) -> float:
+        """What a byte is worth to the first of several even stages, which has the least room; 0 if none or too much."""
+        try:
+            return self._problem(0, self._even[0], self._alive(0)).minimise(self.limits[0]).byte_s
+        except Infeasible:
+            return 0.0
+
+    def best(self, cutoff_s: float = inf, hint: float = 0.0) -> Outcome:
         """The best plan within each stage's limit.
 
         Args:
-            limits: Bytes per rank, for each stage.
             cutoff_s: Give up (with `Infeasible(inf)`) once nothing faster is possible.
-            hint: Seconds that a byte is worth to a like candidate of one stage.
+            hint: Seconds that a byte is worth to a like candidate.
 
         Raises:
-            Infeasible: When some stage fits no way.
+            Infeasible: When some stage fits no way, in any of the partitions tried.
         """
         if self.candidate.stages == 1:
-            found = self.whole.minimise(limits[0], cutoff_s, hint)
+            found = self.whole.minimise(self.limits[0], cutoff_s, hint)
             plan, blocks = found.point.what, range(self.chain.run.count)
             stage = Stage(blocks, self._choices(plan, 0), plan.load, 0.0, 1.0, self._device(0))
             return Outcome(self.candidate, (stage,), found.bound_s, tuple(self.models), found.byte_s)
-        least = inf
+        best, least = None, inf
         for counts in self._partitions():
             try:
-                return self._staged(counts, limits, cutoff_s)
+                outcome = self._staged(counts, best.step_s if best else cutoff_s, hint)
+                best = outcome if best is None or outcome.step_s < best.step_s else best
             except Infeasible as full:
                 least = min(least, full.least_bytes)
-        raise Infeasible(least)
+        return best or self._fitting(least, cutoff_s, hint)
 
-    def lightest(self) -> float:
-        """Least bytes per rank with which this candidate can run."""
-        stages = self.candidate.stages
-        if stages == 1:
-            return self.whole.lightest().bytes
-        counts = self._partitions()[-1]
-        begin, most = None, 0.0
-        for stage in (0, 1, stages - 1):
-            point = self._problem(stage, counts[stage], self._alive(stage), begin=begin).lightest()
-            begin = point.what.states[-1][1] if stage == 0 else begin
-            most = max(most, point.bytes)
-        return most
-
-    def _staged(self, counts: Sequence[int], limits: Sequence[float], cutoff_s: float) -> Outcome:
-        candidate, stages, solved = self.candidate, [], {}
+    def _staged(self, counts: Sequence[int], cutoff_s: float, hint: float) -> Outcome:
+        candidate, limits, stages = self.candidate, self.limits, list[Stage]()
+        solved: dict[object, Fastest] = {}
         slack = cutoff_s * candidate.rounds / candidate.microbatches
         begin: int | None = None
         first_block = 0
@@ -149,8 +148,9 @@ class Pipeline:
             key = (index == 0, index == len(counts) - 1, count, id(self.models[index]), limits[index])
             if key not in solved:
                 problem = self._problem(index, count, self._alive(index), begin=begin)
-                solved[key] = problem.minimise(limits[index], slack).point.what
-            plan = solved[key]
+                solved[key] = problem.minimise(limits[index], slack, hint)
+                hint = solved[key].byte_s
+            plan = solved[key].point.what
             begin = plan.states[-1][1] if index == 0 else begin
             assert begin is not None
             stages.append(
@@ -164,16 +164,44 @@ class Pipeline:
                 )
             )
             first_block += count
-        return Outcome(candidate, tuple(stages), self.staged_bound_s, tuple(self.models))
+        byte_s = max(fastest.byte_s for fastest in solved.values())
+        return Outcome(candidate, tuple(stages), self.staged_bound_s, tuple(self.models), byte_s)
 
-    def _partitions(self) -> list[list[int]]:
-        """Blocks per stage: balanced by time, then even."""
+    @cached_property
+    def _even(self) -> list[int]:
         stages, count = self.candidate.stages, self.chain.run.count
-        even = [count // stages + (stages - 1 - i < count % stages) for i in range(stages)]
+        return [count // stages + (stages - 1 - i < count % stages) for i in range(stages)]
+
+    @cached_property
+    def _staging(self) -> Staging | None:
+        """What is known of partitions where all stages are on equal devices."""
+        stages = self.candidate.stages
+        if stages == 1 or len(set(map(id, self.models))) > 1:
+            return None
+        return Staging(self.whole, self.candidate, tuple(map(self._alive, range(stages))), min(self.limits))
+
+    def _partitions(self) -> Iterator[list[int]]:
+        """Blocks per stage: balanced, within memory where all devices are equal; then even."""
         if self.candidate.chunks > 1:
-            return [even]
-        balanced = self._balanced()
-        return [balanced, even] if balanced != even else [even]
+            yield self._even
+            return
+        if not self._staging:
+            yield from (self._balanced(), self._even)
+            return
+        balanced = self._staging.partition(self.byte_s)
+        yield from [balanced, self._even] if balanced != self._even else [balanced]
+
+    def _fitting(self, least_bytes: float, cutoff_s: float, hint: float) -> Outcome:
+        """Where no better partition fits, one with as many blocks on each stage as its memory seems to allow."""
+        if self.candidate.chunks > 1 or not self._staging or least_bytes == inf:
+            raise Infeasible(least_bytes, proved=self.candidate.chunks > 1 and least_bytes < inf)
+        fitting = self._staging.fitting()
+        if not fitting:
+            raise Infeasible(least_bytes)
+        try:
+            return self._staged(fitting, cutoff_s, hint)
+        except Infeasible as full:
+            raise Infeasible(min(full.least_bytes, least_bytes), proved=False) from None
 
     def _balanced(self) -> list[int]:
         pieces = self.whole.solve(self.whole.price(0.0)).point.what.pieces
@@ -229,23 +257,9 @@ class Pipeline:
         return found
 
     def _send_s(self, stage: int, end: int) -> float:
-        """Messages of one microbatch at a stage's borders, both ways; half at the pipeline's ends.
-
-        What several ranks hold alike each sends a slice of, to be gathered behind the border (Narayanan et al. 2021,
-        section 4.1).
-        """
-        model, total = self.models[stage], 0.0
+        """Messages of one microbatch at a stage's borders, both ways; half at the pipeline's ends."""
+        model, ends = self.models[stage], self.chain.end(0)
+        rows = np.unravel_index(end, [len(model.op(op).table) for op in ends])
         span = self.cluster.segments(model.mesh.devices, self.candidate.stages)
-        sizes = [len(model.op(op).table) for op in self.chain.end(0)]
-        for position, op in enumerate(self.chain.end(0)):
-            row = end // prod(sizes[position + 1 :]) % sizes[position]
-            table = model.op(op)
-            for out in table.op.outputs:
-                placed = produced(table.op, out, table.table)[row]
-                held = model.tensor_bytes(out.tensor) / float(split_of(placed[None], model.axes)[0])
-                alike = [axis for axis, code in zip(model.axes, placed.tolist(), strict=True) if code == REPLICATE]
-                sliced = send_s(span, held / prod(axis.size for axis in alike))
-                sliced += sum(float(gather_s(axis, held)) for axis in alike)
-                total += min(send_s(span, held), sliced)
         borders = 1 if stage in {0, self.candidate.stages - 1} else 2
-        return total * borders * self.candidate.chunks
+        return border_s(model, span, dict(zip(ends, map(int, rows), strict=True))) * borders * self.candidate.chunks

@@ -44,7 +44,7 @@ def recursive(search: Search, found: Sequence[Candidate]) -> None:
     tried, slowed = 0, inf
     for some in _promising(task, found):
         pipeline = _meshed(task, some, shapes)
-        outcome, least = _completed(task, pipeline, search.cutoff_s)
+        outcome, least = _completed(pipeline, search.cutoff_s)
         search.least_bytes = min(search.least_bytes, least)
         tried += search.best is not None
         if outcome:
@@ -110,8 +110,8 @@ def _meshed(task: Task, some: Sequence[Candidate], shapes: dict[int, tuple[int, 
     return solved.pipeline
 
 
-def _completed(task: Task, pipeline: Pipeline, cutoff_s: float) -> tuple[Outcome | None, float]:
+def _completed(pipeline: Pipeline, cutoff_s: float) -> tuple[Outcome | None, float]:
     try:
-        return pipeline.best(task.limits(pipeline.candidate), cutoff_s), inf
+        return pipeline.best(cutoff_s), inf
     except Infeasible as full:
         return None, full.least_bytes

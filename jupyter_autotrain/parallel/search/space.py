@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import accumulate
+from operator import mul
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.parallel.cost.activations import MODES
@@ -40,6 +42,11 @@ class Candidate:
     def rounds(self) -> float:
         """Microbatch times that a step of even stages lasts: m + (p-1)/v."""
         return self.microbatches + (self.stages - 1) / self.chunks
+
+    def refines(self, other: Candidate) -> bool:
+        """Whether this is the other with some axes of its mesh cut."""
+        cuts, others = (set(accumulate(c.mesh.shape, mul)) for c in (self, other))
+        return others < cuts and replace(self, mesh=other.mesh) == other
 
     def __str__(self) -> str:
         parts = [str(self.mesh)]

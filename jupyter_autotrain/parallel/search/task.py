@@ -97,7 +97,9 @@ class Task:
         assert chain is not None
 
         def make() -> Pipeline:
-            return Pipeline(self.models(counted), chain, candidate, self.cluster, self.modes, prices)
+            return Pipeline(
+                self.models(counted), chain, candidate, self.cluster, self.modes, self.limits(candidate), prices
+            )
 
         return _lately(self._pipelines, (candidate, counted, prices), make)
 

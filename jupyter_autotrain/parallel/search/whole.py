@@ -3,31 +3,48 @@
 Recurrence: best = min over candidates c of best(c) (see `pipeline`). A branch holds all candidates of one mesh at
 first, under the pure compute time spread over all devices; looked into, it gets a better bound, or falls into halves
 (see `branch`), and one candidate with all its bounds is solved. What reaches the best plan so far is dropped; what is
-never looked into when time runs out keeps its bound, so the answer's gap is always true. Time: one block reduction per
-bound, and the stage problems of the candidates whose memory binds.
+never looked into when time runs out keeps its bound, so the answer's gap is always true. Meshes of one and two axes
+come first, then those that refine the best of them, then all others, for a while. Time: one block reduction per bound,
+and the stage problems of the candidates whose memory binds.
 
 Source: best-first branch and bound (Lawler and Wood 1966).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
-from itertools import count
+from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
 
-from jupyter_autotrain.parallel.search.branch import Branch, branches
+from jupyter_autotrain.parallel.search.branch import Branch, Worth, branches
 from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.plain import plain_outcome
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.task import Task
 
+COARSE_AXES = 2
+NEAR = 2  # of the best with few axes, how many have their meshes refined before all others
+
 
 @dataclass
 class Search:
-    """The state of a running search."""
+    """The state of a running search.
+
+    Attributes:
+        task: What is searched.
+        best: The fastest outcome so far.
+        least_bytes: Memory that would do where nothing fits.
+        bound_s: No plan in what was looked into and left is faster.
+        seen: All outcomes.
+        complete: False when it was stopped.
+        clock: Monotonic seconds.
+        proof_s: How long to look into fine meshes that are not near the best.
+        deadline: When that ends, by the clock.
+        worth: Seconds that a byte was worth, by the number of stages.
+    """
 
     task: Task
     best: Outcome | None = None
@@ -35,7 +52,10 @@ class Search:
     bound_s: float = inf
     seen: list[Outcome] = field(default_factory=list)
     complete: bool = True
-    byte_s: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+    proof_s: float = inf
+    deadline: float = inf
+    worth: Worth = field(default_factory=dict)
 
     @property
     def cutoff_s(self) -> float:
@@ -49,46 +69,68 @@ class Search:
             self.best = outcome
 
     def run(self, candidates: Iterable[Candidate]) -> None:
-        """Look into branches until none can win; what is never looked into keeps its bound, also when interrupted.
+        """Look into branches until none can win: few axes first, then finer meshes of the best, then all others.
+
+        What is never looked into keeps its bound, also when this is interrupted.
 
         Raises:
             OutOfTime: The time is spent.
         """
-        fresh = count()
-        queue = [(branch.bound_s, next(fresh), branch) for branch in branches(self.task, candidates)]
-        heapify(queue)
-        open_s = inf
+        left, queue = list(candidates), list[Branch]()
         try:
-            while queue and queue[0][0] < self.cutoff_s:
-                self.task.check()
-                open_s, _, branch = queue[0]
-                parts = self._parts(branch)
-                heappop(queue)
-                for part in parts:
-                    heappush(queue, (part.bound_s, next(fresh), part))
-                open_s = inf
+            for choose in (_coarse, self._near, self._others):
+                chosen = choose(left)
+                queue = branches(self.task, chosen)
+                left = [c for c in left if c not in chosen]
+                self._explore(queue)
         finally:
-            self.bound_s = min(self.bound_s, open_s, queue[0][0] if queue else inf)
+            self.bound_s = min([self.bound_s, *(b.bound_s for b in queue), *map(self.task.compute_bound_s, left)])
+
+    def _explore(self, queue: list[Branch]) -> None:
+        heapify(queue)
+        while queue and queue[0].bound_s < self.cutoff_s and not (self.best and self.clock() > self.deadline):
+            self.task.check()
+            parts = self._parts(queue[0])
+            if not parts:
+                heappop(queue)
+                continue
+            for part in parts[1:]:
+                heappush(queue, part)  # each promises no more than the branch did, which stays on top of them
+            heapreplace(queue, parts[0])
+        queue[:] = queue[:1]
+
+    def _near(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+        """Those whose mesh refines that of one of the best so far, all else alike."""
+        best = [outcome.candidate for outcome in alternatives(self.seen, NEAR)]
+        return frozenset(c for c in candidates if any(c.refines(one) for one in best))
+
+    def _others(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+        """All, and the time for them begins."""
+        self.deadline = self.clock() + self.proof_s
+        return frozenset(candidates)
 
     def _parts(self, branch: Branch) -> list[Branch]:
         """What is left of a branch; nothing once it is solved."""
         if branch.is_ready:
             self.open(branch.members[0], branch.bound_s)
             return []
-        try:
-            return [part for part in branch.parts(self.cutoff_s) if part.bound_s < self.cutoff_s]
-        except Infeasible as full:
-            self.least_bytes = min(self.least_bytes, full.least_bytes)
-            return []
+        parts = branch.parts(self.cutoff_s, self.worth)
+        return sorted(part for part in parts if part.bound_s < self.cutoff_s)
 
     def open(self, candidate: Candidate, bound_s: float = 0.0) -> None:
         """Solve one candidate of a known bound."""
-        outcome, solved_s, least = solve_candidate(self.task, candidate, self.cutoff_s, self.byte_s)
+        hint = self.worth.get(candidate.stages, 0.0)
+        outcome, solved_s, least = solve_candidate(self.task, candidate, self.cutoff_s, hint)
         self.bound_s = min(self.bound_s, max(bound_s, solved_s))
         self.least_bytes = min(self.least_bytes, least)
         if outcome:
-            self.byte_s = outcome.byte_s or self.byte_s
+            if outcome.byte_s:
+                self.worth[candidate.stages] = outcome.byte_s
             self.offer(outcome)
+
+
+def _coarse(candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+    return frozenset(c for c in candidates if len(c.mesh.shape) <= COARSE_AXES)
 
 
 def solve_candidate(
@@ -102,11 +144,10 @@ def solve_candidate(
         return plain_outcome(model, candidate, limits[0], task.check)
     pipeline = task.pipeline(candidate)
     try:
-        outcome = pipeline.best(limits, cutoff_s, hint)
+        outcome = pipeline.best(cutoff_s, hint)
     except Infeasible as full:
-        proved = candidate.stages == 1 or full.least_bytes < inf
-        return None, inf if proved else pipeline.staged_bound_s, full.least_bytes
-    return outcome, max(pipeline.staged_bound_s, outcome.bound_s), inf
+        return None, inf if full.proved else pipeline.own_bound_s, full.least_bytes
+    return outcome, max(pipeline.own_bound_s, outcome.bound_s), inf
 
 
 def alternatives(outcomes: Sequence[Outcome], count: int) -> Iterator[Outcome]:
