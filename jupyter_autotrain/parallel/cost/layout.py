@@ -7,7 +7,7 @@ one row per strategy and one column per axis. Codes in a table: a tensor dim >= 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import product
 
 import numpy as np
@@ -96,10 +96,8 @@ class Layouts:
 
     @classmethod
     def of(cls, placed: Ints) -> Layouts:
-        """From rows of codes; on so few rows a dict beats sorting."""
-        place: dict[tuple[int, ...], int] = {}
-        which = [place.setdefault(tuple(row), len(place)) for row in placed.tolist()]
-        return cls(np.array(list(place), dtype=np.int64), np.array(which, dtype=np.int64))
+        """From rows of codes; meshes with as many axes have most of them in common."""
+        return _layouts_of(placed.tobytes(), placed.shape)
 
     @cached_property
     def key(self) -> bytes:
@@ -116,3 +114,12 @@ class Layouts:
         if not (self.different == PARTIAL).any():
             return self
         return Layouts(np.where(self.different == PARTIAL, REPLICATE, self.different), self.which)
+
+
+@lru_cache(maxsize=1024)
+def _layouts_of(codes: bytes, shape: tuple[int, int]) -> Layouts:
+    """On so few rows a dict beats sorting."""
+    place: dict[tuple[int, ...], int] = {}
+    rows = np.frombuffer(codes, dtype=np.int64).reshape(shape).tolist()
+    which = [place.setdefault(tuple(row), len(place)) for row in rows]
+    return Layouts(np.array(list(place), dtype=np.int64), np.array(which, dtype=np.int64))

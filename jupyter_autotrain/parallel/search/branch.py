@@ -16,16 +16,24 @@ Source: branch and bound as in `whole`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from math import gcd
+from math import gcd, inf
 
 from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.task import Task
 
-Worth = dict[int, float]  # seconds per byte, by the number of stages
+OTHER_PRICES = (1.0, 2.5, 0.4)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the search has found so far: seconds to beat, and seconds that a byte is worth by the number of stages."""
+
+    cutoff_s: float = inf
+    worth: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,18 +60,13 @@ class Branch:
         """Whether only a solver can say more."""
         return len(self.members) == 1 and self.tried == (len(_BOUNDS) if self.task.chain else 0)
 
-    def parts(self, cutoff_s: float, worth: Worth) -> list[Branch]:
-        """This branch without the members that computing alone rules out; with one bound more, or in halves.
-
-        Args:
-            cutoff_s: Seconds to beat.
-            worth: What bytes are worth, as far as is known.
-        """
-        open_members = tuple(c for c in self.members if self.task.compute_bound_s(c) < cutoff_s)
+    def parts(self, known: Known) -> list[Branch]:
+        """This branch without the members that computing alone rules out; with one bound more, or in halves."""
+        open_members = tuple(c for c in self.members if self.task.compute_bound_s(c) < known.cutoff_s)
         if len(open_members) < len(self.members):
             return [self._part(open_members)] if open_members else []
         if self.tried < self._worth_trying:
-            refined_s = _BOUNDS[self.tried](self.pipeline, worth)
+            refined_s = _BOUNDS[self.tried](self.pipeline, known)
             return [replace(self, bound_s=max(self.bound_s, refined_s), tried=self.tried + 1)]
         return [self._part(members) for members in self._halves()]
 
@@ -112,26 +115,29 @@ def _stretch(candidate: Candidate) -> float:
     return candidate.rounds / candidate.microbatches
 
 
-def _split_bound_s(pipeline: Pipeline, _: Worth) -> float:
+def _split_bound_s(pipeline: Pipeline, _: Known) -> float:
     return pipeline.split_bound_s
 
 
-def _path_bound_s(pipeline: Pipeline, _: Worth) -> float:
+def _path_bound_s(pipeline: Pipeline, _: Known) -> float:
     return pipeline.bound_s
 
 
-def _staged_bound_s(pipeline: Pipeline, _: Worth) -> float:
+def _staged_bound_s(pipeline: Pipeline, _: Known) -> float:
     return pipeline.staged_bound_s
 
 
-def _bound_within_s(pipeline: Pipeline, worth: Worth) -> float:
-    """At a price that was right for a like candidate; where there was none, at its own."""
-    candidate = pipeline.candidate
-    if candidate.stages == 1:
-        return 0.0
-    if not worth.get(candidate.stages):
-        worth[candidate.stages] = pipeline.byte_s
-    return pipeline.bound_within_s(worth[candidate.stages])
+def _bound_within_s(pipeline: Pipeline, known: Known) -> float:
+    """At a price that was right for a like candidate, where there was one, else at its own; then at others near by."""
+    stages, best_s = pipeline.candidate.stages, 0.0
+    price = known.worth.get(stages, 0.0) or pipeline.byte_s
+    for times in OTHER_PRICES if stages > 1 else ():
+        bound_s = pipeline.bound_within_s(price * times)
+        if bound_s > best_s:
+            best_s, known.worth[stages] = bound_s, price * times
+        if best_s >= known.cutoff_s or not price:
+            break
+    return best_s
 
 
 _SHARED = (_split_bound_s, _path_bound_s)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.graph.graph import BlockRun
 from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.folding import ChainTables
 from jupyter_autotrain.parallel.search.loads import Choice, Load, Price, choices_of, load_of
@@ -33,6 +34,16 @@ class StagePlan:
     pieces: tuple[Piece, ...]
     states: tuple[tuple[int, int], ...]
     source: Tables
+
+    def choices(self, run: BlockRun, first_block: int) -> dict[int, Choice]:
+        """Choices by the graph's own op ids, the stage's first block being the run's `first_block`."""
+        found: dict[int, Choice] = {}
+        for index, piece in enumerate(self.pieces):
+            first = min(piece.choices, default=0)
+            is_block = run.start + run.length <= first < run.start + 2 * run.length
+            shift = (first_block + index - 1) * run.length if is_block else 0
+            found.update({op + shift: choice for op, choice in piece.choices.items()})
+        return found
 
     @property
     def load(self) -> Load:

@@ -1,17 +1,17 @@
 """One candidate priced in full: how many blocks each stage holds, and the best plan of each stage within its memory.
 
-Recurrence: blocks go one by one to the stage that would end earliest with one more, which minimises max_i t_i for
-equal blocks; then T = m max_i t_i + (sum t - max t)/v + once-per-step work (see `cost.pipeline`), each t_i the
-least that its stage reaches under the limit with its own number of microbatches alive. Neighbouring stages meet in one
-layout, taken from the first stage, which has the least room. Time: at most three stage problems (first, middle, last)
-per kind of device.
+Recurrence: T = m max_i t_i + (sum t - max t)/v + once-per-step work (see `cost.pipeline`), each t_i the least that its
+stage reaches under the limit with its own number of microbatches alive, the blocks shared out evenly, then as the bound
+over all partitions has them (see `staging`; by speed where devices differ). Neighbouring stages meet in one layout,
+taken from the first stage, which has the least room. Time: at most three stage problems (first, middle, last) per kind
+of device and partition.
 
 Source: PipeDream (Narayanan et al. 2019) for the partition, restricted to equal blocks; `stage` for the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -25,12 +25,12 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import border_s
 from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.dual import Infeasible
-from jupyter_autotrain.parallel.search.loads import Choice, Price, op_values
+from jupyter_autotrain.parallel.search.loads import Price, op_values
 from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
-from jupyter_autotrain.parallel.search.pieces import StagePlan, Tables
+from jupyter_autotrain.parallel.search.pieces import Tables
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.stage import PRICES, Fastest, StageProblem
-from jupyter_autotrain.parallel.search.staging import Staging
+from jupyter_autotrain.parallel.search.staging import Staging, by_speed, computing_s
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,16 @@ class Pipeline:
 
     @cached_property
     def bound_s(self) -> float:
-        """No plan of this candidate is faster: all stages even, memory free."""
-        return self.whole.path(self.whole.price(0.0))[0] / self._stages_even
+        """No plan of this candidate is faster: all stages even, memory free, the bubble of kernels alone.
+
+        So priced, all schedules of a mesh share its tables.
+        """
+        model, run = self.whole.model, self.chain.run
+        ends_s, block_s = (
+            computing_s(model, ops) for ops in ((*self.chain.head, *self.chain.tail), self.chain.block(0))
+        )
+        bubble_s = (self.rounds - model.microbatches) * (ends_s + run.count * block_s)
+        return (self.whole.path(Price(rounds=float(model.microbatches)))[0] + bubble_s) / self._stages_even
 
     @cached_property
     def staged_bound_s(self) -> float:
@@ -100,11 +108,6 @@ class Pipeline:
     def bound_within_s(self, byte_s: float) -> float:
         """The same within each stage's memory, if a byte is worth so many seconds; true for any worth."""
         return max(self.staged_bound_s, self._staging.bound_s(byte_s)) if self._staging else self.staged_bound_s
-
-    @cached_property
-    def own_bound_s(self) -> float:
-        """The same at the worth that is this candidate's own."""
-        return self.bound_within_s(self.byte_s) if self._staging else self.staged_bound_s
 
     @cached_property
     def byte_s(self) -> float:
@@ -127,16 +130,37 @@ class Pipeline:
         if self.candidate.stages == 1:
             found = self.whole.minimise(self.limits[0], cutoff_s, hint)
             plan, blocks = found.point.what, range(self.chain.run.count)
-            stage = Stage(blocks, self._choices(plan, 0), plan.load, 0.0, 1.0, self._device(0))
+            stage = Stage(blocks, plan.choices(self.chain.run, 0), plan.load, 0.0, 1.0, self._device(0))
             return Outcome(self.candidate, (stage,), found.bound_s, tuple(self.models), found.byte_s)
-        best, least = None, inf
-        for counts in self._partitions():
-            try:
-                outcome = self._staged(counts, best.step_s if best else cutoff_s, hint)
-                best = outcome if best is None or outcome.step_s < best.step_s else best
-            except Infeasible as full:
-                least = min(least, full.least_bytes)
-        return best or self._fitting(least, cutoff_s, hint)
+        even, full = self._tried(self._even, cutoff_s, hint)
+        if self.candidate.chunks > 1:
+            if not even:
+                raise Infeasible(full, proved=full < inf)
+            return even
+        counts = self._staging.partition(even.byte_s if even else hint) if self._staging else self._by_speed()
+        other, less_full = self._tried(counts, min(cutoff_s, even.step_s) if even else cutoff_s, hint)
+        if even and other:
+            return min(even, other, key=lambda outcome: outcome.step_s)
+        return even or other or self._fitting(min(full, less_full), cutoff_s, hint)
+
+    def _tried(self, counts: Sequence[int], cutoff_s: float, hint: float) -> tuple[Outcome | None, float]:
+        """A partition's outcome, or the least memory that would do."""
+        try:
+            return self._staged(counts, cutoff_s, hint), inf
+        except Infeasible as full:
+            return None, full.least_bytes
+
+    def _fitting(self, least_bytes: float, cutoff_s: float, hint: float) -> Outcome:
+        """Where no better partition fits, one with as many blocks on each stage as its memory seems to allow."""
+        if not self._staging or least_bytes == inf:
+            raise Infeasible(least_bytes, proved=False)
+        counts = self._staging.fitting()
+        if not counts:
+            raise Infeasible(least_bytes)
+        outcome, still_full = self._tried(counts, cutoff_s, hint)
+        if not outcome:
+            raise Infeasible(min(least_bytes, still_full), proved=False)
+        return outcome
 
     def _staged(self, counts: Sequence[int], cutoff_s: float, hint: float) -> Outcome:
         candidate, limits, stages = self.candidate, self.limits, list[Stage]()
@@ -156,7 +180,7 @@ class Pipeline:
             stages.append(
                 Stage(
                     range(first_block, first_block + count),
-                    self._choices(plan, first_block),
+                    plan.choices(self.chain.run, first_block),
                     plan.load,
                     self._send_s(index, begin),
                     self._alive(index),
@@ -180,44 +204,15 @@ class Pipeline:
             return None
         return Staging(self.whole, self.candidate, tuple(map(self._alive, range(stages))), min(self.limits))
 
-    def _partitions(self) -> Iterator[list[int]]:
-        """Blocks per stage: balanced, within memory where all devices are equal; then even."""
-        if self.candidate.chunks > 1:
-            yield self._even
-            return
-        if not self._staging:
-            yield from (self._balanced(), self._even)
-            return
-        balanced = self._staging.partition(self.byte_s)
-        yield from [balanced, self._even] if balanced != self._even else [balanced]
-
-    def _fitting(self, least_bytes: float, cutoff_s: float, hint: float) -> Outcome:
-        """Where no better partition fits, one with as many blocks on each stage as its memory seems to allow."""
-        if self.candidate.chunks > 1 or not self._staging or least_bytes == inf:
-            raise Infeasible(least_bytes, proved=self.candidate.chunks > 1 and least_bytes < inf)
-        fitting = self._staging.fitting()
-        if not fitting:
-            raise Infeasible(least_bytes)
-        try:
-            return self._staged(fitting, cutoff_s, hint)
-        except Infeasible as full:
-            raise Infeasible(min(full.least_bytes, least_bytes), proved=False) from None
-
-    def _balanced(self) -> list[int]:
+    def _by_speed(self) -> list[int]:
+        """Blocks per stage where devices differ."""
         pieces = self.whole.solve(self.whole.price(0.0)).point.what.pieces
-        block = pieces[1].load.micro_s if len(pieces) > 2 else pieces[0].load.micro_s
-        speed = [
-            self._device(0).matrix_flops_per_s / self._device(i).matrix_flops_per_s for i in range(len(self.models))
-        ]
-        times = [block * s for s in speed]
-        times[0] += max(0.0, pieces[0].load.micro_s - block) * speed[0]
-        times[-1] += pieces[-1].load.micro_s * speed[-1]
-        counts = [1] * len(times)
-        for _ in range(self.chain.run.count - len(times)):
-            index = min(range(len(times)), key=lambda i: (times[i] + block * speed[i], -i))
-            counts[index] += 1
-            times[index] += block * speed[index]
-        return counts
+        block_s = pieces[1].load.micro_s if len(pieces) > 2 else pieces[0].load.micro_s
+        first_s, last_s = max(0.0, pieces[0].load.micro_s - block_s), pieces[-1].load.micro_s
+        rates = [self._device(stage).matrix_flops_per_s for stage in range(len(self.models))]
+        slowness = [max(rates) / rate for rate in rates]
+        beside_s = [first_s * slowness[0], *[0.0] * (len(rates) - 2), last_s * slowness[-1]]
+        return by_speed([block_s * slow for slow in slowness], beside_s, self.chain.run.count)
 
     def _problem(
         self, stage: int, blocks: int, alive: float, *, whole: bool = False, begin: int | None = None
@@ -245,16 +240,6 @@ class Pipeline:
 
     def _device(self, stage: int) -> Device:
         return self.models[stage].roofline.device
-
-    def _choices(self, plan: StagePlan, first_block: int) -> dict[int, Choice]:
-        """Choices by the graph's own op ids: pieces of later blocks are written for block 1."""
-        run, found = self.chain.run, {}
-        for index, piece in enumerate(plan.pieces):
-            first = min(piece.choices, default=0)
-            is_block = run.start + run.length <= first < run.start + 2 * run.length
-            shift = (first_block + index - 1) * run.length if is_block else 0
-            found.update({op + shift: choice for op, choice in piece.choices.items()})
-        return found
 
     def _send_s(self, stage: int, end: int) -> float:
         """Messages of one microbatch at a stage's borders, both ways; half at the pipeline's ends."""

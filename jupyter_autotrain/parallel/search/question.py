@@ -26,7 +26,7 @@ class Method(StrEnum):
     EXHAUSTIVE = "exhaustive"
 
 
-PROOF_S = 3.0
+PROOF_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Limits:
 
     Attributes:
         memory_bytes: Of a rank; None: the device's memory.
-        time_s: From the beginning; None: as long as it takes (huge graphs: a minute). What is linear in the graph, up to
-            a first plan, is always finished.
-        proof_s: How long to go on with meshes of three axes and more, once all meshes of two and what refines the best
-            of them are searched. Seldom a better plan comes of it, but a smaller gap.
+        time_s: From the beginning; None: as long as it takes (huge graphs: a minute). What is linear in the graph, up
+            to a first plan, is always finished.
+        proof_s: How long to go on with meshes of three axes and more, once all meshes of two are searched, and what
+            refines the best of them. Seldom a better plan comes of it, but a smaller gap.
     """
 
     memory_bytes: float | None = None

@@ -18,9 +18,11 @@ Source: the time of a pipeline as in `cost.pipeline`; weak duality as in `dual`;
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil
+from operator import add
 
 import numpy as np
 
@@ -87,7 +89,7 @@ class Staging:
         if byte_s:
             price = Price(byte_s, rounds=float(self.candidate.microbatches))
             least = np.maximum(least, self._between(price) - byte_s * self.limit_bytes)
-        return least + self._others_s()
+        return least + self._others_s
 
     def _between(self, price: Price) -> Floats:
         """(stages, blocks) least value at a price, each stage with its own number alive."""
@@ -113,13 +115,14 @@ class Staging:
             self._rows[price] = np.stack([rows[0], *[rows[1]] * (self.candidate.stages - 2), rows[2]])
         return self._rows[price]
 
+    @cached_property
     def _others_s(self) -> Floats:
         """(stages, blocks) compute of all other stages that is not hidden behind this one."""
         chain, model, stages = self.whole.chain, self.whole.model, self.candidate.stages
-        blocks = (self._blocks - np.arange(self._counted + 1)) * _compute_s(model, chain.block(0))
-        ends = np.full(stages, _compute_s(model, chain.head) + _compute_s(model, chain.tail))
-        ends[0] -= _compute_s(model, chain.head)
-        ends[-1] -= _compute_s(model, chain.tail)
+        blocks = (self._blocks - np.arange(self._counted + 1)) * computing_s(model, chain.block(0))
+        ends = np.full(stages, computing_s(model, chain.head) + computing_s(model, chain.tail))
+        ends[0] -= computing_s(model, chain.head)
+        ends[-1] -= computing_s(model, chain.tail)
         return np.asarray((ends[:, None] + blocks[None, :]) / self.candidate.chunks)
 
     def _level(self, times: Floats) -> float:
@@ -140,6 +143,22 @@ class Staging:
         return [int(n) for n in counts]
 
 
+def by_speed(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -> list[int]:
+    """Blocks per stage, each given to the stage that would end earliest with it, which is best for equal blocks.
+
+    Args:
+        block_s: Seconds of a block, by stage.
+        beside_s: Seconds of what a stage holds beside blocks.
+        blocks: To share out, at least one to a stage.
+    """
+    counts, ends_s = [1] * len(block_s), list(map(add, block_s, beside_s))
+    for _ in range(blocks - len(counts)):
+        index = min(range(len(counts)), key=lambda i: (ends_s[i] + block_s[i], -i))
+        counts[index] += 1
+        ends_s[index] += block_s[index]
+    return counts
+
+
 def _most(values: Floats, level: float, blocks: int) -> Ints:
     """Most blocks of each stage with a value up to the level; all of them where the rows end below it."""
     counted = values.shape[1] - 1
@@ -147,7 +166,7 @@ def _most(values: Floats, level: float, blocks: int) -> Ints:
     return np.asarray(np.where(most == counted, blocks, most))
 
 
-def _compute_s(model: CostModel, ops: Iterable[int]) -> float:
+def computing_s(model: CostModel, ops: Iterable[int]) -> float:
     """Seconds of one microbatch on the fastest strategy of each op, nothing else counted."""
     tables = [model.op(op) for op in ops]
     return sum(float((table.forward_s + table.backward_s).min()) for table in tables)

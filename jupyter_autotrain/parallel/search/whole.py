@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
 
-from jupyter_autotrain.parallel.search.branch import Branch, Worth, branches
+from jupyter_autotrain.parallel.search.branch import Branch, Known, branches
 from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.plain import plain_outcome
@@ -26,7 +26,7 @@ from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.task import Task
 
 COARSE_AXES = 2
-NEAR = 2  # of the best with few axes, how many have their meshes refined before all others
+NEAR = 4
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Search:
     clock: Callable[[], float] = time.monotonic
     proof_s: float = inf
     deadline: float = inf
-    worth: Worth = field(default_factory=dict)
+    worth: dict[int, float] = field(default_factory=dict)
 
     @property
     def cutoff_s(self) -> float:
@@ -114,7 +114,7 @@ class Search:
         if branch.is_ready:
             self.open(branch.members[0], branch.bound_s)
             return []
-        parts = branch.parts(self.cutoff_s, self.worth)
+        parts = branch.parts(Known(self.cutoff_s, self.worth))
         return sorted(part for part in parts if part.bound_s < self.cutoff_s)
 
     def open(self, candidate: Candidate, bound_s: float = 0.0) -> None:
@@ -146,8 +146,8 @@ def solve_candidate(
     try:
         outcome = pipeline.best(cutoff_s, hint)
     except Infeasible as full:
-        return None, inf if full.proved else pipeline.own_bound_s, full.least_bytes
-    return outcome, max(pipeline.own_bound_s, outcome.bound_s), inf
+        return None, inf if full.proved else pipeline.bound_within_s(hint), full.least_bytes
+    return outcome, max(pipeline.bound_within_s(outcome.byte_s), outcome.bound_s), inf
 
 
 def alternatives(outcomes: Sequence[Outcome], count: int) -> Iterator[Outcome]:
