@@ -64,7 +64,7 @@ def test_whenever_it_is_interrupted_a_search_gives_its_best_plan_so_far_with_a_t
 
 
 @pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
-@pytest.mark.parametrize("calls", [20, 300, 5_000, 30_000])
+@pytest.mark.parametrize("calls", [20, 300, 5_000, 12_000])
 def test_an_interrupt_between_any_two_calls_gives_a_plan(graph, calls):
     """Ctrl-C comes where it comes: here inside the search, after a number of its calls."""
     left = count(-calls)

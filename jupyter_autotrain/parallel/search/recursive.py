@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heapreplace
 from math import inf
 
+from jupyter_autotrain.parallel.search.completion import completed
 from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.pipeline import Pipeline
@@ -112,6 +113,6 @@ def _meshed(task: Task, some: Sequence[Candidate], shapes: dict[int, tuple[int, 
 
 def _completed(pipeline: Pipeline, cutoff_s: float) -> tuple[Outcome | None, float]:
     try:
-        return pipeline.best(cutoff_s), inf
+        return completed(pipeline, cutoff_s), inf
     except Infeasible as full:
         return None, full.least_bytes

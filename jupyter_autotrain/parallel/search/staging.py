@@ -56,22 +56,29 @@ class Staging:
 
     def bound_s(self, byte_s: float = 0.0) -> float:
         """No plan of this candidate is faster; `byte_s` is what a byte is worth, 0 when memory is free."""
-        times = self._times(byte_s)
-        if self.candidate.chunks > 1:
-            return float(times[:, self._blocks // self.candidate.stages].max())
-        return self._level(times)
+        return self._level(self._times(byte_s))
 
     def partition(self, byte_s: float = 0.0) -> list[int]:
         """Blocks per stage behind that bound."""
         times = self._times(byte_s)
-        return self._trimmed(times, self._level(times))
+        return self._shared(times, self._level(times))
 
-    def fitting(self) -> list[int] | None:
-        """Blocks per stage, none more than its lightest plan seems to have memory for; None: no partition fits."""
-        price = Price(LIGHTEST.per_byte, LIGHTEST.per_second)
-        held = self._between(price)
-        counts = _most(held, self.limit_bytes, self._blocks)
-        return self._trimmed(held, self.limit_bytes) if counts.all() and counts.sum() >= self._blocks else None
+    def fitting(self, byte_s: float = 0.0) -> list[int] | None:
+        """The same, no stage with more blocks than its lightest plan seems to have room for; None: nothing fits."""
+        held = self._lightest
+        if self._level(held) > self.limit_bytes:
+            return None
+        times = np.where(held <= self.limit_bytes, self._times(byte_s), np.inf)
+        return self._shared(times, self._level(times))
+
+    def lightest(self) -> list[int]:
+        """Blocks per stage where the fullest stage is as light as can be."""
+        return self._shared(self._lightest, self._level(self._lightest))
+
+    @cached_property
+    def _lightest(self) -> Floats:
+        """(stages, blocks) bytes at least."""
+        return self._between(Price(LIGHTEST.per_byte, LIGHTEST.per_second))
 
     @property
     def _blocks(self) -> int:
@@ -125,22 +132,31 @@ class Staging:
         ends[-1] -= computing_s(model, chain.tail)
         return np.asarray((ends[:, None] + blocks[None, :]) / self.candidate.chunks)
 
-    def _level(self, times: Floats) -> float:
-        """The least time at which the stages hold all blocks."""
-        levels = np.unique(times[np.isfinite(times)])
+    def _level(self, values: Floats) -> float:
+        """The least value up to which the stages hold all blocks; infinite when they never do."""
+        if self.candidate.chunks > 1:
+            return float(values[:, self._blocks // self.candidate.stages].max())
+        levels = np.unique(values)
         low, high = 0, len(levels) - 1
         while low < high:
             middle = (low + high) // 2
-            counts = _most(times, levels[middle], self._blocks)
+            counts = self._most(values, levels[middle])
             low, high = (low, middle) if counts.all() and counts.sum() >= self._blocks else (middle + 1, high)
         return float(levels[low])
 
-    def _trimmed(self, values: Floats, level: float) -> list[int]:
-        """What the stages can hold at a level, less what is too much, from the fullest stage first."""
-        counts = np.minimum(_most(values, level, self._blocks), self._counted).tolist()
+    def _shared(self, values: Floats, level: float) -> list[int]:
+        """What the stages can hold up to a level, less what is too much, from the fullest stage first."""
+        if self.candidate.chunks > 1:
+            return [self._blocks // self.candidate.stages] * self.candidate.stages
+        counts = np.minimum(self._most(values, level), self._counted).tolist()
         while sum(counts) > self._blocks:
             counts[max((values[i, n], i) for i, n in enumerate(counts) if n > 1)[1]] -= 1
         return [int(n) for n in counts]
+
+    def _most(self, values: Floats, level: float) -> Ints:
+        """Most blocks of each stage with a value up to the level; all of them where its row ends below it."""
+        most = np.where(values <= level, np.arange(self._counted + 1), 0).max(axis=1)
+        return np.asarray(np.where(most == self._counted, self._blocks, most))
 
 
 def by_speed(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -> list[int]:
@@ -157,13 +173,6 @@ def by_speed(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -
         counts[index] += 1
         ends_s[index] += block_s[index]
     return counts
-
-
-def _most(values: Floats, level: float, blocks: int) -> Ints:
-    """Most blocks of each stage with a value up to the level; all of them where the rows end below it."""
-    counted = values.shape[1] - 1
-    most = np.where(values <= level, np.arange(counted + 1), 0).max(axis=1)
-    return np.asarray(np.where(most == counted, blocks, most))
 
 
 def computing_s(model: CostModel, ops: Iterable[int]) -> float:

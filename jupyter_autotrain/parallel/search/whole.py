@@ -19,6 +19,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
 
 from jupyter_autotrain.parallel.search.branch import Branch, Known, branches
+from jupyter_autotrain.parallel.search.completion import completed
 from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.plain import plain_outcome
@@ -144,7 +145,7 @@ def solve_candidate(
         return plain_outcome(model, candidate, limits[0], task.check)
     pipeline = task.pipeline(candidate)
     try:
-        outcome = pipeline.best(cutoff_s, hint)
+        outcome = completed(pipeline, cutoff_s, hint)
     except Infeasible as full:
         return None, inf if full.proved else pipeline.bound_within_s(hint), full.least_bytes
     return outcome, max(pipeline.bound_within_s(outcome.byte_s), outcome.bound_s), inf
