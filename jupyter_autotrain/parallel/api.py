@@ -18,7 +18,7 @@ from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.plan import Imported, Plan
-from jupyter_autotrain.parallel.search import Limits, Method, Mode, Pins, Question, Space
+from jupyter_autotrain.parallel.search import PROOF_S, Limits, Method, Mode, Pins, Question, Space
 from jupyter_autotrain.parallel.search.space import batch_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     space: Space | None = None,
     offload: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
+    proof_s: float | None = PROOF_S,
 ) -> Plan:
     """Find the split of a model over a cluster with the least step time that fits in memory.
 
@@ -60,6 +61,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
         space: Where to search.
         offload: Whether optimizer states, and embedding tables with them, may also live in the host's memory.
         time_limit_s: Most seconds for the search.
+        proof_s: How long to go on with meshes of three axes once all of two, and finer ones of the best, are searched;
+            None: until the gap is as small as it gets. Seldom a better plan comes of it.
 
     Raises:
         TraceError: The model cannot be captured; names its line.
@@ -70,7 +73,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     """
     machine = ClusterSpec.parse(cluster)
     how, solver = _word(Mode, mode, "mode"), _word(Method, search, "search")
-    limits = Limits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s)
+    limits = Limits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s, proof_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
     graph = prepared(traced)
     pinned = _pins(pins, traced, graph, machine)

@@ -54,7 +54,8 @@ class Hunt:
         folded = uniform_runs(prepared(graph), asked.pins)
         task, space, pins = _task(folded, cluster, asked, _check(folded, asked, clock, began))
         blocks = task.chain.run.count if task.chain else 1
-        search = Search(task, clock=clock, proof_s=asked.limits.proof_s)
+        proof_s = inf if asked.limits.proof_s is None else asked.limits.proof_s
+        search = Search(task, clock=clock, proof_s=proof_s)
         return cls(asked, search, space, list(candidates(folded, task.cluster, space, blocks, pins)))
 
     def run(self, *, hurried: bool) -> None:

@@ -38,12 +38,12 @@ class Limits:
         time_s: From the beginning; None: as long as it takes (huge graphs: a minute). What is linear in the graph, up
             to a first plan, is always finished.
         proof_s: How long to go on with meshes of three axes and more, once all meshes of two are searched, and what
-            refines the best of them. Seldom a better plan comes of it, but a smaller gap.
+            refines the best of them; None: to the end. Seldom a better plan comes of it, but a smaller gap.
     """
 
     memory_bytes: float | None = None
     time_s: float | None = None
-    proof_s: float = PROOF_S
+    proof_s: float | None = PROOF_S
 
 
 @dataclass(frozen=True, slots=True)
