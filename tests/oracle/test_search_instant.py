@@ -31,16 +31,28 @@ def test_placements_are_within_five_percent_of_exact(model, cluster, batch):
 
 @pytest.mark.parametrize("devices", [8, 12, 16])
 @pytest.mark.parametrize("memory_gb", [24, 40, 80])
-def test_whole_plans_are_within_a_tenth_of_exact(devices, memory_gb):
+def test_whole_plans_are_within_five_percent_of_exact(devices, memory_gb):
     graph = prepared(llama(batch=16, **BILLIONS))
     question = Question(limits=Limits(memory_bytes=memory_gb * 1e9), baselines=False)
     exact, instant = both(graph, f"{devices}xH100", question)
-    assert instant.cost.step_s <= 1.1 * exact.cost.step_s
+    assert instant.cost.step_s <= 1.05 * exact.cost.step_s
     assert instant.cost.peak_memory_bytes <= memory_gb * 1e9
 
 
-def test_where_memory_slows_the_first_plan_that_fits_others_are_tried():
-    graph = prepared(llama(batch=256, **BILLIONS))
-    exact, instant = both(graph, "2x8xH100", Question(limits=Limits(memory_bytes=40e9), baselines=False))
-    assert instant.cost.step_s <= 1.1 * exact.cost.step_s
-    assert instant.microbatches > 4  # the first that fits has four, and recomputes for want of memory
+@pytest.mark.parametrize(
+    ("batch", "cluster", "memory_gb"), [(256, "2x8xH100", 40), (512, "8xA100-40GB", 40), (192, "3x8xH100", 24)]
+)
+def test_where_memory_slows_the_first_plan_that_fits_others_are_tried(batch, cluster, memory_gb):
+    """At first too few microbatches, with most layers computed twice."""
+    graph, limits = prepared(llama(batch=batch, **BILLIONS)), Limits(memory_bytes=memory_gb * 1e9, proof_s=0.0)
+    exact, instant = both(graph, cluster, Question(limits=limits, baselines=False))
+    hasty = solve(graph, cluster, Question(search=Method.RECURSIVE_PROGRAMMING, limits=replace(limits, effort=0.0)))
+    assert instant.cost.step_s <= 1.05 * exact.cost.step_s
+    assert hasty.cost.step_s > instant.cost.step_s
+
+
+def test_microbatches_that_do_not_divide_well_are_stepped_over():
+    graph = prepared(llama(batch=96, **(BILLIONS | {"layers": 16})))
+    limits = Limits(memory_bytes=24e9, proof_s=0.0)
+    exact, instant = both(graph, "2x8xH100", Question(limits=limits, baselines=False))
+    assert instant.cost.step_s <= 1.05 * exact.cost.step_s

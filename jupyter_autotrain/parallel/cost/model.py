@@ -81,6 +81,7 @@ class CostModel:
     _rows: dict[int, Ints] = field(default_factory=dict, repr=False)
     _ops: dict[int, OpTable] = field(default_factory=dict, repr=False)
     _edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict, repr=False)
+    _into: dict[int, list[EdgeTable]] = field(default_factory=dict, repr=False)
     _alike: dict[tuple[int, bytes], int] = field(default_factory=dict, repr=False)
     _alike_edges: dict[object, EdgeTable] = field(default_factory=dict, repr=False)
     _placed: dict[tuple[int, tuple[int | None, ...], bool], Layouts] = field(default_factory=dict, repr=False)
@@ -149,7 +150,7 @@ class CostModel:
 
     def forget(self) -> None:
         """Drop all tables; they are made again when asked for."""
-        for made in (self._ops, self._edges, self._alike_edges, self._placed):
+        for made in (self._ops, self._edges, self._into, self._alike_edges, self._placed):
             made.clear()
         self.pricer.forget()
 
@@ -168,7 +169,9 @@ class CostModel:
 
     def edges_into(self, op_id: int) -> list[EdgeTable]:
         """Tables of all tensors that other ops make and this op reads."""
-        return [self._edge(operand, maker, op_id) for operand, maker in self._read(op_id)]
+        if op_id not in self._into:
+            self._into[op_id] = [self._edge(operand, maker, op_id) for operand, maker in self._read(op_id)]
+        return self._into[op_id]
 
     def _read(self, op_id: int) -> Iterable[tuple[Operand, int]]:
         """What an op reads of other ops, and who makes it; the same tensor once."""

@@ -26,6 +26,7 @@ from jupyter_autotrain.parallel.plan.weighed import with_traffic
 from jupyter_autotrain.parallel.search import Method, Mode, Question, persistently, solve
 
 Cluster: TypeAlias = str | JsonObject | ClusterSpec
+SLIDER_EFFORT = 0.3  # answers within the 0.2 s in which a slider feels alive
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +83,8 @@ class Plan(PlanRecord):
         """
         memory_bytes = None if memory is None else parse_bytes(memory)
         cluster = self.cluster.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
-        limits = replace(self.question.limits, memory_bytes=memory_bytes or self.question.limits.memory_bytes)
+        limits = self.question.limits
+        limits = replace(limits, memory_bytes=memory_bytes or limits.memory_bytes, effort=SLIDER_EFFORT)
         asked = replace(self.question, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
         if devices and asked.mode is Mode.HYBRID_PARALLEL:
             asked = replace(asked, pins=replace(asked.pins, mesh=None, stages=None, ops={}))

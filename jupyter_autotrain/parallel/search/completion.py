@@ -24,19 +24,22 @@ from jupyter_autotrain.parallel.search.stage import Fastest
 from jupyter_autotrain.parallel.search.staging import by_speed
 
 
-def completed(pipeline: Pipeline, cutoff_s: float = inf, hint: float = 0.0) -> Outcome:
+def completed(pipeline: Pipeline, cutoff_s: float = inf, hint: float = 0.0, *, only_even: bool = False) -> Outcome:
     """The best plan found within each stage's limit.
 
     Args:
         pipeline: The candidate.
         cutoff_s: Give up (with `Infeasible(inf)`) once nothing faster is possible.
         hint: Seconds that a byte is worth to a like candidate.
+        only_even: Whether to share the blocks out evenly, or not at all.
 
     Raises:
         Infeasible: When some stage fits no way, in any of the partitions tried.
     """
     if pipeline.candidate.stages == 1:
         return _on_one_stage(pipeline, cutoff_s, hint)
+    if only_even:
+        return with_blocks(pipeline, pipeline.even, cutoff_s, hint)
     best, least = _tried(pipeline, pipeline.even, cutoff_s, hint)
     counts = _balanced(pipeline, best.byte_s if best else hint) if pipeline.candidate.chunks == 1 else pipeline.even
     if counts != pipeline.even:
@@ -77,7 +80,7 @@ def with_blocks(
         stages.append(Stage(blocks, choices, plan.load, send_s, pipeline.alive(index), pipeline.device(index)))
         first_block += count
     byte_s = max(fastest.byte_s for fastest in solved.values())
-    return Outcome(pipeline.candidate, tuple(stages), pipeline.staged_bound_s, tuple(pipeline.models), byte_s)
+    return Outcome(pipeline.candidate, tuple(stages), pipeline.bound_s, tuple(pipeline.models), byte_s)
 
 
 def _tried(pipeline: Pipeline, counts: Sequence[int], cutoff_s: float, hint: float) -> tuple[Outcome | None, float]:

@@ -27,10 +27,8 @@ from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.elimination import LIMIT, Reduction, eliminate, joined, min_fill_order
-from jupyter_autotrain.parallel.search.loads import Price, tables_of
+from jupyter_autotrain.parallel.search.loads import MODE, PLAIN, Price, tables_of
 from jupyter_autotrain.parallel.search.problem import Table
-
-MODE = -1  # the variable that stands for a block's recompute mode, beside those of its ops
 
 
 def product(left: Floats, right: Floats) -> Floats:
@@ -83,11 +81,8 @@ class Reduced:
     @cached_property
     def reduction(self) -> Reduction:
         """Down to what is left; all modes in one go, since their tables have the same scopes."""
-        tables, *others = (tables_of(self.model, self.ops, mode, self.price) for mode in self.modes)
-        order = self.order or min_fill_order([t.scope for t in tables], frozenset(self.kept))
-        if others:
-            each = zip(tables, *others, strict=True)
-            tables = [Table((MODE, *same[0].scope), np.stack([t.values for t in same])) for same in each]
+        tables = tables_of(self.model, self.ops, self.modes, self.price)
+        order = self.order or min_fill_order([t.scope for t in tables], frozenset(self.left))
         return eliminate(tables, keep=self.left, order=order, limit=LIMIT * len(self.modes))
 
     @cached_property
@@ -145,7 +140,7 @@ class ChainTables:
     @cached_property
     def head_reduction(self) -> Reduction:
         """Head ops and block 0, down to context and the end of block 0."""
-        tables = tables_of(self.model, self.chain.head, Recompute.NONE, self.price)
+        tables = tables_of(self.model, self.chain.head, PLAIN, self.price)
         tables.append(Table(self.first_block.kept, self.first_block.best))
         return eliminate(tables, keep=(*self.chain.context, *self.chain.end(0)))
 
@@ -173,7 +168,7 @@ class ChainTables:
     def tail_reduction(self) -> Reduction:
         """Tail ops down to context and the last end."""
         last = self.chain.end(self.chain.run.count - 1)
-        tables = tables_of(self.model, self.chain.tail, Recompute.NONE, self.price)
+        tables = tables_of(self.model, self.chain.tail, PLAIN, self.price)
         return eliminate(tables, keep=(*self.chain.context, *last))
 
     @cached_property

@@ -71,7 +71,7 @@ class Hunt:
             first_plan(search, self.found)
         if self.asked.baselines and self.asked.mode is Mode.AUTO_PARALLEL:
             self._weigh()
-        _run(search, self.asked.search, self.found)
+        _run(search, self.asked, self.found)
 
     def _weigh(self) -> None:
         task = self.search.task
@@ -118,10 +118,10 @@ class Hunt:
         )
 
 
-def _run(search: Search, method: Method, found: list[Candidate]) -> None:
-    if method is Method.RECURSIVE_PROGRAMMING:
-        recursive(search, found)
-    elif method is Method.EXHAUSTIVE:
+def _run(search: Search, asked: Question, found: list[Candidate]) -> None:
+    if asked.search is Method.RECURSIVE_PROGRAMMING:
+        recursive(search, found, asked.limits.effort)
+    elif asked.search is Method.EXHAUSTIVE:
         for candidate in found:
             outcome = exhaustive_outcome(search.task, candidate)
             if outcome:
@@ -129,7 +129,7 @@ def _run(search: Search, method: Method, found: list[Candidate]) -> None:
         search.bound_s = search.cutoff_s
     else:
         if search.task.chain and search.best is None:
-            recursive(search, found)
+            recursive(search, found, asked.limits.effort)
         search.bound_s = inf
         search.run(found)
 

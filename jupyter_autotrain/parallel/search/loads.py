@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -14,6 +14,10 @@ from jupyter_autotrain.parallel.cost.model import CostModel, EdgeTable, mode_ind
 from jupyter_autotrain.parallel.cost.ops import OpTable
 from jupyter_autotrain.parallel.cost.states import Option
 from jupyter_autotrain.parallel.search.problem import Factor, Problem, Table
+
+MODE = -1  # the variable that stands for a block's recompute mode, beside those of its ops
+Modes = Sequence[Recompute]
+PLAIN = (Recompute.NONE,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +101,13 @@ class Choice:
     mode: Recompute = Recompute.NONE
 
 
-def op_values(model: CostModel, table: OpTable, mode: Recompute, price: Price) -> Floats:
-    """Priced cost of each strategy over a whole step, parameters kept the best way."""
-    compute = table.forward_s + table.backward_s + table.again_s[mode_index(mode)]
+def op_values(model: CostModel, table: OpTable, modes: Modes, price: Price) -> Floats:
+    """(modes, strategies) priced cost over a whole step, parameters kept the best way."""
+    rows = [mode_index(mode) for mode in modes]
+    compute = (table.forward_s + table.backward_s) + table.again_s[rows]
     values = price.lasting(model) * compute + option_values(model, table, price).min(axis=0)
     if price.per_byte:
-        values = values + price.per_byte * price.in_flight * table.act_bytes[mode_index(mode)]
+        values = values + price.per_byte * price.in_flight * table.act_bytes[rows]
     return np.asarray(values)
 
 
@@ -113,21 +118,27 @@ def option_values(model: CostModel, table: OpTable, price: Price) -> Floats:
     return np.asarray(values + price.per_byte * states.state_bytes if price.per_byte else values)
 
 
-def edge_values(model: CostModel, edge: EdgeTable, mode: Recompute, price: Price) -> Floats:
-    """Priced cost of moving a tensor over a whole step; full recompute moves it forward once more."""
-    again = 2 if mode is Recompute.FULL and model.known.repeats[edge.target] > 1 else 1
-    values = price.lasting(model) * (again * edge.forward_s + edge.backward_s)
+def edge_values(model: CostModel, edge: EdgeTable, modes: Modes, price: Price) -> Floats:
+    """(modes, sources, targets) priced cost of moving a tensor over a whole step; full recompute moves it twice."""
+    repeats = model.known.repeats[edge.target] > 1
+    seconds = edge.forward_s + edge.backward_s
+    again = [seconds + edge.forward_s if repeats and mode is Recompute.FULL else seconds for mode in modes]
+    values = price.lasting(model) * np.array(again)
     if price.per_byte and edge.act_bytes.any():
-        values = values + price.per_byte * price.in_flight * edge.act_bytes[mode_index(mode)]
+        values = values + price.per_byte * price.in_flight * edge.act_bytes[[mode_index(mode) for mode in modes]]
     return np.asarray(values)
 
 
-def tables_of(model: CostModel, ops: Iterable[int], mode: Recompute, price: Price) -> list[Table]:
-    """Tables of some ops and of the edges into them."""
+def tables_of(model: CostModel, ops: Iterable[int], modes: Modes, price: Price) -> list[Table]:
+    """Tables of some ops and of the edges into them; the recompute mode comes first where there is a choice."""
+
+    def table(scope: tuple[int, ...], values: Floats) -> Table:
+        return Table((MODE, *scope), values) if len(modes) > 1 else Table(scope, values[0])
+
     found = []
     for op in ops:
-        found.append(Table((op,), op_values(model, model.op(op), mode, price)))
-        found += [Table((e.source, op), edge_values(model, e, mode, price)) for e in model.edges_into(op)]
+        found.append(table((op,), op_values(model, model.op(op), modes, price)))
+        found += [table((e.source, op), edge_values(model, e, modes, price)) for e in model.edges_into(op)]
     return found
 
 

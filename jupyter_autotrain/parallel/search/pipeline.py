@@ -24,7 +24,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.dual import Infeasible
-from jupyter_autotrain.parallel.search.loads import Price, op_values
+from jupyter_autotrain.parallel.search.loads import PLAIN, Price, op_values
 from jupyter_autotrain.parallel.search.pieces import Tables
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.stage import PRICES, StageProblem
@@ -53,6 +53,11 @@ class Pipeline:
     limits: Sequence[float]
     prices: int = PRICES
     _shelves: dict[int, dict[Price, Tables]] = field(default_factory=dict, repr=False)
+
+    @property
+    def reductions(self) -> int:
+        """Tables made so far, each a reduction of a block."""
+        return sum(map(len, self._shelves.values()))
 
     @property
     def rounds(self) -> float:
@@ -84,7 +89,7 @@ class Pipeline:
         model.price_ops((*chain.head, *chain.block(0), *chain.tail))
 
         def least(ops: Iterable[int]) -> float:
-            return sum(float(op_values(model, model.op(op), Recompute.NONE, price).min(initial=inf)) for op in ops)
+            return sum(float(op_values(model, model.op(op), PLAIN, price).min(initial=inf)) for op in ops)
 
         total = least((*chain.head, *chain.tail)) + chain.run.count * least(chain.block(0))
         return total / self._stages_even

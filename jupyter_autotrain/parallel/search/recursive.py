@@ -1,65 +1,57 @@
 """The instant search: the outer choices in the order of what they promise, a short walk between meshes for the first.
 
-Recurrence: with bound(c) as in `whole`, for the mesh that a walk starts at,
+Recurrence: with bound(c) as in `branch`, on the mesh M(p) that a walk finds for p stages (see `walk`),
 
-    c* = the first c by rising bound(c) whose plan fits in memory,   its mesh from `walk`
+    c* = the first c by rising bound(c) whose plan fits in memory
 
-and where memory slows that plan, the best of it and of a few choices after it. Bounds are refined only as far as the
-order needs them. Later outer choices with as many stages keep the mesh of the first. Repair: a plan is completed under
-the memory limit by the exact stage solver; what does not fit gives way to the next choice. The answer is a plan of the
-exact search's space, so it is never better than exact; its bound is the arithmetic alone. Time: one walk per number of
-stages that is tried, one reduction of a block per further choice.
+and where memory slows that plan, downhill from it: to more or fewer microbatches, then to other numbers of stages with
+as many microbatches more, until none is better or so many plans are tried. Microbatches with which activations alone
+are too large are passed over: with m of them too few by a factor f, so are all up to f m. Else an axis of the mesh is
+cut in two at the end. Repair: a plan is completed under the memory limit by the exact stage solver. The answer is a
+plan of the exact search's space, so it is never better than exact; its bound is the arithmetic alone. Time: one walk
+per number of stages that is tried, a few reductions of a block per plan.
 
 Source: as `walk` for the meshes, `whole` for the order.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heapreplace
 from math import inf
 
+from jupyter_autotrain.parallel.cost.memory import Schedule
 from jupyter_autotrain.parallel.search.completion import completed
 from jupyter_autotrain.parallel.search.dual import Infeasible
 from jupyter_autotrain.parallel.search.outcome import Outcome
 from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.task import Task
-from jupyter_autotrain.parallel.search.walk import PRICES, best_mesh, starts
+from jupyter_autotrain.parallel.search.walk import Solved, best_mesh, finer, starts
 from jupyter_autotrain.parallel.search.whole import Search, solve_candidate
 
-# How much slower than with memory to spare a plan may be (a pipeline's stages are never quite even), and how many later
-# choices are tried against one that is slower; a bad one has more.
-FINE, FINE_STAGED, FURTHER = 1.02, 1.15, 3
-BAD, FURTHER_IF_BAD = 2.0, 10
+PRICES = 2
+# How much slower than with memory to spare a plan may be: a pipeline's stages are never quite even.
+FINE, FINE_STAGED = 1.02, 1.15
+WORK, WORK_PER_TABLE = 1500, 11  # op tables filled against one that is slower, and what a reduction costs beside
+
+Kind = tuple[int, Schedule, int]  # stages, schedule, chunks
 
 
-def recursive(search: Search, found: Sequence[Candidate]) -> None:
-    """Offer one good plan; `found` says which outer choices are open."""
-    task = search.task
-    search.bound_s = min((task.compute_bound_s(c) for c in found), default=inf)
-    if task.chain is None:
+def recursive(search: Search, found: Sequence[Candidate], effort: float = 1.0) -> None:
+    """Offer good plans; `found` says which outer choices are open, `effort` how long to look for better ones."""
+    search.bound_s = min((search.task.compute_bound_s(c) for c in found), default=inf)
+    if search.task.chain is None:
         _without_layers(search, found)
         return
-    shapes: dict[int, tuple[int, ...]] = {}
-    tried, slowed = 0, inf
-    for some in _promising(task, found):
-        pipeline = _meshed(task, some, shapes)
-        outcome, least = _completed(pipeline, search.cutoff_s)
-        search.least_bytes = min(search.least_bytes, least)
-        tried += search.best is not None
-        if outcome:
-            slowed = outcome.step_s / pipeline.bound_s if outcome.step_s < search.cutoff_s else slowed
-            search.offer(outcome)
-        if search.best and tried >= _worth(search.best, slowed):
-            return
-
-
-def _worth(best: Outcome, slowed: float) -> int:
-    """How many later choices to try against a plan that memory slows so much."""
-    if slowed > BAD:
-        return FURTHER_IF_BAD
-    return FURTHER if slowed > (FINE if best.candidate.stages == 1 else FINE_STAGED) else 0
+    quick = _Quick.of(search, found, effort)
+    first = quick.first()
+    if first and quick.is_slow(first):
+        quick.downhill(first)
+    elif first:
+        quick.cut(first)
 
 
 def _without_layers(search: Search, found: Sequence[Candidate]) -> None:
@@ -71,48 +63,152 @@ def _without_layers(search: Search, found: Sequence[Candidate]) -> None:
             return
 
 
-def _promising(task: Task, found: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """Candidates that differ in their mesh only, together; best bound first, then fewest pieces."""
-    groups: dict[tuple[object, ...], list[Candidate]] = {}
-    for c in found:
-        groups.setdefault((c.stages, c.microbatches, c.schedule, c.chunks), []).append(c)
-    ready = [sorted(some, key=lambda c: len(c.mesh.shape)) for some in groups.values()]
-    first = [starts(task, some)[0] for some in ready]
-    queue = [(task.compute_bound_s(c), c.stages * c.microbatches, i, 0) for i, c in enumerate(first)]
-    heapify(queue)
-    while queue:
-        bound_s, pieces, index, level = queue[0]
-        if level < len(_BOUNDS) and len(queue) > 1:
-            refined_s = max(bound_s, _BOUNDS[level](task, first[index]))
-            heapreplace(queue, (refined_s, pieces, index, level + 1))
-        else:
-            heappop(queue)
-            yield ready[index]
+@dataclass
+class _Quick:
+    """Plans tried so far.
+
+    Attributes:
+        search: Where they are offered.
+        task: The search's, with few prices.
+        open: By kind and microbatches, the candidates that differ in their mesh only.
+        work: Op tables that may still be filled.
+        meshes: The best mesh by the number of stages.
+        needed: By kind, the least microbatches that may fit.
+        tried: What became of a kind with so many microbatches.
+    """
+
+    search: Search
+    task: Task
+    open: dict[Kind, dict[int, list[Candidate]]]
+    work: float
+    meshes: dict[int, Solved] = field(default_factory=dict)
+    needed: dict[Kind, float] = field(default_factory=dict)
+    tried: dict[tuple[Kind, int], Outcome | None] = field(default_factory=dict)
+
+    @property
+    def _reduction(self) -> int:
+        """What a reduction costs, in op tables."""
+        chain = self.task.chain
+        assert chain is not None
+        return len(chain.head) + chain.run.length + len(chain.tail) + WORK_PER_TABLE
+
+    @classmethod
+    def of(cls, search: Search, found: Sequence[Candidate], effort: float) -> _Quick:
+        """Sort the candidates."""
+        kinds: dict[Kind, dict[int, list[Candidate]]] = {}
+        for c in found:
+            kinds.setdefault((c.stages, c.schedule, c.chunks), {}).setdefault(c.microbatches, []).append(c)
+        return cls(search, replace(search.task, prices=PRICES, _pipelines={}), kinds, WORK * effort)
+
+    def first(self) -> Outcome | None:
+        """The first plan that fits, by what the choices promise."""
+        plans = (self.plan(kind, microbatches) for kind, microbatches in self._promising())
+        return next((outcome for outcome in plans if outcome), None)
+
+    def is_slow(self, outcome: Outcome) -> bool:
+        """Whether memory slows a plan."""
+        fine = FINE if outcome.candidate.stages == 1 else FINE_STAGED
+        return outcome.step_s > fine * self._pipeline(_kind(outcome.candidate), outcome.candidate.microbatches).bound_s
+
+    def cut(self, outcome: Outcome) -> None:
+        """Refine the mesh of a plan."""
+        c = outcome.candidate
+        shapes = {other.mesh.shape for other in self.open[_kind(c)][c.microbatches]}
+        solved = finer(self.task, self.meshes[c.stages], c, shapes)
+        if solved:
+            self._complete(solved.pipeline)
+
+    def downhill(self, outcome: Outcome) -> None:
+        """From plan to better plan."""
+        self._climb(outcome)
+        for stages in sorted({kind[0] for kind in self.open} - {outcome.candidate.stages}):
+            for kind in self._extremes(stages):
+                best = self._best.candidate
+                aim = best.microbatches * stages / best.stages * (2 if best.stages == 1 else 1)
+                near = min(self.open[kind], key=lambda m: abs(math.log(m / aim)))
+                if self._may_win(kind, near):
+                    other = self.plan(kind, near)
+                    if other and other is self._best:
+                        self._climb(other)
+
+    def _may_win(self, kind: Kind, microbatches: int) -> bool:
+        """Whether a choice promises more than the best, on the mesh that a walk would start from."""
+        start, *_ = starts(self.task, self.open[kind][microbatches])
+        return self.task.pipeline(start).split_bound_s < self._best.step_s
+
+    @property
+    def _best(self) -> Outcome:
+        assert self.search.best is not None
+        return self.search.best
+
+    def _extremes(self, stages: int) -> list[Kind]:
+        """Of the schedules for so many stages, those with the fewest and the most chunks."""
+        kinds = sorted((kind for kind in self.open if kind[0] == stages), key=lambda kind: kind[2])
+        return kinds[:1] + kinds[1:][-1:]
+
+    def _climb(self, outcome: Outcome) -> None:
+        """To more microbatches, or to fewer, while that is better, past those that do not divide well."""
+        kind = _kind(outcome.candidate)
+        counts = sorted(self.open[kind])
+        start = counts.index(outcome.candidate.microbatches)
+        for way in (counts[start + 1 :], counts[:start][::-1]):
+            for microbatches in way:
+                if self._pipeline(kind, microbatches).bound_s >= self._best.step_s:
+                    continue
+                other = self.plan(kind, microbatches)
+                if not other or other is not self._best:
+                    break
+
+    def plan(self, kind: Kind, microbatches: int) -> Outcome | None:
+        """What a choice comes to, if it fits and may be better than the best; None as well when enough was tried."""
+        key = (kind, microbatches)
+        known = key in self.tried or microbatches < self.needed.get(kind, 0.0)
+        if not known and (self.search.best is None or self.work > 0):
+            pipeline = self._pipeline(kind, microbatches)
+            before = pipeline.reductions
+            self.tried[key] = self._complete(pipeline)
+            self.work -= (pipeline.reductions - before) * self._reduction
+        return self.tried.get(key)
+
+    def _complete(self, pipeline: Pipeline) -> Outcome | None:
+        search, c = self.search, pipeline.candidate
+        if pipeline.bound_s >= search.cutoff_s:
+            return None
+        try:
+            hint = search.worth.get(c.stages) or max(search.worth.values(), default=0.0)
+            outcome = completed(pipeline, search.cutoff_s, hint, only_even=search.best is not None)
+        except Infeasible as full:
+            if full.least_bytes < inf:
+                search.least_bytes = min(search.least_bytes, full.least_bytes)
+                self.needed[_kind(c)] = c.microbatches * full.least_bytes / max(self.task.limits(c))
+            return None
+        search.worth[c.stages] = outcome.byte_s or search.worth.get(c.stages, 0.0)
+        search.offer(outcome)
+        return outcome
+
+    def _pipeline(self, kind: Kind, microbatches: int) -> Pipeline:
+        """On the best mesh for as many stages."""
+        some, stages = self.open[kind][microbatches], kind[0]
+        if stages not in self.meshes:
+            self.meshes[stages] = best_mesh(self.task, some)
+        shape = self.meshes[stages].shape
+        return self.task.pipeline(next(c for c in some if c.mesh.shape == shape))
+
+    def _promising(self) -> Iterator[tuple[Kind, int]]:
+        """Choices by rising bound, refined only as far as the order needs it; then fewest pieces."""
+        ready = [(kind, m, starts(self.task, some)[0]) for kind, by in self.open.items() for m, some in by.items()]
+        queue = [(self.task.compute_bound_s(c), c.stages * c.microbatches, i, 0) for i, (_, _, c) in enumerate(ready)]
+        heapify(queue)
+        while queue:
+            bound_s, pieces, index, level = queue[0]
+            kind, microbatches, candidate = ready[index]
+            if level < 2 and len(queue) > 1:
+                split_s = self.task.pipeline(candidate, 1 if level == 0 else microbatches).split_bound_s
+                heapreplace(queue, (max(bound_s, split_s), pieces, index, level + 1))
+            else:
+                heappop(queue)
+                yield kind, microbatches
 
 
-def _mesh_bound_s(task: Task, candidate: Candidate) -> float:
-    return task.pipeline(candidate, 1).split_bound_s
-
-
-def _own_bound_s(task: Task, candidate: Candidate) -> float:
-    return task.pipeline(candidate).split_bound_s
-
-
-_BOUNDS = (_mesh_bound_s, _own_bound_s)
-
-
-def _meshed(task: Task, some: Sequence[Candidate], shapes: dict[int, tuple[int, ...]]) -> Pipeline:
-    """On the mesh that was best for as many stages, else on the best one."""
-    for c in some:
-        if c.mesh.shape == shapes.get(c.stages):
-            return task.pipeline(c, prices=PRICES)
-    solved = best_mesh(task, some)
-    shapes[some[0].stages] = solved.shape
-    return solved.pipeline
-
-
-def _completed(pipeline: Pipeline, cutoff_s: float) -> tuple[Outcome | None, float]:
-    try:
-        return completed(pipeline, cutoff_s), inf
-    except Infeasible as full:
-        return None, full.least_bytes
+def _kind(candidate: Candidate) -> Kind:
+    return candidate.stages, candidate.schedule, candidate.chunks

@@ -43,6 +43,7 @@ class Task:
         facts: Of the graph.
         restrict: Pins.
         check: Raises `OutOfTime` when the budget is spent.
+        prices: Most prices of a byte to try in a stage whose memory binds.
     """
 
     graph: OpGraph
@@ -54,8 +55,9 @@ class Task:
     facts: Facts
     restrict: Restriction | None = None
     check: Callable[[], None] = lambda: None
+    prices: int = PRICES
     _models: dict[tuple[MeshSpec, int, Device], CostModel] = field(default_factory=dict, repr=False)
-    _pipelines: dict[tuple[Candidate, Candidate, int], Pipeline] = field(default_factory=dict, repr=False)
+    _pipelines: dict[tuple[Candidate, Candidate], Pipeline] = field(default_factory=dict, repr=False)
 
     _computing: dict[int, float] = field(default_factory=dict, repr=False)
 
@@ -91,17 +93,17 @@ class Task:
             known[parts] = self.floor.micro_s(parts)
         return known[parts] / candidate.stages * candidate.rounds
 
-    def pipeline(self, candidate: Candidate, microbatches: int = 0, prices: int = PRICES) -> Pipeline:
+    def pipeline(self, candidate: Candidate, microbatches: int = 0) -> Pipeline:
         """A candidate on its way to an outcome; priced for fewer microbatches than it has, on its way to a bound."""
         chain, counted = self.chain, replace(candidate, microbatches=microbatches or candidate.microbatches)
         assert chain is not None
 
         def make() -> Pipeline:
             return Pipeline(
-                self.models(counted), chain, candidate, self.cluster, self.modes, self.limits(candidate), prices
+                self.models(counted), chain, candidate, self.cluster, self.modes, self.limits(candidate), self.prices
             )
 
-        return _lately(self._pipelines, (candidate, counted, prices), make)
+        return _lately(self._pipelines, (candidate, counted), make)
 
     @cached_property
     def floor(self) -> Floor:

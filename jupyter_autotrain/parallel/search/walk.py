@@ -16,9 +16,10 @@ inner greedy pass is replaced by an exact one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 from jupyter_autotrain.parallel.cost.layout import Ints
 from jupyter_autotrain.parallel.cost.model import Restriction
@@ -28,7 +29,6 @@ from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.task import Task
 
 CUTS = 2  # axes of two that are cut at the end
-PRICES = 2  # of a byte, tried where memory binds
 WORK, WORK_PER_MESH = 155, 11  # op tables that a walk may fill, and how many a mesh costs beside its own
 
 
@@ -61,15 +61,19 @@ def starts(task: Task, some: Sequence[Candidate]) -> list[Candidate]:
 
 
 def best_mesh(task: Task, some: Sequence[Candidate]) -> Solved:
-    """The best mesh found among candidates that differ in their mesh only."""
-    walk = _Walk(task, some[0], frozenset(c.mesh.shape for c in some))
+    """The best mesh found among candidates that differ in their mesh only; of two axes at most where such are open."""
+    fewest = max(2, min(len(c.mesh.shape) for c in some))
+    walk = _Walk(task, some[0], frozenset(c.mesh.shape for c in some if len(c.mesh.shape) <= fewest))
     for start in starts(task, some):
-        if walk.steps > walk.cuts:
-            walk.downhill(start.mesh.shape)
-    for coarse in walk.ranked():
-        for shape in _cuts(coarse.shape):
-            walk.to(shape, coarse)
-    return walk.ranked()[0]
+        walk.downhill(start.mesh.shape)
+    return min(walk.solved.values(), key=_seconds)
+
+
+def finer(task: Task, coarse: Solved, candidate: Candidate, shapes: Collection[tuple[int, ...]]) -> Solved | None:
+    """The best of a few meshes that cut an axis of two, of those that are open; None where none is faster."""
+    opened = (shape for shape in _cuts(coarse.shape) if shape in shapes)
+    cut = [solved_on(task, candidate, shape, coarse) for shape in islice(opened, CUTS)]
+    return min((solved for solved in cut if solved.seconds < coarse.seconds), key=_seconds, default=None)
 
 
 @dataclass
@@ -81,36 +85,27 @@ class _Walk:
     open: frozenset[tuple[int, ...]]
     solved: dict[tuple[int, ...], Solved] = field(default_factory=dict)
 
-    @cached_property
-    def cuts(self) -> int:
-        """Steps to keep for the cuts; none where three axes are not open."""
-        return CUTS if any(len(shape) > 2 for shape in self.open) else 0
-
     @property
     def steps(self) -> int:
         """Meshes that may still be solved."""
         chain = self.task.chain
         assert chain is not None
         tables = len(chain.head) + chain.run.length + len(chain.tail)
-        return max(CUTS + 1, WORK // (tables + WORK_PER_MESH)) - len(self.solved)
+        return max(1, WORK // (tables + WORK_PER_MESH) - CUTS) - len(self.solved)
 
-    def ranked(self) -> list[Solved]:
-        """What was solved, fastest first."""
-        return sorted(self.solved.values(), key=lambda s: s.seconds)
-
-    def to(self, shape: tuple[int, ...], coarse: Solved | None = None) -> Solved | None:
+    def to(self, shape: tuple[int, ...]) -> Solved | None:
         """Solve a shape; None when it is not open, known already, or one too many."""
         if shape not in self.open or shape in self.solved or self.steps <= 0:
             return None
-        return self.solved.setdefault(shape, solved_on(self.task, self.template, shape, coarse))
+        return self.solved.setdefault(shape, solved_on(self.task, self.template, shape))
 
     def downhill(self, start: tuple[int, ...]) -> None:
-        """From neighbour to better neighbour, leaving steps for the cuts."""
+        """From neighbour to better neighbour."""
         at = self.to(start)
         while at:
             before, at = at, None
             for shape in _neighbours(before.shape):
-                found = self.to(shape) if self.steps > self.cuts else None
+                found = self.to(shape)
                 if found and found.seconds < (at or before).seconds:
                     at = found
 
@@ -143,11 +138,11 @@ def _above_one(*sizes: int) -> tuple[int, ...]:
     return tuple(size for size in sizes if size > 1)
 
 
-def solved_on(task: Task, template: Candidate, shape: tuple[int, ...], coarse: Solved | None) -> Solved:
+def solved_on(task: Task, template: Candidate, shape: tuple[int, ...], coarse: Solved | None = None) -> Solved:
     """The least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
     candidate = replace(template, mesh=mesh_of(shape))
     narrowed = task.restricted(_keep(coarse, shape)) if coarse and len(coarse.shape) > 1 else task
-    pipeline = narrowed.pipeline(candidate, prices=PRICES)
+    pipeline = narrowed.pipeline(candidate)
     return Solved(shape, pipeline.whole.path(pipeline.whole.price(0.0))[0], pipeline)
 
 
@@ -162,6 +157,10 @@ def _keep(coarse: Solved, shape: tuple[int, ...]) -> Restriction:
         return kept if len(kept) else table
 
     return restrict
+
+
+def _seconds(solved: Solved) -> float:
+    return solved.seconds
 
 
 def prime_factors(number: int) -> list[int]:
