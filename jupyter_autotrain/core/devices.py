@@ -41,6 +41,7 @@ class Device:
         memory_bytes_per_s: Bandwidth of that memory.
         host_bytes_per_s: To the host's memory, per direction.
         source: Where the figures come from.
+        fuses: Whether it has fused kernels for attention with dropout, and for dropout, which keep bits or a seed.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Device:
     memory_bytes_per_s: float
     host_bytes_per_s: float
     source: str = ""
+    fuses: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def _ascend() -> Preset:
 
 def _cpu() -> Preset:
     source = "Measured with torch and gloo on one shared host: 93 GFLOP/s, 59 GB/s, 1.4 GB/s all-reduce, 105 us"
-    device = Device("CPU", 93e9, 93e9, 8 * GIB, 59 * GB, 59 * GB, source)
+    device = Device("CPU", 93e9, 93e9, 8 * GIB, 59 * GB, 59 * GB, source, fuses=False)
     link = Link(LinkKind.SWITCH, 1.4 * GB, 105e-6)
     return Preset(device, 64, link, Link(LinkKind.SWITCH, 1.25 * GB, 200e-6))
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.sizes import parse_bytes
-from jupyter_autotrain.errors import MissingExtraError, PlanError
+from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.plan import Imported, Plan
-from jupyter_autotrain.parallel.search import PROOF_S, Limits, Method, Mode, Pins, Question, Space
+from jupyter_autotrain.parallel.search import PROOF_S, Limits, Method, Mode, Pins, Question, Space, persistently
 from jupyter_autotrain.parallel.search.space import batch_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     how, solver = _word(Mode, mode, "mode"), _word(Method, search, "search")
     limits = Limits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s, proof_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
-    graph = prepared(traced)
+    graph, _ = persistently(lambda: prepared(traced))
     pinned = _pins(pins, traced, graph, machine)
     if pinned != Pins() and how is Mode.AUTO_PARALLEL:
         how = Mode.HYBRID_PARALLEL
@@ -111,7 +111,14 @@ def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | 
             raise
         raise MissingExtraError("torch", "parallel", "Tracing a model") from None
     began = time.monotonic()
-    graph: OpGraph = tracing.trace(model, example_inputs, loss_fn=loss_fn)
+    try:
+        graph: OpGraph = tracing.trace(model, example_inputs, loss_fn=loss_fn)
+    except KeyboardInterrupt:
+        raise TraceError(
+            f"The model was still being traced when the interrupt came, after {time.monotonic() - began:.1f} s.",
+            "A plan needs the whole graph; the search that follows can be interrupted and gives the best so far.",
+            "Trace again, with a smaller batch or fewer layers if that takes too long.",
+        ) from None
     return graph, time.monotonic() - began
 
 

@@ -26,11 +26,13 @@ def language_model(config, kind):
     return kind(config), {"input_ids": tokens, "labels": tokens}
 
 
-def gpt2():
-    # Without dropout: the CPU draws masks of floats and unfused scores, where devices keep bits or a seed.
-    no_dropout = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+def gpt2(**dropout):
     sizes = {"n_embd": 128, "n_layer": 3, "n_head": 4, "n_positions": LENGTH}
-    return language_model(transformers.GPT2Config(**SIZES, **sizes, **no_dropout), transformers.GPT2LMHeadModel)
+    return language_model(transformers.GPT2Config(**SIZES, **sizes, **dropout), transformers.GPT2LMHeadModel)
+
+
+def gpt2_without_dropout():
+    return gpt2(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
 
 
 def llama():
@@ -78,7 +80,7 @@ def measured(model, inputs):
     return Held(forward["PARAM"], backward["GRAD"], now(tracker)["OPT"], activations, now(tracker, "peak")["Total"])
 
 
-@pytest.fixture(scope="module", params=[mlp, gpt2, llama], ids=lambda make: make.__name__)
+@pytest.fixture(scope="module", params=[mlp, gpt2, gpt2_without_dropout, llama], ids=lambda make: make.__name__)
 def both(request):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -87,6 +89,17 @@ def both(request):
     solution = solve(graph, "1xCPU", Question(mode=Mode.STAND_ALONE))
     yield solution.cost.ranks[0], measured(model.train(), inputs)
     torch.set_num_threads(before)
+
+
+def test_a_device_with_fused_kernels_keeps_a_byte_per_dropped_element_and_no_scores():
+    model, inputs = gpt2()
+    graph = trace(model, inputs)
+    on_cpu, on_gpu = (
+        solve(graph, f"1x{device}", Question(mode=Mode.STAND_ALONE)).cost.ranks[0].activation_bytes
+        for device in ("CPU", "A100")
+    )
+    scores, width = BATCH * 4 * LENGTH * LENGTH, BATCH * LENGTH * 128
+    assert on_cpu - on_gpu == 3 * (3 * scores * 4) + 7 * width * 3
 
 
 @pytest.mark.parametrize("kind", ["parameter", "gradient", "optimizer", "activation"])

@@ -7,7 +7,7 @@ import pytest
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import InfeasibleError, PlanError
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.cost.memory import Schedule, Zero
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp, random_graph
 from jupyter_autotrain.parallel.graph.fold import fold

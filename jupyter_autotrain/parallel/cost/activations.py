@@ -35,7 +35,7 @@ class Facts:
     Attributes:
         edge_shares: (tensor, consumer) → shares, charged in the smaller layout of producer and consumer.
         own_shares: Op → its tensors kept in the op's own layout, with their shares.
-        extra_shares: Op → shares of its `saved_extra_bytes`.
+        extra_shares: Op → shares of its `saved_extra_bytes` and `unfused_extra_bytes`.
         again: Op → how often its forward pass runs again, per mode.
         repeats: Op → blocks in its run (1 outside runs).
         batched: Tensors whose bytes shrink with the microbatch.
@@ -209,7 +209,8 @@ def _form(graph: OpGraph, op: Op, facts: Facts) -> object:
         tuple((loop.name, loop.size, loop.role, loop.shardable) for loop in op.loops),
         tuple(map(seen, operands)),
         len(op.outputs),
-        (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward, op.saved_extra_bytes),
+        (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward),
+        (op.saved_extra_bytes, op.unfused_extra_bytes),
         (facts.extra_shares[op.id], facts.again[op.id], facts.repeats[op.id]),
         tuple((places[tensor], shares) for tensor, shares in facts.own_shares.get(op.id, ())),
     )

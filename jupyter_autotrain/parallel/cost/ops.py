@@ -138,10 +138,11 @@ class OpPricer:
         for tensor, shares in self.known.own_shares.get(op.id, ()):
             operand = next(x for x in (*op.outputs, *op.inputs) if x.tensor == tensor)
             held += np.outer(shares, self._local_bytes(op, operand, table))
-        if op.saved_extra_bytes and op.outputs:
+        extra = op.saved_extra_bytes + (0 if self.roofline.device.fuses else op.unfused_extra_bytes)
+        if extra and op.outputs:
             out = op.outputs[0]
             batch = self.microbatches if out.tensor in self.known.batched else 1
-            local = op.saved_extra_bytes / batch / self.split(op, out, table)
+            local = extra / batch / self.split(op, out, table)
             held += np.outer(self.known.extra_shares[op.id], local)
         return held
 

@@ -28,6 +28,7 @@ class Costs:
     bytes_backward: float = 0.0
     saved: tuple[int, ...] = ()
     saved_extra_bytes: int = 0
+    unfused_extra_bytes: int = 0
 
 
 class Builder:
@@ -119,6 +120,7 @@ class Builder:
                 bytes_backward=costs.bytes_backward,
                 saved=costs.saved,
                 saved_extra_bytes=costs.saved_extra_bytes,
+                unfused_extra_bytes=costs.unfused_extra_bytes + self._wider_mask(nest, outputs),
                 source=source,
             )
         )
@@ -153,6 +155,11 @@ class Builder:
         rows = out.numel // max(1, out.shape[-1]) if out.shape else 1
         per_row = {Family.ATTENTION: 4, Family.NORM: 8, Family.DROPOUT: out.shape[-1] if out.shape else 1}
         return rows * per_row.get(nest.family, 0)
+
+    def _wider_mask(self, nest: Nest, outputs: Sequence[int]) -> int:
+        """What a mask as wide as the tensor takes beyond a byte per element."""
+        out = self._tensor(outputs[0])
+        return max(0, out.size_bytes - out.numel) if nest.family is Family.DROPOUT else 0
 
     def _bytes(self, tensors: Sequence[int]) -> int:
         return sum(self._tensor(i).size_bytes for i in tensors)

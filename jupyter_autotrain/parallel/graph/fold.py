@@ -85,7 +85,7 @@ def _form(graph: OpGraph, op: Op) -> object:
         tuple((o.loops, tensors[o.tensor].shape, tensors[o.tensor].dtype) for o in op.outputs),
         # All readers of a tensor but the last add to its gradient: bytes by which equal layers may differ.
         (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward > 0),
-        (len(op.saved), sum(tensors[t].size_bytes for t in op.saved), op.saved_extra_bytes),
+        (len(op.saved), sum(tensors[t].size_bytes for t in op.saved), op.saved_extra_bytes, op.unfused_extra_bytes),
     )
 
 

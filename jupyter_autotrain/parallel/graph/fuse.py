@@ -132,6 +132,7 @@ def _emit(graph: OpGraph, group: Group, number: int, kept: set[int], groups: Seq
         bytes_backward=sum(op.bytes_backward for op in ops),
         saved=tuple(dict.fromkeys(t for op in ops for t in op.saved)),
         saved_extra_bytes=sum(op.saved_extra_bytes for op in ops),
+        unfused_extra_bytes=sum(op.unfused_extra_bytes for op in ops),
         members=tuple(Member(op.name, group.follows[op.id]) for op in ops) if len(ops) > 1 else (),
     )
 

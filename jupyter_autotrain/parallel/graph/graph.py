@@ -144,6 +144,7 @@ class Op:
             not be one of its own operands; it is always an operand of the op that made it.
         saved_extra_bytes: Bytes kept that are no graph tensor (dropout masks, softmax statistics); they shard
             with the output.
+        unfused_extra_bytes: Further bytes kept where attention with dropout, and dropout, are not fused kernels.
         source: "file:line" in the user's model, or "".
         members: The original ops of a fused op, in order; empty for an op that is its own only member.
     """
@@ -161,6 +162,7 @@ class Op:
     bytes_backward: float = 0.0
     saved: tuple[int, ...] = ()
     saved_extra_bytes: int = 0
+    unfused_extra_bytes: int = 0
     source: str = ""
     members: tuple[Member, ...] = ()
 

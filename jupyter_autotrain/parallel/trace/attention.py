@@ -11,6 +11,10 @@ BACKWARD = 2.5
 """Backward over forward: the scores again, then two products each for values and scores (FlashAttention-2, sec. 3)."""
 
 
+UNFUSED_SCORES = 3
+"""Tables of scores that attention with dropout keeps in torch's plain kernels: softmax, mask, and their product."""
+
+
 class Attention(torch.autograd.Function):
     """Fused attention on shapes: keeps queries, keys, values, output and one float per row of scores."""
 
@@ -36,6 +40,7 @@ def attend(
     key: torch.Tensor,
     value: torch.Tensor,
     mask: torch.Tensor | None,
+    dropout_p: float = 0.0,
 ) -> torch.Tensor:
     """Stand in for `scaled_dot_product_attention` and give the record its costs.
 
@@ -51,4 +56,6 @@ def attend(
         record.flops_forward = 2.0 * pairs * (query.shape[-1] + value.shape[-1])
         record.flops_backward = BACKWARD * record.flops_forward
         record.bytes_forward, record.bytes_backward = moved, 2.0 * moved
+        if dropout_p > 0:
+            record.unfused_extra_bytes = UNFUSED_SCORES * pairs * query.element_size()
     return out

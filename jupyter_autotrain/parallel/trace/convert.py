@@ -89,7 +89,13 @@ def _add(builder: Builder, record: Record, outputs: Sequence[int], tables: Table
     )
     saved, extra = _saved(builder, record, tables)
     costs = Costs(
-        record.flops_forward, record.flops_backward, record.bytes_forward, record.bytes_backward, saved, extra
+        record.flops_forward,
+        record.flops_backward,
+        record.bytes_forward,
+        record.bytes_backward,
+        saved,
+        extra,
+        record.unfused_extra_bytes,
     )
     inputs = [ids[place] for place in record.inputs]
     builder.add(record.name, call, inputs, [ids[place] for place in outputs], costs, record.source)

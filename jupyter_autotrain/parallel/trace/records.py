@@ -34,6 +34,7 @@ class Record:
         pointwise: Whether the framework says that it works element by element.
         exact: Costs were given as a whole; what is dispatched inside does not count.
         saved: Storages kept for the backward pass → their bytes.
+        unfused_extra_bytes: As of `Op`.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Record:
     bytes_forward: float = 0.0
     bytes_backward: float = 0.0
     saved: dict[int, int] = field(default_factory=dict)
+    unfused_extra_bytes: int = 0
 
     def cost(self, flops: float, moved: float, *, backward: bool) -> None:
         """Add what one dispatched op costs, unless the costs were given as a whole."""

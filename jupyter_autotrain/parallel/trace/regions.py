@@ -73,13 +73,13 @@ class Functions(TorchFunctionMode):
         key: torch.Tensor,
         value: torch.Tensor,
         attn_mask: torch.Tensor | None = None,
-        dropout_p: float = 0.0,  # noqa: ARG002 - fused kernels draw the mask anew in the backward pass: no cost
+        dropout_p: float = 0.0,
         is_causal: bool = False,  # noqa: ARG002 - see attend
         **_: object,
     ) -> torch.Tensor:
         operands = [query, key, value, *([] if attn_mask is None else [attn_mask])]
         with self._recorder.region("attention", operands) as (record, results):
-            results.append(attend(record, query, key, value, attn_mask))
+            results.append(attend(record, query, key, value, attn_mask, dropout_p))
             out: torch.Tensor = results[0]
             return out
 
