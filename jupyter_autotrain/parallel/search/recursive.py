@@ -5,7 +5,7 @@ Recurrence: with bound(c) as in `branch`, on the mesh M(p) that a walk finds for
     c* = the first c by rising bound(c) whose plan fits in memory
 
 and where memory slows that plan, downhill from it: to more or fewer microbatches, then to other numbers of stages with
-as many microbatches more, until none is better or so many plans are tried. Microbatches with which activations alone
+as many microbatches more, until none is better or the work is used up. Microbatches with which activations alone
 are too large are passed over: with m of them too few by a factor f, so are all up to f m. Else an axis of the mesh is
 cut in two at the end. Repair: a plan is completed under the memory limit by the exact stage solver. The answer is a
 plan of the exact search's space, so it is never better than exact; its bound is the arithmetic alone. Time: one walk
@@ -32,10 +32,11 @@ from jupyter_autotrain.parallel.search.task import Task
 from jupyter_autotrain.parallel.search.walk import Solved, best_mesh, finer, starts
 from jupyter_autotrain.parallel.search.whole import Search, solve_candidate
 
-PRICES = 2
+PRICES = 2  # of a byte, tried where memory binds
 # How much slower than with memory to spare a plan may be: a pipeline's stages are never quite even.
 FINE, FINE_STAGED = 1.02, 1.15
-WORK, WORK_PER_TABLE = 1500, 11  # op tables filled against one that is slower, and what a reduction costs beside
+# Op tables filled for plans against one that is slower, and what a reduction costs beside its own.
+WORK, WORK_PER_REDUCTION = 1500, 11
 
 Kind = tuple[int, Schedule, int]  # stages, schedule, chunks
 
@@ -84,13 +85,6 @@ class _Quick:
     meshes: dict[int, Solved] = field(default_factory=dict)
     needed: dict[Kind, float] = field(default_factory=dict)
     tried: dict[tuple[Kind, int], Outcome | None] = field(default_factory=dict)
-
-    @property
-    def _reduction(self) -> int:
-        """What a reduction costs, in op tables."""
-        chain = self.task.chain
-        assert chain is not None
-        return len(chain.head) + chain.run.length + len(chain.tail) + WORK_PER_TABLE
 
     @classmethod
     def of(cls, search: Search, found: Sequence[Candidate], effort: float) -> _Quick:
@@ -185,6 +179,13 @@ class _Quick:
         search.worth[c.stages] = outcome.byte_s or search.worth.get(c.stages, 0.0)
         search.offer(outcome)
         return outcome
+
+    @property
+    def _reduction(self) -> int:
+        """What a reduction costs, in op tables."""
+        chain = self.task.chain
+        assert chain is not None
+        return len(chain.head) + chain.run.length + len(chain.tail) + WORK_PER_REDUCTION
 
     def _pipeline(self, kind: Kind, microbatches: int) -> Pipeline:
         """On the best mesh for as many stages."""

@@ -19,7 +19,7 @@ from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.stage import PRICES
 
-KEPT = 48  # cost models, and pipelines
+KEPT = 24  # cost models, and pipelines
 
 Key = TypeVar("Key")
 Made = TypeVar("Made")

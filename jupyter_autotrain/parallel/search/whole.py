@@ -27,7 +27,7 @@ from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.task import Task
 
 COARSE_AXES = 2
-NEAR = 4
+NEAR = 4  # of the best on few axes, how many have their meshes refined before all others
 
 
 @dataclass
