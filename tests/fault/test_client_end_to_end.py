@@ -144,7 +144,9 @@ def test_a_secret_reaches_the_trial_and_no_file(home, monkeypatch):
 def test_two_submissions_at_once_from_two_processes_get_two_names():
     script = "import jupyter_autotrain as at; print(at.submit('report(x=1)', name='twin').name)"
     both = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert sorted(process.communicate()[0].strip() for process in both) == ["twin", "twin@2"]
+    first, second = sorted(process.communicate()[0].strip() for process in both)
+    assert first in {"twin", "twin@1"}  # as it is called once there is a second one
+    assert second == "twin@2"
     for name in ("twin", "twin@1"):
         assert at.attach(name).wait(DEADLINE_S)
 

@@ -18,6 +18,8 @@ from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
 from jupyter_autotrain.parallel.cost.states import Compute, StatePricer, StateTable, Weights
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
 
+_TILED = frozenset({Family.MATMUL, Family.CONVOLUTION})
+
 
 @dataclass(frozen=True, slots=True)
 class OpTable:
@@ -118,7 +120,17 @@ class OpPricer:
         sides = ((op.flops_forward, op.bytes_forward), (op.flops_backward, op.bytes_backward))
         for touched, (flops, moved) in enumerate(sides, start=1):
             own = min(moved, touched * whole) if op.flops_forward else moved
-            yield Work(flops / parts, own * share, (moved - own) * share)
+            made = op.outputs[:1] if touched == 1 else op.inputs[:2]
+            yield Work(flops / parts * (1 + self._idle(op, made, table)), own * share, (moved - own) * share)
+
+    def _idle(self, op: Op, made: Sequence[Operand], table: Ints) -> Floats:
+        """Mean share that products idle, one for each of what they make."""
+        idle = np.zeros(len(table))
+        if op.family in _TILED and op.flops_forward:
+            for operand in made:
+                item = DTYPE_BYTES[self.graph.tensors[operand.tensor].dtype]
+                idle += self.roofline.idle(self._local_bytes(op, operand, table) / item) / len(made)
+        return idle
 
     def _is_half(self, op: Op) -> bool:
         return not op.outputs or DTYPE_BYTES[self.graph.tensors[op.outputs[0].tensor].dtype] <= 2

@@ -15,12 +15,16 @@ from jupyter_autotrain.parallel.cost.layout import Bools, Ints
 class Efficiency:
     """What share of the data sheet a kernel reaches.
 
-    Time = max((flops + ramp) / (peak * matrix), bytes / (bandwidth * memory)) + launch.
+    Time = max((flops (1 + idle) + ramp) / (peak * matrix), bytes / (bandwidth * memory)) + launch.
 
     Attributes:
         matrix: Share of the matrix peak for large products [1]. The data sheet's peak holds at the boost clock; under
-            sustained matrix work the power limit leaves about 0.87 of it (A100: 1.2 to 1.25 of 1.41 GHz), and tile
-            and wave edges of layer-sized products about 0.83 of that: 0.72.
+            sustained matrix work the power limit leaves about 0.87 of it (A100: 1.2 to 1.25 of 1.41 GHz), and loading
+            and storing tiles about 0.91 of that: 0.79, or 246 of an A100's 312 TFLOP/s.
+        tile: Elements of the output that a multiprocessor makes at a time [1]; 128 x 256 is the largest tile of the
+            vendors' libraries, and the fastest. The last wave of tiles is half empty on average, so that
+            idle = multiprocessors * tile / 2 / output elements.
+        most_idle: Where that would be more, smaller tiles keep it to about a quarter [1].
         ramp_flops: Work [FLOP] at peak rate that filling and draining the device costs per kernel; makes small local
             matrices inefficient: half of `matrix` at this size. 3 GFLOP is 10 us of an A100.
         memory: Share of the memory bandwidth [1]: STREAM-like copies reach 0.9, the softmax, dropout and elementwise
@@ -28,7 +32,9 @@ class Efficiency:
         launch_s: Time between dependent kernels [s]; 4 us when the queue is kept full.
     """
 
-    matrix: float = 0.72
+    matrix: float = 0.79
+    tile: int = 128 * 256
+    most_idle: float = 0.25
     ramp_flops: float = 3e9
     memory: float = 0.8
     launch_s: float = 4e-6
@@ -36,7 +42,7 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Local work: floating point operations (a multiply-add counts twice) and bytes read and written.
+    """Local work: floating point operations (a multiply-add counts twice; idle multiprocessors' as well), and bytes.
 
     `own_bytes` stream while the matrix units work; `other_bytes` belong to followers (a GELU behind a product), which
     run on their own.
@@ -67,6 +73,11 @@ class Roofline:
         filled = work.flops + np.minimum(work.flops, kernels * self.efficiency.ramp_flops)
         busy = np.maximum(filled / rate, self.stream_s(work.own_bytes)) + self.stream_s(work.other_bytes)
         return np.where(busy > 0, busy + kernels * self.efficiency.launch_s, 0.0)
+
+    def idle(self, elements: Floats) -> Floats:
+        """What the last wave of tiles leaves idle, as a share of a product with so many output elements."""
+        wave = self.device.multiprocessors * self.efficiency.tile
+        return np.minimum(self.efficiency.most_idle, wave / 2 / elements)
 
     def stream_s(self, moved_bytes: Floats) -> Floats:
         """Time to move bytes through the device's memory."""

@@ -32,6 +32,7 @@ from jupyter_autotrain.parallel.search.task import Task
 from jupyter_autotrain.parallel.search.walk import Solved, best_mesh, finer, starts
 from jupyter_autotrain.parallel.search.whole import Search, solve_candidate
 
+WORSE = 2  # steps uphill after which a way is given up
 PRICES = 2  # of a byte, tried where memory binds
 # How much slower than with memory to spare a plan may be: a pipeline's stages are never quite even.
 FINE, FINE_STAGED = 1.02, 1.15
@@ -141,16 +142,18 @@ class _Quick:
         return kinds[:1] + kinds[1:][-1:]
 
     def _climb(self, outcome: Outcome) -> None:
-        """To more microbatches, or to fewer, while that is better, past those that do not divide well."""
+        """To more microbatches, or to fewer, until that is worse twice, past those that do not divide well."""
         kind = _kind(outcome.candidate)
         counts = sorted(self.open[kind])
         start = counts.index(outcome.candidate.microbatches)
         for way in (counts[start + 1 :], counts[:start][::-1]):
+            worse = 0
             for microbatches in way:
                 if self._pipeline(kind, microbatches).bound_s >= self._best.step_s:
                     continue
                 other = self.plan(kind, microbatches)
-                if not other or other is not self._best:
+                worse = 0 if other and other is self._best else worse + 1
+                if worse == WORSE:
                     break
 
     def plan(self, kind: Kind, microbatches: int) -> Outcome | None:
