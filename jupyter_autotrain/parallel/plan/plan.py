@@ -26,7 +26,7 @@ from jupyter_autotrain.parallel.plan.weighed import with_traffic
 from jupyter_autotrain.parallel.search import Method, Mode, Question, persistently, solve
 
 Cluster: TypeAlias = str | JsonObject | ClusterSpec
-SLIDER_EFFORT = 0.25  # answers within the 0.2 s in which a slider feels alive
+SLIDER_EFFORT = 0.15  # answers within the 0.2 s in which a slider feels alive
 
 
 @dataclass(frozen=True, repr=False)

@@ -119,6 +119,10 @@ def _split_bound_s(pipeline: Pipeline, _: Known) -> float:
     return pipeline.split_bound_s
 
 
+def _blocks_bound_s(pipeline: Pipeline, _: Known) -> float:
+    return pipeline.blocks_bound_s
+
+
 def _path_bound_s(pipeline: Pipeline, _: Known) -> float:
     return pipeline.bound_s
 
@@ -140,5 +144,5 @@ def _bound_within_s(pipeline: Pipeline, known: Known) -> float:
     return best_s
 
 
-_SHARED = (_split_bound_s, _path_bound_s)
-_BOUNDS = (*_SHARED, _staged_bound_s, _bound_within_s)
+_SHARED = (_split_bound_s, _blocks_bound_s)
+_BOUNDS = (*_SHARED, _path_bound_s, _staged_bound_s, _bound_within_s)

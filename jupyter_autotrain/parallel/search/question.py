@@ -26,7 +26,7 @@ class Method(StrEnum):
     EXHAUSTIVE = "exhaustive"
 
 
-PROOF_S = 8.0
+PROOF_S = 7.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ PRICES = 2  # of a byte, tried where memory binds
 # How much slower than with memory to spare a plan may be: a pipeline's stages are never quite even.
 FINE, FINE_STAGED = 1.02, 1.15
 # Op tables filled for plans against one that is slower, and what a reduction costs beside its own.
-WORK, WORK_PER_REDUCTION = 1500, 11
+WORK, WORK_PER_REDUCTION = 2_000, 11
 
 Kind = tuple[int, Schedule, int]  # stages, schedule, chunks
 

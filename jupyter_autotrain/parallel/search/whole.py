@@ -27,7 +27,7 @@ from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.task import Task
 
 COARSE_AXES = 2
-NEAR = 4  # of the best on few axes, how many have their meshes refined before all others
+NEAR = 3  # numbers of stages whose best plan on few axes has its mesh refined before all others
 
 
 @dataclass
@@ -101,8 +101,11 @@ class Search:
         queue[:] = queue[:1]
 
     def _near(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
-        """Those whose mesh refines that of one of the best so far, all else alike."""
-        best = [outcome.candidate for outcome in alternatives(self.seen, NEAR)]
+        """Those whose mesh refines that of the best for some number of stages, all else alike."""
+        by_stages: dict[int, Candidate] = {}
+        for outcome in alternatives(self.seen, len(self.seen)):
+            by_stages.setdefault(outcome.candidate.stages, outcome.candidate)
+        best = list(by_stages.values())[:NEAR]
         return frozenset(c for c in candidates if any(c.refines(one) for one in best))
 
     def _others(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
