@@ -104,6 +104,18 @@ def test_small_products_are_inefficient_and_large_ones_reach_the_stated_share():
     assert share[2] == pytest.approx(roofline.efficiency.matrix, rel=0.01)
 
 
+def test_the_last_wave_of_tiles_idles_more_in_small_products_up_to_a_quarter():
+    idle = Roofline(presets()["A100"].device).idle(np.array([2048 * 768, 2048 * 12288, 8192 * 25600], dtype=float))
+    assert idle == pytest.approx([0.25, 54 * 128 * 256 / (2048 * 12288), 54 * 128 * 256 / (8192 * 25600)])
+    assert Roofline(presets()["V100"].device).idle(np.array([2048.0 * 12288])) < idle[1]  # fewer multiprocessors
+
+
+def test_a_split_makes_the_products_of_a_layer_less_efficient():
+    graph = mlp(width=4096, layers=2, batch=2048)
+    alone, split = (CostModel(graph, ClusterSpec.parse("64xA100"), MeshSpec(("a",), (n,))).op(0) for n in (2, 64))
+    assert split.forward_s.min() * 64 > 1.1 * alone.forward_s.min() * 2
+
+
 def test_the_roofline_takes_the_slower_of_compute_and_memory():
     roofline = Roofline(presets()["A100"].device)
     moved = float(roofline.seconds(work(1e6, 1e9), half=True)[0])
