@@ -32,7 +32,8 @@ from jupyter_autotrain.parallel.search.dual import (
     best_price,
     relative_gap,
 )
-from jupyter_autotrain.parallel.search.elimination import Reduction, eliminate, min_fill_order
+from jupyter_autotrain.parallel.search.elimination import Reduction, eliminate
+from jupyter_autotrain.parallel.search.order import min_fill_order
 from jupyter_autotrain.parallel.search.problem import Assignment, Problem, Table, Variable
 
 NODES = 20_000

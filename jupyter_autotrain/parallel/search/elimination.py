@@ -15,16 +15,15 @@ for placements; mini-buckets: Dechter and Rish 2003.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from jupyter_autotrain.parallel.cost.collectives import Floats
-from jupyter_autotrain.parallel.search.problem import Assignment, Table, Variable, neighbours
+from jupyter_autotrain.parallel.search.order import min_fill_order
+from jupyter_autotrain.parallel.search.problem import Assignment, Table, Variable
 
 LIMIT = 1 << 22  # entries of one table: 32 MiB of doubles
 AT_ONCE = 1 << 17  # entries summed up at once: 1 MiB
@@ -69,56 +68,6 @@ class Reduction:
         for bucket in reversed(self.buckets):
             chosen[bucket.variable] = int(bucket.row(chosen).argmin())
         return chosen
-
-
-def min_fill_order(
-    scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Variable], check: Callable[[], None] | None = None
-) -> tuple[Variable, ...]:
-    """Variables in the order that joins the fewest unacquainted neighbours; ties by degree, then by number."""
-    return _min_fill(_Asked(tuple(scopes), keep, check))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """For an order; how it may be stopped makes no other question of it."""
-
-    scopes: tuple[tuple[Variable, ...], ...]
-    keep: frozenset[Variable]
-    check: Callable[[], None] | None = field(compare=False)
-
-
-@lru_cache(maxsize=256)
-def _min_fill(asked: _Asked) -> tuple[Variable, ...]:
-    keep, check = asked.keep, asked.check
-    near = neighbours(asked.scopes)
-
-    def rank(v: Variable) -> tuple[int, int, int]:
-        others = near[v]
-        fill = sum(len(others - near[u]) - 1 for u in others) // 2 if len(others) > 1 else 0
-        return fill, len(others), v
-
-    heap = [rank(v) for v in near if v not in keep]
-    heapq.heapify(heap)
-    order: list[Variable] = []
-    gone: set[Variable] = set()
-    while heap:
-        entry = heapq.heappop(heap)
-        v = entry[-1]
-        if check:
-            check()
-        if v in gone or entry != rank(v):
-            continue
-        order.append(v)
-        gone.add(v)
-        others = near.pop(v)
-        touched = set(others)
-        for u in others:
-            near[u] |= others - {u}
-            near[u].discard(v)
-            touched |= near[u] if len(others) > 1 else set()
-        for u in touched - keep - gone:
-            heapq.heappush(heap, rank(u))
-    return tuple(order)
 
 
 def eliminate(

@@ -26,8 +26,9 @@ from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.chain import Chain
-from jupyter_autotrain.parallel.search.elimination import LIMIT, Reduction, eliminate, joined, min_fill_order
+from jupyter_autotrain.parallel.search.elimination import LIMIT, Reduction, eliminate, joined
 from jupyter_autotrain.parallel.search.loads import MODE, PLAIN, Price, tables_of
+from jupyter_autotrain.parallel.search.order import min_fill_order
 from jupyter_autotrain.parallel.search.problem import Table
 
 
