@@ -15,7 +15,7 @@ Source: branch and bound as in `whole`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -25,7 +25,7 @@ from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.task import Task
 
-OTHER_PRICES = (1.0, 2.5, 0.4)
+OTHER_PRICES = (1.0, 2.5, 0.4)  # of a byte, as multiples of what it seems to be worth
 
 
 @dataclass(frozen=True)
@@ -115,22 +115,6 @@ def _stretch(candidate: Candidate) -> float:
     return candidate.rounds / candidate.microbatches
 
 
-def _split_bound_s(pipeline: Pipeline, _: Known) -> float:
-    return pipeline.split_bound_s
-
-
-def _blocks_bound_s(pipeline: Pipeline, _: Known) -> float:
-    return pipeline.blocks_bound_s
-
-
-def _path_bound_s(pipeline: Pipeline, _: Known) -> float:
-    return pipeline.bound_s
-
-
-def _staged_bound_s(pipeline: Pipeline, _: Known) -> float:
-    return pipeline.staged_bound_s
-
-
 def _bound_within_s(pipeline: Pipeline, known: Known) -> float:
     """At a price that was right for a like candidate, where there was one, else at its own; then at others near by."""
     stages, best_s = pipeline.candidate.stages, 0.0
@@ -144,5 +128,14 @@ def _bound_within_s(pipeline: Pipeline, known: Known) -> float:
     return best_s
 
 
-_SHARED = (_split_bound_s, _blocks_bound_s)
-_BOUNDS = (*_SHARED, _path_bound_s, _staged_bound_s, _bound_within_s)
+# The cheapest first; those of several candidates at once come before those of one.
+_SHARED: tuple[Callable[[Pipeline, Known], float], ...] = (
+    lambda pipeline, _: pipeline.split_bound_s,
+    lambda pipeline, _: pipeline.blocks_bound_s,
+)
+_BOUNDS = (
+    *_SHARED,
+    lambda pipeline, _: pipeline.bound_s,
+    lambda pipeline, _: pipeline.staged_bound_s,
+    _bound_within_s,
+)

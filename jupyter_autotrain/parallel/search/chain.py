@@ -8,6 +8,7 @@ from functools import cached_property
 from jupyter_autotrain.parallel.graph.graph import BlockRun, OpGraph
 
 MOST_JOINED = 5  # ops that one table of a chain may join; known models have at most four
+WORK_BESIDE = 11  # op tables in whose time the tables of a mesh are joined, as was measured
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Chain:
     def different(self) -> tuple[int, ...]:
         """Ops whose tables are needed: head, two blocks, tail."""
         return (*self.head, *self.block(0), *self.block(1), *self.tail)
+
+    @property
+    def work(self) -> int:
+        """What a reduction of the chain takes, in op tables to be filled: its own, and what goes with them."""
+        return len(self.head) + self.run.length + len(self.tail) + WORK_BESIDE
 
     def end(self, index: int) -> tuple[int, ...]:
         """The ops at a block's end."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
-from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.graph.graph import BlockRun
-from jupyter_autotrain.parallel.search.chain import Chain
 from jupyter_autotrain.parallel.search.folding import ChainTables
-from jupyter_autotrain.parallel.search.loads import Choice, Load, Price, choices_of, load_of
+from jupyter_autotrain.parallel.search.loads import Choice, Load, choices_of, load_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,40 +55,32 @@ class StagePlan:
 class Tables:
     """Chain tables at one price, with pieces read from them."""
 
-    model: CostModel
-    chain: Chain
-    price: Price
-    modes: tuple[Recompute, ...]
+    of: ChainTables
     _pieces: dict[tuple[int, int, int], Piece] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def of(self) -> ChainTables:
-        """The numbers."""
-        return ChainTables(self.model, self.chain, self.price, self.modes)
 
     def head(self, context: int, end: int) -> Piece:
         """Head and block 0."""
         head, mode, first = self.of.decode_head(context, end)
-        chosen = choices_of(self.model, head, Recompute.NONE, self.price)
-        chosen |= choices_of(self.model, first, mode, self.price)
-        return Piece(chosen, load_of(self.model, chosen, (*self.chain.head, *self.chain.block(0))))
+        chosen = choices_of(self.of.model, head, Recompute.NONE, self.of.price)
+        chosen |= choices_of(self.of.model, first, mode, self.of.price)
+        return Piece(chosen, load_of(self.of.model, chosen, (*self.of.chain.head, *self.of.chain.block(0))))
 
     def block(self, context: int, before: int, after: int) -> Piece:
         """A later block."""
         key = (context, before, after)
         if key not in self._pieces:
             mode, rows = self.of.decode_block(context, before, after)
-            chosen = choices_of(self.model, rows, mode, self.price)
+            chosen = choices_of(self.of.model, rows, mode, self.of.price)
             around = {
                 op: Choice(row, next(iter(chosen.values())).option) for op, row in self.of.ends(context, before).items()
             }
-            load = load_of(self.model, around | chosen, self.chain.block(1))
+            load = load_of(self.of.model, around | chosen, self.of.chain.block(1))
             self._pieces[key] = Piece(chosen, load)
         return self._pieces[key]
 
     def tail(self, context: int, end: int) -> Piece:
         """Ops after the blocks."""
-        chosen = choices_of(self.model, self.of.decode_tail(context, end), Recompute.NONE, self.price)
-        any_option = self.model.settings.options[0]
+        chosen = choices_of(self.of.model, self.of.decode_tail(context, end), Recompute.NONE, self.of.price)
+        any_option = self.of.model.settings.options[0]
         around = {op: Choice(row, any_option) for op, row in self.of.last_ends(context, end).items()}
-        return Piece(chosen, load_of(self.model, around | chosen, self.chain.tail))
+        return Piece(chosen, load_of(self.of.model, around | chosen, self.of.chain.tail))

@@ -83,29 +83,23 @@ class Pipeline:
     @cached_property
     def split_bound_s(self) -> float:
         """The same without any change of layout between ops; cheaper, since it needs no edge."""
-        chain, model = self.chain, self.whole.model
-        price = self.whole.price(0.0)
-
-        model.price_ops((*chain.head, *chain.block(0), *chain.tail))
-
-        def least(ops: Iterable[int]) -> float:
-            return sum(float(op_values(model, model.op(op), PLAIN, price).min(initial=inf)) for op in ops)
-
-        total = least((*chain.head, *chain.tail)) + chain.run.count * least(chain.block(0))
-        return total / self._stages_even
+        chain, price = self.chain, self.whole.price(0.0)
+        self.whole.model.price_ops((*chain.head, *chain.block(0), *chain.tail))
+        ends, block = (self._least(ops, price) for ops in ((*chain.head, *chain.tail), chain.block(0)))
+        return (ends + chain.run.count * block) / self._stages_even
 
     @cached_property
     def blocks_bound_s(self) -> float:
         """The same with changes of layout in all blocks but the first; cheaper, since the head is not reduced."""
-        return (self._inner_s + self._bubble_s) / self._stages_even
+        chain, price = self.chain, Price(rounds=float(self.whole.model.microbatches))
+        later = replace(self.whole, first=False, blocks=chain.run.count - 1)
+        value = self._least((*chain.head, *chain.block(0)), price) + later.path(price)[0]
+        return (value + self._bubble_s) / self._stages_even
 
-    @property
-    def _inner_s(self) -> float:
-        whole, chain = self.whole, self.chain
-        model, price = whole.model, Price(rounds=float(whole.model.microbatches))
-        before = (float(op_values(model, model.op(op), PLAIN, price).min()) for op in (*chain.head, *chain.block(0)))
-        later = replace(whole, first=False, blocks=chain.run.count - 1)
-        return sum(before) + later.path(price)[0]
+    def _least(self, ops: Iterable[int], price: Price) -> float:
+        """Sum of what each op costs at least, wherever its tensors lie."""
+        model = self.whole.model
+        return sum(float(op_values(model, model.op(op), PLAIN, price).min(initial=inf)) for op in ops)
 
     @property
     def _bubble_s(self) -> float:

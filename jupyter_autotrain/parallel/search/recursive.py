@@ -36,8 +36,7 @@ WORSE = 2  # steps uphill after which a way is given up
 PRICES = 2  # of a byte, tried where memory binds
 # How much slower than with memory to spare a plan may be: a pipeline's stages are never quite even.
 FINE, FINE_STAGED = 1.02, 1.15
-# Op tables filled for plans against one that is slower, and what a reduction costs beside its own.
-WORK, WORK_PER_REDUCTION = 2_000, 11
+WORK = 2_000  # on plans against one that is slower, as of `Chain.work`
 
 Kind = tuple[int, Schedule, int]  # stages, schedule, chunks
 
@@ -164,7 +163,7 @@ class _Quick:
             pipeline = self._pipeline(kind, microbatches)
             before = pipeline.reductions
             self.tried[key] = self._complete(pipeline)
-            self.work -= (pipeline.reductions - before) * self._reduction
+            self.work -= (pipeline.reductions - before) * pipeline.chain.work
         return self.tried.get(key)
 
     def _complete(self, pipeline: Pipeline) -> Outcome | None:
@@ -182,13 +181,6 @@ class _Quick:
         search.worth[c.stages] = outcome.byte_s or search.worth.get(c.stages, 0.0)
         search.offer(outcome)
         return outcome
-
-    @property
-    def _reduction(self) -> int:
-        """What a reduction costs, in op tables."""
-        chain = self.task.chain
-        assert chain is not None
-        return len(chain.head) + chain.run.length + len(chain.tail) + WORK_PER_REDUCTION
 
     def _pipeline(self, kind: Kind, microbatches: int) -> Pipeline:
         """On the best mesh for as many stages."""

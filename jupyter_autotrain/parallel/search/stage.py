@@ -82,7 +82,7 @@ class StageProblem:
         """Tables at a price, from the shelf when there."""
         if price not in self.shelf:
             modes = self.modes if price.per_byte or Recompute.NONE not in self.modes else (Recompute.NONE,)
-            self.shelf[price] = Tables(self.model, self.chain, price, modes)
+            self.shelf[price] = Tables(ChainTables(self.model, self.chain, price, modes))
             self.model.price_edges(self.chain.different)
         return self.shelf[price]
 

@@ -58,7 +58,6 @@ class Task:
     prices: int = PRICES
     _models: dict[tuple[MeshSpec, int, Device], CostModel] = field(default_factory=dict, repr=False)
     _pipelines: dict[tuple[Candidate, Candidate], Pipeline] = field(default_factory=dict, repr=False)
-
     _computing: dict[int, float] = field(default_factory=dict, repr=False)
 
     def devices(self, candidate: Candidate) -> list[Device]:

@@ -29,7 +29,7 @@ from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.task import Task
 
 CUTS = 2  # axes of two that are cut at the end
-WORK, WORK_PER_MESH = 155, 11  # op tables that a walk may fill, and how many a mesh costs beside its own
+WORK = 155  # of a walk, as of `Chain.work`
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,8 @@ class _Walk:
     @property
     def steps(self) -> int:
         """Meshes that may still be solved."""
-        chain = self.task.chain
-        assert chain is not None
-        tables = len(chain.head) + chain.run.length + len(chain.tail)
-        return max(1, WORK // (tables + WORK_PER_MESH) - CUTS) - len(self.solved)
+        assert self.task.chain is not None
+        return max(1, WORK // self.task.chain.work - CUTS) - len(self.solved)
 
     def to(self, shape: tuple[int, ...]) -> Solved | None:
         """Solve a shape; None when it is not open, known already, or one too many."""
