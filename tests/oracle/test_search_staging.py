@@ -11,7 +11,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.graph.build import gpt
 from jupyter_autotrain.parallel.search import Limits, Pins, Question, Space, solve
 from jupyter_autotrain.parallel.search.completion import completed, with_blocks
-from jupyter_autotrain.parallel.search.dual import Infeasible
+from jupyter_autotrain.parallel.search.dual import Bracket, Infeasible, Point, Priced, best_price
 from jupyter_autotrain.parallel.search.hunt import Hunt
 
 GRAPH = gpt(width=256, layers=12, heads=8, sequence=512, batch=64, vocabulary=1000)
@@ -72,3 +72,9 @@ def test_time_for_proof_changes_the_gap_and_never_makes_a_plan_slower():
     short, whole = (solve(graph, "2x8xA100", question) for question in asked)
     assert short.bound_s <= whole.bound_s <= whole.cost.step_s <= short.cost.step_s
     assert short.gap >= whole.gap
+
+
+def test_a_bound_that_no_price_betters_keeps_its_own_price():
+    heavy, light = Point(1.0, 10.0, "heavy"), Point(9.0, 1.0, "light")
+    found = best_price(lambda price: Priced(1.0, heavy), Bracket(heavy, light, 5.0, price=0.7), limit=4.0)
+    assert (found.bound_s, found.price) == (5.0, 0.7)

@@ -60,11 +60,12 @@ class Dual(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Bracket(Generic[T]):
-    """An assignment above the limit, one within it, and what is proved before any price is tried."""
+    """An assignment above the limit, one within it, and what is proved already, at which price of a byte."""
 
     heavy: Point[T]
     light: Point[T]
     bound_s: float
+    price: float = 0.0
 
 
 class Infeasible(Exception):  # noqa: N818 - a signal inside the search, not an error to show
@@ -96,7 +97,7 @@ def best_price(
         Infeasible: With infinity, as soon as the bound reaches `cutoff_s`.
     """
     heavy, light = known.heavy, known.light
-    best, bound, kept = light, known.bound_s, (0.0, heavy)
+    best, bound, kept = light, known.bound_s, (known.price, heavy)
     for _ in range(rounds):
         price = max(0.0, (light.seconds - heavy.seconds) / (heavy.bytes - light.bytes))
         solved = solve(price)

@@ -124,17 +124,17 @@ class StageProblem:
         return Fastest(self._spliced(dual, limit_bytes), dual.bound_s, dual.price)
 
     def _bracket(self, free: Priced[StagePlan], limit: float, cutoff_s: float, hint: float) -> Bracket[StagePlan]:
-        bound_s, heavy, light = free.value, free.point, None
+        bound_s, price, heavy, light = free.value, 0.0, free.point, None
         if hint:
             guess = self.solve(self.price(hint))
-            bound_s = max(bound_s, guess.value - hint * limit)
+            bound_s, price = max((bound_s, price), (guess.value - hint * limit, hint))
             heavy, light = (heavy, guess.point) if guess.point.bytes <= limit else (guess.point, None)
         if bound_s >= cutoff_s:
             raise Infeasible(inf)
         light = light or self.lightest()
         if light.bytes > limit:
             raise Infeasible(light.bytes)
-        return Bracket(heavy, light, bound_s)
+        return Bracket(heavy, light, bound_s, price)
 
     def lightest(self) -> Point[StagePlan]:
         """The plan with the least memory."""
