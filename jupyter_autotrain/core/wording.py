@@ -33,14 +33,13 @@ def count(many: int, what: str, plural: str = "") -> str:
     return f"{many} {what}" if many == 1 else f"{many} {plural or f'{what}s'}"
 
 
-def size(size_bytes: float) -> str:
-    """Bytes as `12 B`, `3.4 kB`, `56 MB`."""
-    value = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
+def size(size_bytes: float, *, up: bool = False) -> str:
+    """Bytes as `12 B`, `3.4 kB`, `56 MB`; rounded up where whoever reads it is to give so much."""
+    value, unit, *larger = float(size_bytes), "B", "kB", "MB", "GB", "TB"
+    while value >= 1000 and larger:
+        value, unit, *larger = value / 1000, *larger
+    digits = 0 if unit == "B" or (value >= 100 and larger) else 1
+    return f"{math.ceil(value * 10**digits) / 10**digits if up else value:.{digits}f} {unit}"
 
 
 def parameter(value: JsonValue) -> str:

@@ -1,5 +1,6 @@
 """What a plan answers: why, what if; and what it says to bad questions."""
 
+import re
 import time
 from dataclasses import replace
 
@@ -84,6 +85,8 @@ def test_impossible_memory_says_how_much_would_do(found):
     with pytest.raises(InfeasibleError) as caught:
         found.what_if(memory="1MB")
     assert caught.value.least_memory_bytes > 1e6
+    said = re.search(r"least memory that would do is (\S+ \S+) per device", str(caught.value))
+    assert found.what_if(memory=said[1]).cost.peak_memory_bytes <= parse_bytes(said[1])
 
 
 def test_a_question_to_48_layers_is_answered_in_a_fifth_of_a_second():

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
+from jupyter_autotrain.core.wording import size
 from jupyter_autotrain.parallel.cost.layout import NONE, Ints
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.cost.model import Restriction
@@ -82,7 +84,8 @@ def _price(task: Task, baseline: Baseline) -> tuple[Outcome | None, str]:
         outcome, _, least = solve_candidate(narrowed, candidate)
         if outcome:
             return outcome, ""
-        reason = f"needs {least / 1e9:.1f} GB per device"
+        if least < inf:
+            reason = f"needs {size(least, up=True)} per device"
     return None, reason
 
 
