@@ -13,11 +13,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
+from jupyter_autotrain.core.cluster_figures import (
+    FORMS,
+    check_count,
+    check_device,
+    check_link,
+    check_text,
+    device_of,
+    levels_of,
+    link_of,
+)
 from jupyter_autotrain.core.devices import Device, Link, LinkKind, Preset, presets
-from jupyter_autotrain.core.json import JsonObject, JsonValue, from_json
+from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import PlanError
 
-_FORMS = "8xH100, 2x8xA100-80GB, pod(32x8xNNP-T1000, ring), 8xH100+8xA100, or a mapping"
 _LEVEL_NAMES = ("chassis", "pod", "cluster")
 _WRAPPED = re.compile(r"^\s*[a-zA-Z_]+\((?P<body>[^(),]+)(?:,\s*(?P<kind>[a-z]+)\s*)?\)\s*$")
 _COUNTED = re.compile(r"^\s*(?P<sizes>(?:\d+\s*[x*]\s*)*)(?P<device>[A-Za-z][\w.-]*)\s*$")
@@ -122,7 +131,7 @@ class ClusterSpec:
         self, *, bandwidth: float = 1.0, memory_bytes: int | None = None, devices: int | None = None
     ) -> ClusterSpec:
         """The same machine with other links, memory or size: the what-if questions."""
-        cluster = _resized(self, devices) if devices else self
+        cluster = self if devices is None else _resized(self, devices)
         levels = tuple(
             replace(level, link=replace(level.link, bytes_per_s=level.link.bytes_per_s * bandwidth))
             for level in cluster.levels
@@ -141,6 +150,7 @@ class ClusterSpec:
             return value
         if isinstance(value, Mapping):
             return _from_mapping(value)
+        check_text(value)
         parts = [_parse_part(part) for part in value.split("+")]
         return replace(parts[0] if len(parts) == 1 else _joined(parts), name=value.strip())
 
@@ -149,6 +159,11 @@ class ClusterSpec:
 
 
 def _check(cluster: ClusterSpec) -> None:
+    for level in cluster.levels:
+        check_link(level.name, level.size, level.link)
+    for device, count in cluster.kinds:
+        check_device(device)
+        check_count(f"Device {device.name!r}", "count", count)
     sizes = math.prod(level.size for level in cluster.levels)
     if cluster.devices < 1 or sizes != cluster.devices:
         raise PlanError(
@@ -156,20 +171,6 @@ def _check(cluster: ClusterSpec) -> None:
             "Both must be the same, and at least one.",
             "Make the sizes of the levels multiply to the number of devices.",
         )
-    for level in cluster.levels:
-        if level.size > 1 and not (level.link.bytes_per_s > 0 and level.link.latency_s >= 0):
-            raise PlanError(
-                f"Level {level.name!r} has a bandwidth of {level.link.bytes_per_s:g} bytes/s.",
-                "A level that joins devices needs a bandwidth above zero and a latency of at least zero.",
-                "Give its bandwidth per device and direction, or leave the level out.",
-            )
-    for device, _ in cluster.kinds:
-        if min(device.matrix_flops_per_s, device.memory_bytes, device.memory_bytes_per_s) <= 0:
-            raise PlanError(
-                f"Device {device.name!r} has no compute rate, no memory or no memory bandwidth.",
-                "All three must be above zero.",
-                "Complete the device's figures.",
-            )
 
 
 def _preset(name: str) -> Preset:
@@ -190,7 +191,7 @@ def _parse_part(text: str) -> ClusterSpec:
     body, kind = (wrapped["body"], wrapped["kind"]) if wrapped else (text, None)
     counted = _COUNTED.match(body)
     if counted is None or (kind and kind not in set(LinkKind)):
-        raise PlanError(f"Cannot read the cluster {text!r}.", f"Forms: {_FORMS}.", "Write it in one of these forms.")
+        raise PlanError(f"Cannot read the cluster {text!r}.", f"Forms: {FORMS}.", "Write it in one of these forms.")
     preset = _preset(counted["device"])
     sizes = [int(size) for size in re.findall(r"\d+", counted["sizes"])] or [1]
     levels = _levels(_split_chassis(sizes, preset.chassis), preset)
@@ -229,6 +230,7 @@ def _joined(parts: list[ClusterSpec]) -> ClusterSpec:
 
 
 def _resized(cluster: ClusterSpec, devices: int) -> ClusterSpec:
+    check_count("The cluster", "devices", devices)
     device, inside = cluster.kinds[0][0], cluster.levels[0]
     outside = cluster.levels[-1].link if len(cluster.levels) > 1 else _preset(device.name).outside
     inner = next(k for k in range(min(inside.size, devices), 0, -1) if devices % k == 0)
@@ -240,27 +242,9 @@ def _resized(cluster: ClusterSpec, devices: int) -> ClusterSpec:
 
 def _from_mapping(value: Mapping[str, JsonValue]) -> ClusterSpec:
     """`{"device": name or figures, "levels": [{"name", "size", "link": {...}}, ...]}`, innermost level first."""
-    try:
-        device = value["device"]
-        chosen = _preset(device).device if isinstance(device, str) else from_json(Device, device)
-        raw = cast("list[Mapping[str, JsonValue]]", value["levels"])
-        levels = tuple(Level(str(r["name"]), int(cast("int", r["size"])), _link(r)) for r in raw)
-    except (KeyError, TypeError, ValueError) as fault:
-        raise PlanError(
-            f"The cluster mapping cannot be read: {fault!r}.",
-            "It needs `device` and `levels`, each level with name, size, kind, bytes_per_s and latency_s.",
-            "Complete the mapping, innermost level first.",
-        ) from fault
+    device, raw = value.get("device"), levels_of(value.get("levels"))
+    chosen = _preset(device).device if isinstance(device, str) else device_of(device)
+    levels = tuple(Level(str(r["name"]), cast("int", r["size"]), link_of(r)) for r in raw)
+    for level in levels:
+        check_link(level.name, level.size, level.link)
     return ClusterSpec(((chosen, math.prod(level.size for level in levels)),), levels, str(value.get("name", "")))
-
-
-def _link(level: Mapping[str, JsonValue]) -> Link:
-    kind = LinkKind(str(level.get("kind", "switch")))
-    numbers = {key: float(cast("float", level[key])) for key in ("bytes_per_s", "latency_s")}
-    return Link(
-        kind,
-        **numbers,
-        efficiency=float(cast("float", level.get("efficiency", 1.0))),
-        shared_by=int(cast("int", level.get("shared_by", 1))),
-        dims=int(cast("int", level.get("dims", 1))),
-    )

@@ -17,7 +17,8 @@ def parse_bytes(value: str | float) -> int:
         PlanError: When it is no size above zero.
     """
     match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    size = 0.0 if isinstance(value, str) else float(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    size = float(value) if is_number else 0.0
     if match:
         number, prefix, binary = match.groups()
         size = float(number) * (1024 if binary else 1000) ** _POWERS[prefix.lower()]

@@ -71,6 +71,94 @@ def test_an_incomplete_mapping_is_an_error():
         ClusterSpec.parse({"device": "A100"})
 
 
+def has_three_clauses(fault):
+    assert fault.found
+    assert fault.expected
+    assert fault.action
+    assert len(str(fault).splitlines()) <= 6
+
+
+@pytest.mark.parametrize(("given", "line"), [(8, "8xH100"), ("16", "16xH100"), (True, "8xH100"), (-3, "8xH100")])
+def test_a_number_alone_is_answered_with_the_line_to_write(given, line):
+    with pytest.raises(PlanError, match="names no device") as caught:
+        ClusterSpec.parse(given)
+    has_three_clauses(caught.value)
+    assert f'cluster="{line}"' in caught.value.action
+
+
+@pytest.mark.parametrize("given", [None, 8.5, float("nan"), [], ["8xH100"], b"8xH100", object, 8 + 0j])
+def test_what_is_no_cluster_is_an_error_with_three_clauses(given):
+    with pytest.raises(PlanError) as caught:
+        ClusterSpec.parse(given)
+    has_three_clauses(caught.value)
+
+
+LEVEL = {"name": "card", "size": 4, "kind": "full", "bytes_per_s": 1e9, "latency_s": 1e-6}
+BAD = [None, 0, -1, 8.5, True, "x", "", float("nan"), float("inf"), [], {}]
+
+
+WHOLE = ["size", "shared_by", "dims"]
+RATES = ["matrix_flops_per_s", "matrix32_flops_per_s", "memory_bytes", "memory_bytes_per_s", "host_bytes_per_s"]
+
+
+def bad_values(*keys, without=()):
+    return [(key, value) for key in keys for value in BAD if value is True or value not in without]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *bad_values(*WHOLE, "kind", "efficiency"),
+        *bad_values("bytes_per_s", without=[8.5]),
+        *bad_values("latency_s", without=[0, 8.5]),
+    ],
+)
+def test_a_figure_that_no_link_has_is_an_error_that_names_it(key, value):
+    with pytest.raises(PlanError, match=key) as caught:
+        ClusterSpec.parse({"device": "A100", "levels": [{**LEVEL, key: value}]})
+    has_three_clauses(caught.value)
+
+
+@pytest.mark.parametrize(("key", "value"), bad_values(*RATES, without=[8.5]))
+def test_a_figure_that_no_device_has_is_an_error_that_names_it(key, value):
+    figures = to_json(presets()["A100"].device)
+    with pytest.raises(PlanError, match=key) as caught:
+        ClusterSpec.parse({"device": {**figures, key: value}, "levels": [LEVEL]})
+    has_three_clauses(caught.value)
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        {},
+        {"device": None, "levels": [LEVEL]},
+        {"device": 8, "levels": [LEVEL]},
+        {"device": {"name": "mine"}, "levels": [LEVEL]},
+        {"device": "A100", "levels": []},
+        {"device": "A100", "levels": None},
+        {"device": "A100", "levels": LEVEL},
+        {"device": "A100", "levels": [8]},
+        {"device": "A100", "levels": [{"size": 8}]},
+        {"device": "A100", "levels": [{**LEVEL, "size": -2}, {**LEVEL, "size": -4}]},
+    ],
+)
+def test_a_mapping_that_holds_no_cluster_is_an_error_with_three_clauses(mapping):
+    with pytest.raises(PlanError) as caught:
+        ClusterSpec.parse(mapping)
+    has_three_clauses(caught.value)
+
+
+def test_a_misspelt_figure_is_answered_with_the_nearest_name():
+    with pytest.raises(PlanError, match="'efficiency'"):
+        ClusterSpec.parse({"device": "A100", "levels": [{**LEVEL, "efficency": 0.5}]})
+
+
+@pytest.mark.parametrize("devices", [0, -4, 2.5, True])
+def test_what_if_refuses_a_number_of_devices_that_no_machine_has(devices):
+    with pytest.raises(PlanError, match="devices"):
+        ClusterSpec.parse("8xH100").scaled(devices=devices)
+
+
 def test_an_axis_knows_the_levels_it_runs_on():
     cluster = ClusterSpec.parse("8x8xA100")
     mesh = MeshSpec(("dp", "tp"), (16, 4))

@@ -1,0 +1,170 @@
+"""Checks what a cluster is made from: the figures of devices and links, and a mapping of them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import TypeAlias
+
+from jupyter_autotrain.core.devices import Device, Link, LinkKind
+from jupyter_autotrain.core.json import JsonValue, from_json
+from jupyter_autotrain.errors import PlanError
+
+Figures: TypeAlias = Mapping[str, JsonValue]
+FORMS = "8xH100, 2x8xA100-80GB, pod(32x8xNNP-T1000, ring), 8xH100+8xA100, or a mapping"
+_RATES = ("matrix_flops_per_s", "matrix32_flops_per_s", "memory_bytes", "memory_bytes_per_s", "host_bytes_per_s")
+
+
+def check_text(value: object) -> None:
+    """Refuse what cannot name a device: nothing, or a number alone.
+
+    Raises:
+        PlanError: With the line to write.
+    """
+    if isinstance(value, str) and not value.strip().isdecimal():
+        return
+    number = int(value) if isinstance(value, str) else value
+    counted = isinstance(number, int) and not isinstance(number, bool) and number > 0
+    raise PlanError(
+        f"The cluster is {value!r}, which names no device.",
+        f"Forms: {FORMS}.",
+        f'Write how many of which device: cluster="{number if counted else 8}xH100".',
+    )
+
+
+def check_count(where: str, name: str, value: object) -> None:
+    """Refuse what is no whole number above zero.
+
+    Raises:
+        PlanError: Naming `where` and the figure's name.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise PlanError(f"{where} has {name} = {value!r}.", "A whole number above zero.", "Correct it.")
+
+
+def check_device(device: Device) -> None:
+    """Refuse a device whose figures no machine can have.
+
+    Raises:
+        PlanError: A rate or a size that is no finite number above zero.
+    """
+    for name in _RATES:
+        value = getattr(device, name)
+        if not _is_above_zero(value):
+            raise PlanError(
+                f"Device {device.name!r} has {name} = {value!r}.",
+                "A finite number above zero: compute rate, memory and bandwidths of one device.",
+                "Complete the device's figures.",
+            )
+    check_count(f"Device {device.name!r}", "multiprocessors", device.multiprocessors)
+
+
+def check_link(level: str, size: object, link: Link) -> None:
+    """Refuse a level whose size or link no machine can have.
+
+    Raises:
+        PlanError: A size that is no whole number above zero; a bandwidth, latency or efficiency out of its range.
+    """
+    where = f"Level {level!r}"
+    check_count(where, "size", size)
+    check_count(where, "shared_by", link.shared_by)
+    check_count(where, "dims", link.dims)
+    if size != 1 and not _is_above_zero(link.bytes_per_s):
+        raise PlanError(
+            f"{where} has a bandwidth of bytes_per_s = {link.bytes_per_s!r}.",
+            "A level that joins devices needs a finite bandwidth above zero.",
+            "Give its bandwidth per device and direction, or leave the level out.",
+        )
+    if not (_is_number(link.latency_s) and link.latency_s >= 0):
+        raise PlanError(
+            f"{where} has latency_s = {link.latency_s!r}.",
+            "Seconds of an empty message: a finite number, zero or more.",
+            "Give seconds, 5e-6 for five microseconds.",
+        )
+    if not (_is_above_zero(link.efficiency) and link.efficiency <= 1):
+        raise PlanError(
+            f"{where} has efficiency = {link.efficiency!r}.",
+            "The share of the bandwidth that large collectives reach: above 0, at most 1.",
+            "Give a share such as 0.7, or leave it out for 1.",
+        )
+
+
+def device_of(value: JsonValue) -> Device:
+    """A device of its figures by name.
+
+    Raises:
+        PlanError: Not a mapping, figures that are missing or that no device has.
+    """
+    return from_json(Device, _checked(value, Device, "device", ()))
+
+
+def link_of(level: Figures) -> Link:
+    """The link of a level's figures by name; `name` and `size` are the level's own.
+
+    Raises:
+        PlanError: Figures that are missing or that no link has, an unknown kind.
+    """
+    kind = level.get("kind", str(LinkKind.SWITCH))
+    if kind not in list(LinkKind):  # a list: what is given may have no hash
+        raise PlanError(
+            f"A level has the kind {kind!r}.", f"One of {', '.join(LinkKind)}.", "Name how its parts are wired."
+        )
+    figures = _checked({**level, "kind": kind}, Link, "level", ("name", "size"))
+    return from_json(Link, figures)
+
+
+def levels_of(value: JsonValue) -> Sequence[Figures]:
+    """The levels of a mapping, each with its name and size.
+
+    Raises:
+        PlanError: Not a list of mappings, or one without `name` or `size`.
+    """
+    there = value if isinstance(value, list | tuple) else []
+    mappings = [level for level in there if isinstance(level, Mapping)]
+    if not mappings or len(mappings) != len(there):
+        raise _unreadable(f"its `levels` are {value!r}")
+    for level in mappings:
+        missing = [key for key in ("name", "size") if key not in level]
+        if missing:
+            raise _unreadable(f"a level lacks {' and '.join(missing)}")
+    return mappings
+
+
+def _checked(value: JsonValue, cls: type[Device] | type[Link], what: str, more: tuple[str, ...]) -> Figures:
+    """Figures that are all known, and complete."""
+    if not isinstance(value, Mapping):
+        raise _unreadable(f"its {what} is {value!r}")
+    known = [f.name for f in fields(cls)]
+    odd = [key for key in value if key not in (*known, *more)]
+    if odd:
+        near = difflib.get_close_matches(str(odd[0]), known, n=1, cutoff=0.0)[0]
+        raise PlanError(
+            f"The cluster's {what} has an unknown figure {odd[0]!r}.",
+            f"Known: {', '.join((*more, *known))}; the nearest is {near!r}.",
+            "Correct or drop it.",
+        )
+    missing = [f.name for f in fields(cls) if f.default is MISSING and f.name not in value]
+    if missing:
+        raise _unreadable(f"its {what} lacks {' and '.join(missing)}")
+    truths = [f.name for f in fields(cls) if isinstance(value.get(f.name), bool) and f.type != "bool"]
+    if truths:
+        raise _unreadable(f"its {what} has {truths[0]} = {value[truths[0]]}, which is no number")
+    return value
+
+
+def _unreadable(why: str) -> PlanError:
+    return PlanError(
+        f"The cluster mapping cannot be read: {why}.",
+        "It needs `device` and `levels`, each level with name, size, kind, bytes_per_s and latency_s.",
+        "Complete the mapping, innermost level first.",
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_above_zero(value: float) -> bool:
+    return _is_number(value) and value > 0
