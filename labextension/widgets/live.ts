@@ -5,6 +5,7 @@ import 'uplot/dist/uPlot.min.css';
 import './live.css';
 import { h } from './lib/dom';
 import { Header } from './lib/header';
+import { keepKeys } from './lib/keys';
 import { LogPanel } from './lib/log';
 import { ChartPanel } from './lib/panel';
 import { Session } from './lib/session';
@@ -16,10 +17,10 @@ interface Context {
   el: HTMLElement;
 }
 
-/** Called once per model: `initialize` opens the session, and every view that `render` makes draws from it. */
 /** Drawing takes at most one part in this many of the page's time, however many curves there are. */
 const SHARE = 4;
 
+/** Called once per model: `initialize` opens the session, and every view that `render` makes draws from it. */
 export default function live(): object {
   let session: Session | undefined;
   return {
@@ -45,6 +46,7 @@ function view(session: Session, el: HTMLElement): () => void {
   const name = session.experiment?.name ?? 'experiment';
   const root = h('article', { class: 'autotrain', 'aria-label': `Experiment ${name}` });
   root.append(...parts.map((part) => part.root));
+  const endKeys = keepKeys(root);
   el.append(root);
   let frame = 0;
   let rest = 0;
@@ -77,6 +79,7 @@ function view(session: Session, el: HTMLElement): () => void {
   update();
   return () => {
     leave();
+    endKeys();
     window.clearInterval(clock);
     window.clearTimeout(rest);
     cancelAnimationFrame(frame);

@@ -4,6 +4,7 @@ import type { AnyModel } from '@anywidget/types';
 import './live.css';
 import './plan.css';
 import { h, setText } from './lib/dom';
+import { keepKeys } from './lib/keys';
 import { Candidates } from './plan/candidates';
 import { Detail } from './plan/detail';
 import { GraphView } from './plan/graph';
@@ -50,6 +51,7 @@ function page(session: Session, el: HTMLElement): () => void {
   const root = h('article', { class: 'autotrain at-preview', 'aria-label': `Plan of ${session.base.name}` });
   root.append(head.root, sliders.root, h('div', { class: 'at-pair' }, graph.root, side));
   root.append(...below.map((part) => part.root), status);
+  const endKeys = keepKeys(root);
   el.append(root);
   const parts = [head, sliders, graph, mesh, detail, ...below];
   let frame = 0;
@@ -65,6 +67,7 @@ function page(session: Session, el: HTMLElement): () => void {
   update();
   return () => {
     leave();
+    endKeys();
     cancelAnimationFrame(frame);
     root.remove();
   };

@@ -1,0 +1,114 @@
+"""Keys pressed in a view stay in the view: the notebook keeps its cells."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+PLACE = Path(__file__).parent / "place.py"
+LIVE = "from place import Place\n\nplace = Place()\nplace.fill(ended=9)\nhandle = place.experiment.show()"
+PLAN = """
+from jupyter_autotrain.parallel.api import plan as make_plan
+from jupyter_autotrain.parallel.graph import build
+
+graph = build.gpt(width=512, layers=4, heads=8, sequence=256, batch=8, vocabulary=1000)
+make_plan(graph, cluster="8xA100-80GB", search="recursive_programming")
+"""
+# Inserts below and above, cuts, deletes, undoes, merges, changes the kind of a cell, runs it, copies and pastes.
+COMMANDS = [
+    "b",
+    "a",
+    "x",
+    "d",
+    "d",
+    "z",
+    "m",
+    "y",
+    "1",
+    "Shift+M",
+    "c",
+    "v",
+    "Enter",
+    "Escape",
+    "Shift+Enter",
+    "Control+Enter",
+    "Alt+Enter",
+    "0",
+    "0",
+    "i",
+    "i",
+    "Space",
+    "j",
+    "k",
+]
+CELLS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
+    .map((cell) => [cell.cell_type, cell.getSource(), cell.execution_count])"""
+MODE = "() => window.jupyterapp.shell.currentWidget.content.mode"
+
+
+def press_all(lab, before):
+    for key in COMMANDS:
+        lab.page.keyboard.press(key)
+        assert lab.page.evaluate(CELLS) == before, f"{key} has changed the notebook"
+        assert lab.page.evaluate(MODE) == "command"
+        assert lab.page.evaluate("() => document.activeElement.closest('.autotrain') !== null"), key
+    lab.until_idle()
+    assert lab.page.evaluate(CELLS) == before
+
+
+@pytest.fixture
+def live(lab):
+    (lab.server.notebooks / "place.py").write_text(PLACE.read_text())
+    lab.open(LIVE, "'below'")
+    lab.execute("import place")
+    lab.run_all()
+    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
+    lab.until_idle()
+    return lab
+
+
+def test_no_key_pressed_in_any_part_of_a_live_view_reaches_the_notebook(live):
+    view = live.view
+    view.get_by_text("Log of trial").click()
+    expect(view.get_by_role("log")).to_contain_text("epoch")
+    before = live.page.evaluate(CELLS)
+    parts = {
+        "tab": view.get_by_role("tab", name="loss"),
+        "row": view.locator(".at-trials tbody tr").nth(3),
+        "chart": view.get_by_role("img").first,
+        "log": view.get_by_role("log"),
+        "between": view.locator(".at-facts"),
+        "button": view.get_by_role("button", name="stderr"),
+    }
+    for part in parts.values():
+        part.click()
+        press_all(live, before)
+    assert live.errors == []
+
+
+def test_no_key_pressed_in_a_plan_reaches_the_notebook(lab):
+    lab.open(PLAN, "'below'")
+    lab.run_all()
+    expect(lab.view.locator(".at-candidates tbody tr").first).to_be_visible(timeout=90_000)
+    lab.until_idle()
+    before = lab.page.evaluate(CELLS)
+    parts = [
+        lab.view.locator(".at-figures"),
+        lab.view.get_by_role("gridcell").first,
+        lab.view.get_by_role("slider").first,
+    ]
+    for part in parts:
+        part.click()
+        press_all(lab, before)
+    assert lab.errors == []
+
+
+def test_the_notebook_can_be_saved_from_within_a_view(live):
+    live.view.get_by_role("tab", name="loss").click()
+    path = live.server.notebooks / f"{live.name}.ipynb"
+    assert "widget-view+json" not in path.read_text()
+    live.page.keyboard.press("Control+s")
+    live.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+    assert "widget-view+json" in path.read_text()
