@@ -16,6 +16,7 @@ from jupyter_autotrain import verbs
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.terminal import printable
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
         home=Home.from_environment(environ, Path(jupyter_data_dir())),
         environ=environ,
         cwd=Path.cwd(),
-        write=_write,
+        write_raw=_write,
         show=_show,
         keep=_keep,
         now=time.time,
@@ -52,11 +53,11 @@ def _write(text: str) -> None:
 
 
 def _show(experiment: Experiment) -> None:
-    _write(f"{verbs.card(experiment)}\n")
+    _write(f"{printable(verbs.card(experiment))}\n")
 
 
 def _keep(name: str, value: object) -> None:
-    _write(f"{name}: {value!r}\n")
+    _write(printable(f"{name}: {value!r}\n"))
 
 
 def _evaluate(expression: str) -> object:

@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from jupyter_autotrain.terminal import printable
+
 _MOST_LINES: Final = 6
 
 
@@ -35,8 +37,9 @@ class AutotrainError(Exception):
     """
 
     def __init__(self, found: str, expected: str = "", action: str = "") -> None:
-        self.found, self.expected, self.action = found, expected, action
-        super().__init__("\n".join(clause for clause in (found, expected, action) if clause))
+        clauses = printable(found), printable(expected), printable(action)  # they quote files, trials and users
+        self.found, self.expected, self.action = clauses
+        super().__init__("\n".join(clause for clause in clauses if clause))
 
     def __reduce__(self) -> tuple[type[AutotrainError], tuple[str, str, str]]:
         return type(self), (self.found, self.expected, self.action)
@@ -59,7 +62,7 @@ class HeaderError(AutotrainError):
 
     def __init__(self, found: str, expected: str = "", action: str = "", faults: tuple[str, ...] = ()) -> None:
         super().__init__(found, expected, action)
-        self.faults = faults or (found,)
+        self.faults = tuple(printable(fault) for fault in faults) or (self.found,)
 
     def __reduce__(self) -> tuple[type[HeaderError], tuple[str, str, str, tuple[str, ...]]]:  # type: ignore[override]  # one argument more
         return type(self), (self.found, self.expected, self.action, self.faults)

@@ -62,7 +62,7 @@ class AutotrainMagics(Magics):
             home=Home.from_environment(environ, Path(jupyter_data_dir())),
             environ=environ,
             cwd=Path.cwd(),
-            write=_write,
+            write_raw=_write,
             show=self._show,
             keep=self._keep,
             now=time.time,

@@ -17,6 +17,7 @@ from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import ACTIVE_STATES, ExperimentState, TrialState
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns, Store
+from jupyter_autotrain.terminal import printable
 
 _ALL = 1 << 62
 _RANKED = ACTIVE_STATES | {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}
@@ -124,7 +125,7 @@ class Experiment:
 
     def why(self) -> list[str]:
         """One sentence per trial that waits or has failed."""
-        return list(manager.why(self.store, self.home, self.record))
+        return [printable(sentence) for sentence in manager.why(self.store, self.home, self.record)]
 
     def logs(self, trial: int | TrialRecord | None = None, stream: str = "stdout") -> str:
         """What a trial has printed so far; without `trial` the best, else the newest that has begun."""
@@ -201,7 +202,7 @@ class Experiment:
         record, best = self.record, self.best
         objective = record.spec.objective
         ended = sum(count for state, count in record.counts.items() if state.is_final)
-        text = f"<Experiment {self.name} {record.state}: {ended} of {record.spec.trials} trials ended"
+        text = f"<Experiment {printable(self.name)} {record.state}: {ended} of {record.spec.trials} trials ended"
         if objective is not None and best is not None:
             text += f", best {objective.metric} {best.value:.4g} (trial {best.number})"
         return f"{text}>"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jupyter_autotrain.client import Experiment, attach, experiments
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.terminal import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # planning is heavy and rarely needed
@@ -22,7 +23,7 @@ class Desk:
         home: The home whose experiments are meant.
         environ: The environment variables seen at the door.
         cwd: The folder of use.
-        write: Prints one piece of text, newline included by the caller's choice.
+        write_raw: Prints one piece of text as it is, newline included by the caller's choice; verbs use `write`.
         show: Shows an experiment: a live view in a notebook, a text card in a shell.
         keep: Puts a loaded object where the user can reach it.
         now: The clock.
@@ -33,13 +34,17 @@ class Desk:
     home: Home
     environ: Mapping[str, str]
     cwd: Path
-    write: Callable[[str], None]
+    write_raw: Callable[[str], None]
     show: Callable[[Experiment], None]
     keep: Callable[[str, object], None]
     now: Callable[[], float]
     evaluate: Callable[[str], object]
     show_plan: Callable[[Plan], None]
     interactive: bool = field(default=False)
+
+    def write(self, text: str) -> None:
+        """Print text without what could steer a terminal: names, reasons and logs come from trials."""
+        self.write_raw(printable(text))
 
     def find(self, reference: str) -> Experiment:
         """Find an experiment by name, `name@N`, id prefix, `-1` or `_`.

@@ -20,6 +20,7 @@ from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.wording import count, cut, duration, number, parameters
 from jupyter_autotrain.store import Columns, Store
+from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.widgets import svg
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
@@ -51,10 +52,10 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None) -> 
     metrics = _metrics(record, store.metric_names(record.id))
     page = _Page(record, trials, time.time() if now_s is None else now_s)
     curves = {name: store.series(record.id, name) for name in metrics[:_PANELS]}
-    made = Card(page.text(), page.html(curves))
+    made = Card(printable(page.text()), page.html(curves))
     if len(made.text.encode()) + len(made.html.encode()) <= LIMIT_BYTES:
         return made
-    return Card(page.text(), page.html({}))
+    return Card(made.text, page.html({}))
 
 
 def ranked(record: ExperimentRecord, trials: Sequence[TrialRecord]) -> list[TrialRecord]:

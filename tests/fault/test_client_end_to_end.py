@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 import jupyter_autotrain as at
-from jupyter_autotrain import manager
+from jupyter_autotrain import cli, manager
 from jupyter_autotrain.core.home import Home
 
 pytestmark = pytest.mark.fault
@@ -163,3 +163,20 @@ def test_bad_input_is_told_in_clauses_and_keeps_nothing():
         with pytest.raises(at.AutotrainError, match=key):
             at.submit("report(x=1)", **header)
     assert len(at.experiments()) == before
+
+
+STEERING = """
+print("\\x1b]0;owned\\x07plain \\x1b[31mred\\x1b[0m")
+raise ValueError("\\x1b]52;c;aGk=\\x07why\\x1b[2J")
+"""
+
+
+@pytest.mark.parametrize("verb", ["logs", "show", "why", "ls", "wait"])
+def test_no_verb_lets_a_trial_steer_the_terminal(verb, capsys):
+    experiment = at.submit(STEERING, name="steering")
+    experiment.wait(DEADLINE_S)
+    cli.main([verb, *([] if verb == "ls" else ["steering"])])
+    told = capsys.readouterr()
+    assert "\x1b" not in told.out + told.err
+    assert told.out
+    assert "\x1b" not in f"{experiment!r}{experiment.why()}"
