@@ -13,6 +13,7 @@ AutotrainError                 three clauses: what was found, what was expected,
 ├── TrialError                 a trial ended badly; carries the reason in plain words
 ├── PlanError                  a model cannot be traced, priced or split
 │   ├── TraceError             the model's graph cannot be captured
+│   ├── InvariantError         a plan broke what holds for every plan: a fault of the search
 │   └── InfeasibleError        no split fits; carries the least memory that would do
 └── MissingExtraError          an optional dependency is not installed; gives the pip line
 ```
@@ -106,6 +107,10 @@ class PlanError(AutotrainError):
 
 class TraceError(PlanError):
     """The model's graph cannot be captured."""
+
+
+class InvariantError(PlanError):
+    """A plan broke what holds for every plan; a fault of the search, so no plan is given."""
 
 
 class InfeasibleError(PlanError):

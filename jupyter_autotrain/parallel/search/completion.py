@@ -12,16 +12,18 @@ Source: PipeDream (Narayanan et al. 2019) for the partition, restricted to equal
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import inf
 
 import numpy as np
 
 from jupyter_autotrain.parallel.cost.pipeline import border_s
 from jupyter_autotrain.parallel.search.dual import Infeasible
+from jupyter_autotrain.parallel.search.invariant import check_blocks
 from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
+from jupyter_autotrain.parallel.search.partition import by_speed
 from jupyter_autotrain.parallel.search.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.stage import Fastest
-from jupyter_autotrain.parallel.search.staging import by_speed
 
 
 def completed(pipeline: Pipeline, cutoff_s: float = inf, hint: float = 0.0, *, only_even: bool = False) -> Outcome:
@@ -62,12 +64,14 @@ def with_blocks(
 
     Raises:
         Infeasible: When some stage fits no way, or, with infinity, when it is no faster than `cutoff_s`.
+        InvariantError: The partition is not one of all blocks.
     """
+    shares = [range(stop - count, stop) for count, stop in zip(counts, accumulate(counts), strict=True)]
+    check_blocks(shares, pipeline.chain.run.count)
     stages, solved = list[Stage](), dict[object, Fastest]()
     slack_s = cutoff_s * pipeline.candidate.rounds / pipeline.candidate.microbatches
     begin: int | None = None
-    first_block = 0
-    for index, count in enumerate(counts):
+    for index, (count, blocks) in enumerate(zip(counts, shares, strict=True)):
         key = (index == 0, index == len(counts) - 1, count, id(pipeline.models[index]), pipeline.limits[index])
         if key not in solved:
             problem = pipeline.problem(index, count, begin, end)
@@ -75,10 +79,8 @@ def with_blocks(
             hint = solved[key].byte_s
         plan = solved[key].point.what
         begin = end = plan.states[-1][1] if begin is None else begin
-        choices, send_s = plan.choices(pipeline.chain.run, first_block), _send_s(pipeline, index, begin)
-        blocks = range(first_block, first_block + count)
+        choices, send_s = plan.choices(pipeline.chain.run, blocks.start), _send_s(pipeline, index, begin)
         stages.append(Stage(blocks, choices, plan.load, send_s, pipeline.alive(index), pipeline.device(index)))
-        first_block += count
     byte_s = max(fastest.byte_s for fastest in solved.values())
     return Outcome(pipeline.candidate, tuple(stages), pipeline.bound_s, tuple(pipeline.models), byte_s)
 
@@ -114,7 +116,7 @@ def _fitting(pipeline: Pipeline, least_bytes: float, cutoff_s: float, hint: floa
         raise Infeasible(least_bytes, proved=False)
     counts = staging.fitting(hint)
     if not counts:
-        raise Infeasible(min(least_bytes, _lightest(pipeline, staging.lightest())[1]))
+        raise Infeasible(min(least_bytes, _lightest(pipeline, staging.lightest() or pipeline.even)[1]))
     outcome, still_least = _tried(pipeline, counts, cutoff_s, hint)
     if not outcome:
         raise Infeasible(min(least_bytes, still_least), proved=False)
@@ -124,7 +126,7 @@ def _fitting(pipeline: Pipeline, least_bytes: float, cutoff_s: float, hint: floa
 def _balanced(pipeline: Pipeline, byte_s: float) -> list[int]:
     """Blocks per stage by time: within memory where all devices are equal, else by their speed."""
     if pipeline.staging:
-        return pipeline.staging.partition(byte_s)
+        return pipeline.staging.partition(byte_s) or pipeline.even
     pieces = pipeline.whole.solve(pipeline.whole.price(0.0)).point.what.pieces
     block_s = pieces[1].load.micro_s if len(pieces) > 2 else pieces[0].load.micro_s
     first_s, last_s = max(0.0, pieces[0].load.micro_s - block_s), pieces[-1].load.micro_s

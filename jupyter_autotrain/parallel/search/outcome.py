@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
+from jupyter_autotrain.parallel.search.invariant import check_cover
 from jupyter_autotrain.parallel.search.loads import Choice, Load
 from jupyter_autotrain.parallel.search.space import Candidate
 
@@ -40,6 +41,9 @@ class Outcome:
 
     Strategies are rows of the tables of `models`, one per stage. `byte_s` is what one more byte of memory would save,
     where known.
+
+    Raises:
+        InvariantError: Some op is in no stage, or in two.
     """
 
     candidate: Candidate
@@ -47,6 +51,9 @@ class Outcome:
     bound_s: float
     models: tuple[CostModel, ...]
     byte_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_cover([stage.choices for stage in self.stages], range(len(self.models[0].graph.ops)))
 
     @property
     def step_s(self) -> float:

@@ -14,6 +14,7 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
 from jupyter_autotrain.parallel.placement import Placements
 from jupyter_autotrain.parallel.search.dual import relative_gap
+from jupyter_autotrain.parallel.search.invariant import check_cover
 from jupyter_autotrain.parallel.search.loads import Choice
 from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
 
@@ -130,6 +131,9 @@ class Solution:
         method: Solver.
         complete: False when stopped early by time or by hand.
         outcome: Decisions as the solvers hold them.
+
+    Raises:
+        InvariantError: Some op has a decision and no stage, or is in two stages.
     """
 
     cluster: ClusterSpec
@@ -149,6 +153,9 @@ class Solution:
     method: str = ""
     complete: bool = True
     outcome: Outcome | None = None
+
+    def __post_init__(self) -> None:
+        check_cover([stage.ops for stage in self.stages], self.strategies)
 
 
 def cost_of(outcome: Outcome) -> Cost:

@@ -11,30 +11,33 @@ its memory L, at any price y of a byte and with a_i microbatches alive,
 
 As a minimum of lines in a_i this is concave, so two numbers alive bound all between. The bound is the least T at which
 the stages can hold all blocks together. Time: one reduction of a block per price and number alive, rows of its min-plus
-power, and a bisection.
+power, and a bisection (see `partition`).
 
-Source: the time of a pipeline as in `cost.pipeline`; weak duality as in `dual`; the counting is elementary.
+Rows of counts end early, a little over an even share. Past their end the bound takes a stage to hold everything, which
+is safe; a partition is read from them only where that is not made use of, else from rows of all counts.
+
+Source: the time of a pipeline as in `cost.pipeline`; weak duality as in `dual`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil
-from operator import add
+from math import ceil, inf
 
 import numpy as np
 
 from jupyter_autotrain.parallel.cost.collectives import Floats
-from jupyter_autotrain.parallel.cost.layout import Ints
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.search.dual import SLACK
 from jupyter_autotrain.parallel.search.folding import step_back, step_forward
 from jupyter_autotrain.parallel.search.loads import Price
+from jupyter_autotrain.parallel.search.partition import least_level, shared_out
 from jupyter_autotrain.parallel.search.space import Candidate
 from jupyter_autotrain.parallel.search.stage import LIGHTEST, StageProblem
 
-ROOM = 1.5  # blocks that a stage is thought of with, over its even share
+ROOM = 1.5  # at first; few stages want more
 
 
 @dataclass(frozen=True)
@@ -46,34 +49,60 @@ class Staging:
         candidate: Outer choices, with several stages.
         alive: Microbatches alive at the peak, by stage.
         limit_bytes: Memory of a rank.
+        room: Blocks that a stage is thought of with, over its even share.
     """
 
     whole: StageProblem
     candidate: Candidate
     alive: tuple[float, ...]
     limit_bytes: float
+    room: float = ROOM
     _rows: dict[Price, Floats] = field(default_factory=dict, repr=False)
 
     def bound_s(self, byte_s: float = 0.0) -> float:
         """No plan of this candidate is faster; `byte_s` is what a byte is worth, 0 when memory is free."""
         return self._level(self._times(byte_s))
 
-    def partition(self, byte_s: float = 0.0) -> list[int]:
-        """Blocks per stage behind that bound."""
-        times = self._times(byte_s)
-        return self._shared(times, self._level(times))
+    def partition(self, byte_s: float = 0.0) -> list[int] | None:
+        """Blocks per stage behind that bound; None where no stage can hold any."""
+        counts = self._shared(self._times(byte_s))
+        return counts if counts or self._is_wide else self._wider.partition(byte_s)
 
     def fitting(self, byte_s: float = 0.0) -> list[int] | None:
         """The same, no stage with more blocks than its lightest plan seems to have room for; None: nothing fits."""
-        held = self._lightest
-        if self._level(held) > self.limit_bytes:
+        held, limit_bytes = self._lightest, self.limit_bytes * (1 + SLACK)
+        if self._level(held) > limit_bytes:
             return None
-        times = np.where(held <= self.limit_bytes, self._times(byte_s), np.inf)
-        return self._shared(times, self._level(times))
+        times = np.where(held <= limit_bytes, self._times(byte_s), np.inf)
+        counts = self._shared(times)
+        return counts if counts or self._is_wide else self._wider.fitting(byte_s)
 
-    def lightest(self) -> list[int]:
-        """Blocks per stage where the fullest stage is as light as can be."""
-        return self._shared(self._lightest, self._level(self._lightest))
+    def lightest(self) -> list[int] | None:
+        """Blocks per stage where the fullest stage is as light as can be; None where no stage can hold any."""
+        counts = self._shared(self._lightest)
+        return counts if counts or self._is_wide else self._wider.lightest()
+
+    def _shared(self, values: Floats) -> list[int] | None:
+        """All blocks, where the greatest value is least; None when the rows end too early to tell."""
+        if self.candidate.chunks > 1:
+            return [self._blocks // self.candidate.stages] * self.candidate.stages
+        if not self._is_wide and self._level(values) < least_level(values, self._blocks):
+            return None
+        return shared_out(values, self._blocks)
+
+    @cached_property
+    def _wider(self) -> Staging:
+        """The same with rows as long as they can be; seldom needed."""
+        return replace(self, room=inf, _rows={})
+
+    @property
+    def _is_wide(self) -> bool:
+        return self._counted == self._most_blocks
+
+    @property
+    def _most_blocks(self) -> int:
+        """Most blocks of a stage, if every other one has one."""
+        return self._blocks - self.candidate.stages + 1
 
     @cached_property
     def _lightest(self) -> Floats:
@@ -87,8 +116,8 @@ class Staging:
     @property
     def _counted(self) -> int:
         """Most blocks of a stage that are looked at."""
-        stages = self.candidate.stages
-        return min(self._blocks - stages + 1, ceil(ROOM * self._blocks / stages) + 1)
+        looked_at = self.room * self._blocks / self.candidate.stages + 1
+        return self._most_blocks if looked_at >= self._most_blocks else ceil(looked_at)
 
     def _times(self, byte_s: float) -> Floats:
         """(stages, blocks) seconds of a step at least, if a stage holds so many blocks."""
@@ -133,46 +162,10 @@ class Staging:
         return np.asarray((ends[:, None] + blocks[None, :]) / self.candidate.chunks)
 
     def _level(self, values: Floats) -> float:
-        """The least value up to which the stages hold all blocks; infinite when they never do."""
+        """The least value up to which the stages hold all blocks, at least: past the end of a row nothing is known."""
         if self.candidate.chunks > 1:
             return float(values[:, self._blocks // self.candidate.stages].max())
-        levels = np.unique(values)
-        low, high = 0, len(levels) - 1
-        while low < high:
-            middle = (low + high) // 2
-            counts = self._most(values, levels[middle])
-            low, high = (low, middle) if counts.all() and counts.sum() >= self._blocks else (middle + 1, high)
-        return float(levels[low])
-
-    def _shared(self, values: Floats, level: float) -> list[int]:
-        """What the stages can hold up to a level, less what is too much, from the fullest stage first."""
-        if self.candidate.chunks > 1:
-            return [self._blocks // self.candidate.stages] * self.candidate.stages
-        counts = np.minimum(self._most(values, level), self._counted).tolist()
-        while sum(counts) > self._blocks:
-            counts[max((values[i, n], i) for i, n in enumerate(counts) if n > 1)[1]] -= 1
-        return [int(n) for n in counts]
-
-    def _most(self, values: Floats, level: float) -> Ints:
-        """Most blocks of each stage with a value up to the level; all of them where its row ends below it."""
-        most = np.where(values <= level, np.arange(self._counted + 1), 0).max(axis=1)
-        return np.asarray(np.where(most == self._counted, self._blocks, most))
-
-
-def by_speed(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -> list[int]:
-    """Blocks per stage, each given to the stage that would end earliest with it, which is best for equal blocks.
-
-    Args:
-        block_s: Seconds of a block, by stage.
-        beside_s: Seconds of what a stage holds beside blocks.
-        blocks: To share out, at least one to a stage.
-    """
-    counts, ends_s = [1] * len(block_s), list(map(add, block_s, beside_s))
-    for _ in range(blocks - len(counts)):
-        index = min(range(len(counts)), key=lambda i: (ends_s[i] + block_s[i], -i))
-        counts[index] += 1
-        ends_s[index] += block_s[index]
-    return counts
+        return least_level(values, self._blocks, beyond=self._blocks)
 
 
 def computing_s(model: CostModel, ops: Iterable[int]) -> float:
