@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import threading
 import time
 import weakref
@@ -148,7 +149,13 @@ def filesystem_of(path: Path, mounts: Path = _MOUNTS) -> str:
 
 
 def _make_private(path: Path) -> None:
+    """Make the file with its mode, without ever opening it: only SQLite may do that.
+
+    A process that closes any descriptor of a file gives up all locks (fcntl) it has on it, also those that SQLite holds
+    for its other handles. Then the next process to leave takes itself for the last one, and removes the log under them.
+    """
+    with suppress(FileExistsError, PermissionError):  # not allowed on macOS: SQLite makes it, in a private folder
+        os.mknod(path, stat.S_IFREG | 0o600)
     # SQLite gives its log files the mode of the main file.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    if path.stat().st_mode & 0o077:
+    if path.exists() and path.stat().st_mode & 0o077:
         path.chmod(0o600)
