@@ -12,6 +12,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError, InvariantError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.graph.build import gpt
+from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.search import Limits, Pins, Question, solve
 from jupyter_autotrain.parallel.search.completion import _lightest, with_blocks
 from jupyter_autotrain.parallel.search.hunt import Hunt
@@ -90,7 +91,7 @@ def test_the_least_level_of_a_table_is_that_of_every_partition_looked_at(seed):
 
 def test_a_plan_that_memory_makes_uneven_holds_every_block_and_every_op():
     """Early stages hold so few blocks that the last ones need far more than their even share."""
-    graph = gpt(layers=80, **SIZES)
+    graph = prepared(gpt(layers=80, **SIZES))
     pins = Pins(stages=4, microbatches=64, schedule=ONE_F_ONE_B, recompute=Recompute.NONE)
     asked = Question(pins=pins, baselines=False, limits=Limits(memory_bytes=1.0))
     with pytest.raises(InfeasibleError) as refused:
