@@ -24,7 +24,8 @@ from pathlib import Path
 import psutil
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import Experiment, submit
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.submitting import submit
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jupyter_autotrain.client import Experiment, attach, experiments, submit, trial
+    from jupyter_autotrain.client import Experiment, attach, experiments
+    from jupyter_autotrain.client.submitting import submit, trial
     from jupyter_autotrain.errors import AutotrainError
     from jupyter_autotrain.parallel.api import plan
     from jupyter_autotrain.parallel.plan import Plan
@@ -29,8 +30,8 @@ _HOMES = {
     "attach": "jupyter_autotrain.client",
     "experiments": "jupyter_autotrain.client",
     "plan": "jupyter_autotrain.parallel.api",
-    "submit": "jupyter_autotrain.client",
-    "trial": "jupyter_autotrain.client",
+    "submit": "jupyter_autotrain.client.submitting",
+    "trial": "jupyter_autotrain.client.submitting",
     # Inside a trial, for modules beside the notebook; a cell has these names without an import.
     "checkpoint": "jupyter_autotrain.worker.api",
     "params": "jupyter_autotrain.worker.api",

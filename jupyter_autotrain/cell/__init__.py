@@ -9,12 +9,13 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain.cell import completion
 from jupyter_autotrain.cell.magics import AutotrainMagics
+from jupyter_autotrain.client import experiment_names
 
 
 def load(shell: InteractiveShell) -> None:
-    """Register `%%autotrain`, `%autotrain` and the header's completion."""
+    """Register `%%autotrain`, `%autotrain` and completion."""
     shell.register_magics(AutotrainMagics(shell))
-    completion.install(shell)
+    completion.install(shell, experiment_names)
 
 
 def unload(shell: InteractiveShell) -> None:

@@ -1,4 +1,4 @@
-"""Completion in the header of a `%%autotrain` cell, by IPython's matcher interface."""
+"""Completion in a `%%autotrain` cell and after `%autotrain`, by IPython's matcher interface."""
 
 from __future__ import annotations
 
@@ -8,25 +8,31 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain import backends as places
-from jupyter_autotrain import header
+from jupyter_autotrain import header, verbs
+from jupyter_autotrain.errors import AutotrainError
 
-_NAME = "autotrain_header_matcher"
+_NAME = "autotrain_matcher"
 
 
-def install(shell: InteractiveShell, backends: Callable[[], Sequence[str]] = places.names) -> None:
+def install(
+    shell: InteractiveShell,
+    experiments: Callable[[], Sequence[str]],
+    backends: Callable[[], Sequence[str]] = places.names,
+) -> None:
     """Add the matcher to a shell, once.
 
     Args:
         shell: The running IPython.
+        experiments: Gives the names of the experiments, newest first.
         backends: Gives the names of the places that can be used.
     """
     remove(shell)
 
-    def autotrain_header_matcher(context: CompletionContext) -> SimpleMatcherResult:
-        return match(context, backends())
+    def autotrain_matcher(context: CompletionContext) -> SimpleMatcherResult:
+        return match(context, backends, experiments)
 
-    autotrain_header_matcher.__qualname__ = _NAME
-    shell.Completer.custom_matchers.append(context_matcher(identifier=_NAME, priority=100)(autotrain_header_matcher))
+    autotrain_matcher.__qualname__ = _NAME
+    shell.Completer.custom_matchers.append(context_matcher(identifier=_NAME, priority=100)(autotrain_matcher))
 
 
 def remove(shell: InteractiveShell) -> None:
@@ -35,16 +41,41 @@ def remove(shell: InteractiveShell) -> None:
     matchers[:] = [one for one in matchers if getattr(one, "__qualname__", "") != _NAME]
 
 
-def match(context: CompletionContext, backends: Sequence[str]) -> SimpleMatcherResult:
-    """Complete where the cursor stands in the first line or the header of a `%%autotrain` cell; else nothing."""
+def match(
+    context: CompletionContext, backends: Callable[[], Sequence[str]], experiments: Callable[[], Sequence[str]]
+) -> SimpleMatcherResult:
+    """Complete a verb line, or the first line, the header and the names of a `%%autotrain` cell; else nothing."""
+    rows = context.full_text.split("\n")
+    line = rows[context.cursor_line][: context.cursor_position].lstrip()
+    if line.startswith(f"{verbs.MAGIC} "):
+        return _verb_line(line, experiments)
     if not context.full_text.startswith(header.MAGIC):
         return {"completions": []}
-    rows = context.full_text.split("\n")
     offset = sum(len(row) + 1 for row in rows[: context.cursor_line]) + context.cursor_position
-    found = header.completions(context.full_text, offset, backends)
+    found = header.completions(context.full_text, offset, backends())
+    if found.matches:
+        return _result(found.matches, context.full_text[found.start : offset], "keyword", suppress=found.sure)
+    return _cell_names(context.token)
+
+
+def _verb_line(line: str, experiments: Callable[[], Sequence[str]]) -> SimpleMatcherResult:
+    try:
+        matches = verbs.complete_verb(line, experiments)
+    except AutotrainError:
+        # Completion has no place for an error; running the line says what is wrong.
+        matches = ()
+    return _result(matches, line.rpartition(" ")[2], "keyword", suppress=True)
+
+
+def _cell_names(token: str) -> SimpleMatcherResult:
+    matches = [name for name in verbs.CELL_NAMES if token and name.startswith(token) and name != token]
+    return _result(matches, token, "function", suppress=False)
+
+
+def _result(matches: Sequence[str], fragment: str, kind: str, *, suppress: bool) -> SimpleMatcherResult:
     return {
-        "completions": [SimpleCompletion(text, type="keyword") for text in found.matches],
-        "matched_fragment": context.full_text[found.start : offset],
-        "suppress": found.sure,
+        "completions": [SimpleCompletion(text, type=kind) for text in matches],
+        "matched_fragment": fragment,
+        "suppress": suppress,
         "ordered": True,
     }

@@ -11,7 +11,9 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain import backends, capture, header
 from jupyter_autotrain.cell import notebook
-from jupyter_autotrain.client import Experiment, check, preview, send
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.check import check, preview
+from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.verbs import Wish

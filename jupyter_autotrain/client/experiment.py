@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import attention, files
+from jupyter_autotrain.client import attention, files, logs
 from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core.home import Home
@@ -127,9 +127,21 @@ class Experiment:
         """One sentence per trial that waits or has failed."""
         return [printable(sentence) for sentence in manager.why(self.store, self.home, self.record)]
 
-    def logs(self, trial: int | TrialRecord | None = None, stream: str = "stdout") -> str:
-        """What a trial has printed so far; without `trial` the best, else the newest that has begun."""
-        return files.read_log(self.directory(trial), stream)
+    def logs(
+        self,
+        trial: int | TrialRecord | None = None,
+        stream: str = "stdout",
+        *,
+        limit_bytes: int | None = logs.LIMIT_BYTES,
+    ) -> str:
+        """What a trial has printed so far; without `trial` the best, else the newest that has begun.
+
+        Args:
+            trial: The trial, or its number.
+            stream: `stdout` or `stderr`.
+            limit_bytes: Of a longer stream its end, below a line that says how much was left out; None gives all.
+        """
+        return logs.read_text(self.directory(trial), stream, limit_bytes)
 
     def load(self, name: str, trial: int | TrialRecord | None = None) -> object:
         """An object that the cell returned (`returns:`); without `trial` that of the best, else of the newest.

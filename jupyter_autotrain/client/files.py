@@ -1,4 +1,4 @@
-"""The files of an experiment in the home: logs, outputs, sizes."""
+"""The files of an experiment in the home: outputs and sizes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,6 @@ from pathlib import Path
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
-
-
-def read_log(directory: Path, stream: str) -> str:
-    """What a trial has printed so far on `stdout` or `stderr`; "" before its first byte.
-
-    Raises:
-        AutotrainError: There is no such stream.
-    """
-    if stream not in wire.STREAMS:
-        raise AutotrainError(
-            f"There is no stream {stream!r}.", f"Expected one of: {', '.join(wire.STREAMS)}.", "Take stdout or stderr."
-        )
-    try:
-        return (directory / stream).read_bytes().decode("utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
 
 
 def unpickle(directory: Path, name: str) -> object:

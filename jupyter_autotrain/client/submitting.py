@@ -1,4 +1,4 @@
-"""The Python way in: functions and sources become experiments, names become handles.
+"""The Python way in: functions and sources become experiments.
 
 This is a door: environment, folder and clock are read here and passed on.
 """
@@ -9,25 +9,20 @@ import functools
 import os
 import textwrap
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar
-
-from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import backends, capture
 from jupyter_autotrain import header as headers
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.client.lookup import default_home
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle
-from jupyter_autotrain.errors import ManagerError
-from jupyter_autotrain.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_EVERY = 1 << 62
 
 
 def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = None, **header: object) -> Experiment:
@@ -81,50 +76,3 @@ class Trial(Generic[P, T]):
 def trial(**header: object) -> Callable[[Callable[P, T]], Trial[P, T]]:
     """Give a function a header: `@trial(objective="maximize val_acc", trials=12)`, then `fn.submit()`."""
     return lambda fn: Trial(fn, header)
-
-
-def experiments(*, home: Home | None = None, limit: int | None = None) -> list[Experiment]:
-    """All experiments, newest first.
-
-    Args:
-        home: Whose experiments; None means the user's home folder of experiments.
-        limit: At most so many.
-    """
-    home = home or default_home()
-    store = Store.open(home)
-    records = store.experiments(_EVERY if limit is None else limit)
-    found = [Experiment(home, store, record.id, os.environ) for record in records]
-    unfinished = [handle for handle, record in zip(found, records, strict=True) if not record.state.is_final]
-    _keep_served(unfinished[:1])
-    return found
-
-
-def attach(reference: str, *, home: Home | None = None) -> Experiment:
-    """A handle of an experiment submitted before, from here or elsewhere.
-
-    Args:
-        reference: Its name (the newest of that name), `name@N`, a unique prefix of its id, `-1` or `_` (the newest).
-        home: Whose experiment; None means the user's home folder of experiments.
-
-    Raises:
-        UnknownExperimentError: None or several answer to it; carries the nearest names.
-    """
-    home = home or default_home()
-    store = Store.open(home)
-    record = store.find(reference)
-    handle = Experiment(home, store, record.id, os.environ)
-    if not record.state.is_final:
-        _keep_served([handle])
-    return handle
-
-
-def default_home() -> Home:
-    """The user's home folder of experiments: `JUPYTER_AUTOTRAIN_HOME`, else in the Jupyter data directory."""
-    return Home.from_environment(os.environ, Path(jupyter_data_dir()))
-
-
-def _keep_served(handles: list[Experiment]) -> None:
-    # Looking must work also where no manager can be started; a manager that was killed comes back here.
-    for handle in handles:
-        with suppress(ManagerError):
-            handle.rouse()

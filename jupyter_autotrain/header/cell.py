@@ -63,8 +63,20 @@ def from_mapping(settings: Mapping[str, object], context: Context | None = None)
     return check(stack(context, document, Document()), context.backends)
 
 
-def explain(key: str, context: Context, line: str = "", cell: str = "") -> str:
-    """One line: what a key is set to, and where that comes from.
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a key is set to, as one would write it, and where that comes from (`default`, a file's line ...)."""
+
+    key: str
+    value: str
+    origin: str
+
+    def __str__(self) -> str:
+        return f"{self.key} = {self.value} ({self.origin})"
+
+
+def explain(key: str, context: Context, line: str = "", cell: str = "") -> Setting:
+    """What a key is set to, and where that comes from.
 
     Raises:
         HeaderError: When there is no such key, or the settings are faulty.
@@ -78,7 +90,7 @@ def explain(key: str, context: Context, line: str = "", cell: str = "") -> str:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if value is None:
-        return f"{key} = {default_of(key)} (default)"
+        return Setting(key, default_of(key), "default")
     place = settings.place(path)
     origin = str(place) if place.source else f"the cell's {place}" if place.line > 1 else "the magic line"
-    return f"{key} = {written(value)} ({origin})"
+    return Setting(key, written(value), origin)

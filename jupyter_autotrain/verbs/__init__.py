@@ -4,10 +4,12 @@ A verb is a function of (`Desk`, parsed arguments); `run` finds it. What differs
 (how a live view is shown, where a loaded object goes) is in the `Desk`.
 """
 
+from jupyter_autotrain.verbs.cell_names import CELL_NAMES
+from jupyter_autotrain.verbs.completions import MAGIC, complete_verb
 from jupyter_autotrain.verbs.control import follow
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.listing import card
 from jupyter_autotrain.verbs.plan import Wish, show_plan
 from jupyter_autotrain.verbs.run import VERBS, run
 
-__all__ = ["VERBS", "Desk", "Wish", "card", "follow", "run", "show_plan"]
+__all__ = ["CELL_NAMES", "MAGIC", "VERBS", "Desk", "Wish", "card", "complete_verb", "follow", "run", "show_plan"]

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupyter_autotrain.client import Experiment, attach, experiments
+from jupyter_autotrain.client.lookup import listed
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.terminal import printable
 
 TYPE_CHECKING = False
@@ -57,3 +59,7 @@ class Desk:
     def all(self) -> list[Experiment]:
         """All experiments, newest first."""
         return experiments(home=self.home)
+
+    def listed(self) -> list[tuple[Experiment, ExperimentRecord]]:
+        """All experiments with what the store knows of each, newest first, from one reading."""
+        return listed(home=self.home)

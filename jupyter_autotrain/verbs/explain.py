@@ -1,36 +1,30 @@
-"""Verbs that explain: `why`, `check`, `backends`, `config`, `help`, `schema`, `doctor`."""
+"""Verbs that explain: `why`, `check`, `backends`, `config`, `schema`, `doctor`."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import shlex
+from dataclasses import dataclass
 
 from jupyter_autotrain import backends as places
 from jupyter_autotrain import header
+from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import doctor as checks
 from jupyter_autotrain.verbs.desk import Desk
-from jupyter_autotrain.verbs.grammar import grammar
+from jupyter_autotrain.verbs.json_output import write_json
 from jupyter_autotrain.verbs.text import table
-
-_HELP = """\
-%%autotrain [NAME] [--backend B] [--gpus N] [-j CONCURRENCY] [--wait] [--dry-run] [-f FILE]
-key: value               a header, optional; or lines `#| key: value`
----
-report(step=1, loss=0.5) any Python; report() sends metrics, params holds the trial's parameters
-
-Header keys: {keys}
-  (%autotrain help KEY explains one)
-Verbs: {verbs}
-Experiments are named by name, name@N, a unique id prefix, -1 (newest) or _.
-"""
 
 
 def why(desk: Desk, arguments: argparse.Namespace) -> None:
     """Say in one sentence per trial why it waits or failed."""
     experiment = desk.find(arguments.experiment)
-    told = experiment.why() or [f"{experiment.name} is {experiment.state}: no trial waits and none has failed."]
+    told = experiment.why()
+    if arguments.json:
+        write_json(desk, told)
+        return
+    told = told or [f"{experiment.name} is {experiment.state}: no trial waits and none has failed."]
     desk.write("\n".join(told) + "\n")
 
 
@@ -41,34 +35,55 @@ def check(desk: Desk, arguments: argparse.Namespace) -> None:
         return
     context = header.Context(cwd=desk.cwd, environ=desk.environ, backends=places.names())
     parsed = header.parse_cell(f"--file {shlex.quote(arguments.file)}", "", context)
+    if arguments.json:
+        write_json(desk, {"file": arguments.file, "valid": True, "backend": parsed.header.backend})
+        return
     desk.write(f"{arguments.file}: a valid header for backend {parsed.header.backend!r}.\n")
 
 
-def backends(desk: Desk, _: argparse.Namespace) -> None:
+def backends(desk: Desk, arguments: argparse.Namespace) -> None:
     """List every place a trial can run, and whether it can be used from here."""
-    rows = []
-    for name in places.names():
-        try:
-            place = places.create(name, desk.home)
-            probe = place.probe()
-            can = [key for key in place.capabilities.__slots__ if getattr(place.capabilities, key)]
-            rows.append([name, "usable" if probe.usable else "not usable", probe.reason, " ".join(can)])
-        except AutotrainError as error:
-            rows.append([name, "not usable", error.found, ""])
+    found = [_backend(desk, name) for name in places.names()]
+    if arguments.json:
+        write_json(desk, [to_json(backend) for backend in found])
+        return
+    rows = [[one.name, "usable" if one.usable else "not usable", one.reason, " ".join(one.can)] for one in found]
     desk.write(table(["backend", "here", "why", "can"], rows) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Backend:
+    name: str
+    usable: bool
+    reason: str
+    can: tuple[str, ...] = ()
+
+
+def _backend(desk: Desk, name: str) -> _Backend:
+    try:
+        place = places.create(name, desk.home)
+        probe = place.probe()
+    except AutotrainError as error:
+        return _Backend(name, usable=False, reason=error.found)
+    can = [key for key in place.capabilities.__slots__ if getattr(place.capabilities, key)]
+    return _Backend(name, probe.usable, probe.reason, tuple(can))
 
 
 def config(desk: Desk, arguments: argparse.Namespace) -> None:
     """Say what a key is set to and where that comes from; without a key, all that is not a default."""
     context = header.Context(cwd=desk.cwd, environ=desk.environ)
-    if arguments.explain:
-        desk.write(header.explain(arguments.explain, context) + "\n")
+    keys = [arguments.explain] if arguments.explain else header.known_keys()
+    settings = [header.explain(key, context) for key in keys]
+    if not arguments.explain:
+        settings = [setting for setting in settings if setting.origin != "default"]
+    home = _shorten(str(desk.home.root), desk)
+    if arguments.json:
+        write_json(desk, {"home": home, "settings": [to_json(setting) for setting in settings]})
         return
-    desk.write(f"home  {_shorten(str(desk.home.root), desk)}\n")
-    for key in header.known_keys():
-        told = header.explain(key, context)
-        if "default" not in told:
-            desk.write(told + "\n")
+    if not arguments.explain:
+        desk.write(f"home  {home}\n")
+    for setting in settings:
+        desk.write(f"{setting}\n")
 
 
 def _shorten(path: str, desk: Desk) -> str:
@@ -76,25 +91,17 @@ def _shorten(path: str, desk: Desk) -> str:
     return f"~{path.removeprefix(user)}" if user and path.startswith(user) else path
 
 
-def help_text(desk: Desk, arguments: argparse.Namespace) -> None:
-    """Explain a header key or a verb; without one, the whole on one screen."""
-    verbs = grammar()
-    if arguments.key is None:
-        desk.write(_HELP.format(keys=", ".join(header.known_keys()), verbs=", ".join(verbs)))
-    elif arguments.key in verbs:
-        desk.write(verbs[arguments.key].format_help())
-    else:
-        desk.write(header.help_text(arguments.key) + "\n")
-
-
 def schema(desk: Desk, _: argparse.Namespace) -> None:
     """Print the JSON Schema of the header."""
     desk.write(json.dumps(header.json_schema(), indent=2) + "\n")
 
 
-def doctor(desk: Desk, _: argparse.Namespace) -> None:
+def doctor(desk: Desk, arguments: argparse.Namespace) -> None:
     """Check this installation, one line per check."""
     results = checks.examine(desk.home)
+    if arguments.json:
+        write_json(desk, [to_json(result) for result in results])
+        return
     for result in results:
         desk.write(f"{'ok  ' if result.good else 'BAD '}  {result.name}: {result.text}\n")
         if not result.good and result.action:

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import Final, NoReturn
 
+from jupyter_autotrain.core.states import ExperimentState
 from jupyter_autotrain.errors import AutotrainError
+
+_WITH_JSON: Final = (
+    "ls",
+    "status",
+    "show",
+    "attach",
+    "best",
+    "compare",
+    "why",
+    "pull",
+    "backends",
+    "check",
+    "config",
+    "doctor",
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -30,36 +46,46 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
         return verb
 
     for name in ("ls", "status"):
-        add(name, "list experiments, newest first").add_argument("-n", "--number", type=int, default=20)
+        _add_ls(add(name, "list experiments, newest first"))
     for name in ("show", "attach"):
         add(name, "show an experiment's live view again", about="?")
     _add_logs(add("logs", "print what a trial printed", about="?"))
-    add("wait", "wait until an experiment ends", about="?").add_argument("--timeout", type=float, dest="timeout_s")
+    add("wait", "wait until an experiment ends", about="?").add_argument(
+        "--timeout", type=float, dest="timeout_s", metavar="S", help="seconds"
+    )
     add("stop", "end an experiment's processes, with a receipt", about="?")
     add("retry", "run the failed trials again", about="?")
     add("best", "the best trial", about="?")
     add("compare", "compare experiments side by side", about="+")
     add("why", "why an experiment waits or failed", about="?")
     export = add("export", "write a standalone script that gives the same metrics", about="?")
-    export.add_argument("-o", "--output")
-    export.add_argument("--trial", type=int)
+    export.add_argument("-o", "--output", metavar="FILE", help="the script to write")
+    export.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
     load = add("load", "load an object that `returns:` brought back", about="?")
-    load.add_argument("variable", nargs="?")
-    load.add_argument("--trial", type=int)
+    load.add_argument("variable", nargs="?", help="a name of `returns:`")
+    load.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
     pull = add("pull", "copy a trial's output files here", about="?")
-    pull.add_argument("-o", "--output", default="")
-    pull.add_argument("--trial", type=int)
-    add("check", "check a header file, or every backend").add_argument("file", nargs="?")
+    pull.add_argument("-o", "--output", default="", metavar="FOLDER", help="where to copy them")
+    pull.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
+    add("check", "check a header file, or every backend").add_argument(
+        "file", nargs="?", help="a header file; without one every backend is asked"
+    )
     add("backends", "list the places a trial can run")
-    add("config", "settings and where they come from").add_argument("--explain", metavar="KEY")
-    add("help", "help on a header key or a verb").add_argument("key", nargs="?")
+    add("config", "settings and where they come from").add_argument(
+        "--explain", metavar="KEY", help="where the value of this key comes from"
+    )
+    add("help", "help on a header key or a verb").add_argument(
+        "key", nargs="?", help="a header key, a verb, or a name of the cell such as report"
+    )
     add("schema", "print the JSON Schema of the header")
     add("doctor", "check this installation")
     clean = add("clean", "delete finished experiments from disk")
-    clean.add_argument("experiment", nargs="*")
-    clean.add_argument("--older", metavar="DAYS", type=float)
-    clean.add_argument("--yes", action="store_true")
+    clean.add_argument("experiment", nargs="*", help="name, name@N, id prefix, -1 or _")
+    clean.add_argument("--older", metavar="DAYS", type=float, help="all that are older")
+    clean.add_argument("--yes", action="store_true", help="delete, do not only say what would be deleted")
     _add_plan(add("plan", "find the best split of a model over a cluster"))
+    for name in _WITH_JSON:
+        verbs[name].add_argument("--json", action="store_true", help="print JSON")
     return verbs
 
 
@@ -73,8 +99,17 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--offload", action="store_true", help="optimizer states and tables may live on the host")
 
 
+def _add_ls(ls: argparse.ArgumentParser) -> None:
+    ls.add_argument("pattern", nargs="*", metavar="NAME", help="names, or patterns such as 'resnet*'")
+    ls.add_argument("-n", "--number", type=int, default=20, help="at most so many (default: 20)")
+    states = [state.lower() for state in ExperimentState]
+    ls.add_argument("--state", action="append", choices=states, metavar="STATE", help=f"one of: {', '.join(states)}")
+    ls.add_argument("--backend", help="only those of this backend")
+
+
 def _add_logs(logs: argparse.ArgumentParser) -> None:
-    logs.add_argument("-f", "--follow", action="store_true")
-    logs.add_argument("--trial", type=int)
-    logs.add_argument("--stderr", action="store_true")
-    logs.add_argument("-n", "--lines", type=int, default=200)
+    logs.add_argument("-f", "--follow", action="store_true", help="go on until the trial ends")
+    logs.add_argument("--trial", type=int, metavar="N", help="which trial (default: the newest that has begun)")
+    logs.add_argument("--stderr", action="store_true", help="stderr instead of stdout")
+    logs.add_argument("--raw", action="store_true", help="as printed, with colours and control characters")
+    logs.add_argument("-n", "--lines", type=int, default=200, metavar="N", help="the last N lines (default: 200)")

@@ -3,35 +3,55 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+from fnmatch import fnmatch
 
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.wording import cut, duration, number, parameter
 from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
 from jupyter_autotrain.verbs.text import table
 
 
 def ls(desk: Desk, arguments: argparse.Namespace) -> None:
-    """List experiments, newest first."""
-    found = desk.all()[: arguments.number]
+    """List experiments, newest first, and say how many more there are."""
+    found = [(experiment, record) for experiment, record in desk.listed() if _is_wanted(record, arguments)]
+    shown = found[: arguments.number]
+    if arguments.json:
+        write_json(desk, [experiment_json(*pair) for pair in shown])
+        return
     if not found:
-        desk.write("No experiments yet. Put %%autotrain on the first line of a cell and run it.\n")
+        desk.write(_nothing(desk))
         return
     heads = ("name", "state", "trials", "best", "started", "took", "backend")
-    desk.write(table(heads, [_row(desk, experiment) for experiment in found]) + "\n")
+    desk.write(table(heads, [_row(desk, *pair) for pair in shown]) + "\n")
+    if left := len(found) - len(shown):
+        desk.write(f"... and {left} more (all of them: %autotrain ls -n {len(found)})\n")
 
 
-def _row(desk: Desk, experiment: Experiment) -> tuple[str, ...]:
-    record = experiment.record
-    states = Counter(trial.state for trial in experiment.trials)
-    ended = sum(many for state, many in states.items() if state.is_final)
-    failed = f" ({states[TrialState.FAILED]} failed)" if states[TrialState.FAILED] else ""
+def _is_wanted(record: ExperimentRecord, arguments: argparse.Namespace) -> bool:
+    named = not arguments.pattern or any(fnmatch(record.label, f"{pattern}*") for pattern in arguments.pattern)
+    in_state = not arguments.state or record.state.lower() in arguments.state
+    return named and in_state and arguments.backend in (None, record.spec.backend)
+
+
+def _nothing(desk: Desk) -> str:
+    if desk.listed():
+        return "No experiment fits. All of them: %autotrain ls\n"
+    return "No experiments yet. Put %%autotrain on the first line of a cell and run it.\n"
+
+
+def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[str, ...]:
+    ended = sum(many for state, many in record.counts.items() if state.is_final)
+    failures = record.counts.get(TrialState.FAILED, 0)
+    failed = f" ({failures} failed)" if failures else ""
     ended_s = record.ended_s if record.ended_s is not None else desk.now()
-    best = experiment.best
     objective = record.spec.objective
+    best = experiment.best if objective else None
     return (
-        experiment.name,
+        record.label,
         str(record.state),
         f"{ended}/{record.spec.trials}{failed}",
         f"{objective.metric}={number(best.value)}" if objective and best else "-",
@@ -43,7 +63,12 @@ def _row(desk: Desk, experiment: Experiment) -> tuple[str, ...]:
 
 def show(desk: Desk, arguments: argparse.Namespace) -> None:
     """Show one experiment again, from the store."""
-    desk.show(desk.find(arguments.experiment))
+    experiment = desk.find(arguments.experiment)
+    if not arguments.json:
+        desk.show(experiment)
+        return
+    trials: list[JsonValue] = [trial_json(trial) for trial in experiment.trials]
+    write_json(desk, {**experiment_json(experiment, experiment.record), "trials": trials})
 
 
 def card(experiment: Experiment) -> str:

@@ -1,4 +1,4 @@
-"""Verbs that give results: `logs`, `best`, `compare`, `export`, `load`, `pull`."""
+"""Verbs that give results: `best`, `compare`, `export`, `load`, `pull`."""
 
 from __future__ import annotations
 
@@ -6,39 +6,12 @@ import argparse
 from pathlib import Path
 
 from jupyter_autotrain import capture
-from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.wording import count, number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
 from jupyter_autotrain.verbs.text import table
-
-
-def logs(desk: Desk, arguments: argparse.Namespace) -> None:
-    """Print the end of what a trial printed; with `-f` go on until it ends."""
-    experiment = desk.find(arguments.experiment)
-    trial = _trial(experiment, arguments.trial, prefer_best=False)
-    stream = "stderr" if arguments.stderr else "stdout"
-    text = experiment.logs(trial.number, stream=stream)
-    lines = text.splitlines(keepends=True)
-    skipped = len(lines) - arguments.lines
-    if skipped > 0:
-        desk.write(f"... {skipped} lines before (all of them: -n {len(lines)})\n")
-    desk.write("".join(lines[-arguments.lines :]))
-    if arguments.follow:
-        _follow(desk, experiment, trial.number, stream, len(text))
-
-
-def _follow(desk: Desk, experiment: Experiment, trial_number: int, stream: str, begun: int) -> None:
-    try:
-        ended = False
-        while not ended:
-            ended = experiment.wait(timeout_s=0.3) or experiment.trials[trial_number - 1].state.is_final
-            text = experiment.logs(trial_number, stream=stream)
-            desk.write(text[begun:])
-            begun = len(text)
-    except KeyboardInterrupt:
-        desk.write("\n(no longer following; the trial goes on)\n")
+from jupyter_autotrain.verbs.trials import chosen_trial
 
 
 def best(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -51,6 +24,9 @@ def best(desk: Desk, arguments: argparse.Namespace) -> None:
             "Expected a header line such as: objective: maximize val_acc",
             f"See all trials: %autotrain show {experiment.name}",
         )
+    if arguments.json:
+        write_json(desk, None if trial is None else trial_json(trial))
+        return
     if trial is None:
         desk.write(f"{experiment.name}: no trial has reported {objective.metric} yet.\n")
         return
@@ -60,10 +36,13 @@ def best(desk: Desk, arguments: argparse.Namespace) -> None:
 
 def compare(desk: Desk, arguments: argparse.Namespace) -> None:
     """Put experiments side by side: objective, best value, its parameters."""
-    rows, names = [], []
     found = [desk.find(reference) for reference in arguments.experiment]
+    if arguments.json:
+        write_json(desk, [experiment_json(experiment, experiment.record) for experiment in found])
+        return
     bests = [experiment.best for experiment in found]
     names = list(dict.fromkeys(name for trial in bests if trial for name in trial.params))
+    rows = []
     for experiment, trial in zip(found, bests, strict=True):
         objective = experiment.record.spec.objective
         values = [parameter(trial.params.get(name, "-")) if trial else "-" for name in names]
@@ -83,7 +62,7 @@ def compare(desk: Desk, arguments: argparse.Namespace) -> None:
 def export(desk: Desk, arguments: argparse.Namespace) -> None:
     """Write a script that gives the same metrics with no notebook and no package."""
     experiment = desk.find(arguments.experiment)
-    trial = _trial(experiment, arguments.trial)
+    trial = chosen_trial(experiment, arguments.trial)
     script = capture.export_script(desk.home.bundle(experiment.id), dict(trial.params))
     target = desk.cwd / (arguments.output or f"{experiment.name.replace('@', '-')}.py")
     try:
@@ -108,7 +87,7 @@ def load(desk: Desk, arguments: argparse.Namespace) -> None:
         raise AutotrainError(
             "load: no name was given.", f"{experiment.name} returns: {names}.", "Say: %autotrain load [NAME] VARIABLE"
         )
-    trial = _trial(experiment, arguments.trial)
+    trial = chosen_trial(experiment, arguments.trial)
     desk.keep(variable, experiment.load(variable, trial=trial.number))
     desk.write(f"{variable} = {experiment.name}, trial {trial.number}\n")
 
@@ -116,29 +95,15 @@ def load(desk: Desk, arguments: argparse.Namespace) -> None:
 def pull(desk: Desk, arguments: argparse.Namespace) -> None:
     """Copy the output files of a trial into a folder here."""
     experiment = desk.find(arguments.experiment)
-    trial = _trial(experiment, arguments.trial)
+    trial = chosen_trial(experiment, arguments.trial)
     folder = Path(arguments.output or f"{experiment.name.replace('@', '-')}-trial-{trial.number}")
     files = experiment.pull(desk.cwd / folder, trial=trial.number)
+    if arguments.json:
+        write_json(desk, {"trial": trial.number, "folder": str(folder), "files": files})
+        return
     listed = "".join(f"  {path}\n" for path in files[:20])
     if not files:
         desk.write(f"Trial {trial.number} has left no files: what a cell writes into its folder is kept.\n")
         return
     more = f"  ... and {len(files) - 20} more\n" if len(files) > 20 else ""
     desk.write(f"{count(len(files), 'file')} of trial {trial.number} copied to {folder}\n{listed}{more}")
-
-
-def _trial(experiment: Experiment, chosen: int | None, *, prefer_best: bool = True) -> TrialRecord:
-    trials = experiment.trials
-    if chosen is not None:
-        for trial in trials:
-            if trial.number == chosen:
-                return trial
-        raise AutotrainError(
-            f"{experiment.name} has no trial {chosen}.",
-            f"Expected a number from 1 to {len(trials)}.",
-            f"See: %autotrain show {experiment.name}",
-        )
-    if not trials:
-        raise AutotrainError(f"{experiment.name} has no trial yet.", "", f"Ask: %autotrain why {experiment.name}")
-    best_trial = experiment.best if prefer_best else None
-    return best_trial or trials[-1 if not prefer_best else 0]

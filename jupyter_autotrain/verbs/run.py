@@ -5,42 +5,44 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.verbs import control, explain, listing, plan, results
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.grammar import grammar
 
 Verb: TypeAlias = Callable[[Desk, argparse.Namespace], None]
 
-VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
+# The function of each verb. Its module is imported when it is used: `ls` needs neither header nor capture.
+_FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "ls": listing.ls,
-        "status": listing.ls,
-        "show": listing.show,
-        "attach": listing.show,
-        "logs": results.logs,
-        "wait": control.wait,
-        "stop": control.stop,
-        "retry": control.retry,
-        "clean": control.clean,
-        "best": results.best,
-        "compare": results.compare,
-        "export": results.export,
-        "load": results.load,
-        "pull": results.pull,
-        "why": explain.why,
-        "check": explain.check,
-        "backends": explain.backends,
-        "config": explain.config,
-        "help": explain.help_text,
-        "schema": explain.schema,
-        "doctor": explain.doctor,
-        "plan": plan.plan,
+        "ls": "listing:ls",
+        "status": "listing:ls",
+        "show": "listing:show",
+        "attach": "listing:show",
+        "logs": "logs:logs",
+        "wait": "control:wait",
+        "stop": "control:stop",
+        "retry": "control:retry",
+        "clean": "control:clean",
+        "best": "results:best",
+        "compare": "results:compare",
+        "export": "results:export",
+        "load": "results:load",
+        "pull": "results:pull",
+        "why": "explain:why",
+        "check": "explain:check",
+        "backends": "explain:backends",
+        "config": "explain:config",
+        "help": "help:help_text",
+        "schema": "explain:schema",
+        "doctor": "explain:doctor",
+        "plan": "plan:plan",
     }
 )
+VERBS: Final = tuple(_FUNCTIONS)
 
 
 def run(arguments: Sequence[str], desk: Desk) -> None:
@@ -60,7 +62,7 @@ def run(arguments: Sequence[str], desk: Desk) -> None:
             f"Expected one of: {', '.join(VERBS)}.{guess}",
             "See: %autotrain help",
         )
-    if words[0] != "help" and {"-h", "--help"} & set(words[1:]):
+    if {"-h", "--help"} & set(words[1:]):
         words = ["help", words[0]]
     # `-1` names the newest experiment; argparse would take it for a flag.
     words = [f"\0{word}" if word.startswith("-") and word[1:].isdigit() else word for word in words]
@@ -69,4 +71,10 @@ def run(arguments: Sequence[str], desk: Desk) -> None:
         known.experiment = known.experiment.lstrip("\0")
     elif getattr(known, "experiment", None):
         known.experiment = [word.lstrip("\0") for word in known.experiment]
-    VERBS[words[0]](desk, known)
+    _function(words[0])(desk, known)
+
+
+def _function(verb: str) -> Verb:
+    module, _, name = _FUNCTIONS[verb].partition(":")
+    found: Verb = getattr(import_module(f"{__package__}.{module}"), name)
+    return found

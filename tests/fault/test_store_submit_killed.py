@@ -9,7 +9,7 @@ import time
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import send
+from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.store import Store
@@ -20,7 +20,7 @@ SUBMITTER = """
 import sys
 from pathlib import Path
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import send
+from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 

@@ -35,7 +35,7 @@ def test_a_cell_is_searched_with_helpers_of_the_notebook_and_its_best_object_com
     notebook.run("%autotrain load square answer")
     assert notebook.value("answer") == {"x": 3, "square": 30}
     _, shown = notebook.run("%autotrain logs square --trial 1")
-    assert re.fullmatch(r"squared \d\n", shown)
+    assert re.fullmatch(r"square, trial 1, stdout:\nsquared \d\n", shown)
 
 
 def test_the_same_cell_is_an_ordinary_cell_without_its_first_line_and_header(notebook):

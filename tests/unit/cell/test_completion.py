@@ -13,7 +13,7 @@ def shell():
     config = Config()
     config.HistoryManager.enabled = False
     shell = InteractiveShell(config=config)
-    completion.install(shell, lambda: ("local", "debug"))
+    completion.install(shell, lambda: ["digits", "digits@2", "mnist"], lambda: ("local", "debug"))
     yield shell
     completion.remove(shell)
 
@@ -72,12 +72,38 @@ def test_other_cells_are_not_touched(shell):
 
 
 def test_installing_twice_adds_one_matcher_and_removing_takes_it_away(shell):
-    completion.install(shell)
-    assert [one.__qualname__ for one in shell.Completer.custom_matchers] == ["autotrain_header_matcher"]
+    completion.install(shell, list)
+    assert [one.__qualname__ for one in shell.Completer.custom_matchers] == ["autotrain_matcher"]
     completion.remove(shell)
     assert shell.Completer.custom_matchers == []
 
 
 def test_without_a_list_the_registered_backends_are_offered(shell):
-    completion.install(shell)
+    completion.install(shell, list)
     assert {"local", "debug"} <= names(shell, "%%autotrain --backend |@")
+
+
+def test_verbs_are_completed_on_a_line_of_their_own(shell):
+    assert names(shell, "%autotrain st|@") == {"status", "stop"}
+    assert names(shell, "x = 1\n%autotrain sho|@") == {"show"}
+
+
+def test_a_verb_that_takes_an_experiment_offers_the_names_of_experiments(shell):
+    assert names(shell, "%autotrain stop dig|@") == {"digits", "digits@2"}
+    assert names(shell, "%autotrain compare digits mn|@") == {"mnist"}
+    assert names(shell, "%autotrain doctor dig|@") == set()
+
+
+def test_the_options_of_a_verb_and_their_choices_are_completed(shell):
+    assert names(shell, "%autotrain logs digits --st|@") == {"--stderr"}
+    assert names(shell, "%autotrain ls --state succ|@") == {"succeeded"}
+
+
+def test_help_completes_keys_verbs_and_names_of_the_cell(shell):
+    assert {"report", "retry", "retries"} <= names(shell, "%autotrain help re|@")
+
+
+def test_the_names_of_a_trial_are_completed_in_the_code_of_the_cell(shell):
+    assert "report" in names(shell, "%%autotrain\ntrials: 2\n---\nfor x in y:\n    rep|@")
+    assert "checkpoint" in names(shell, "%%autotrain\nx = 1\nche|@")
+    assert "checkpoint" not in names(shell, "che|@")

@@ -3,7 +3,7 @@
 import pytest
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.client import check, preview
+from jupyter_autotrain.client.check import check, preview
 from jupyter_autotrain.core.backend import Capabilities, Probe, Submission
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources

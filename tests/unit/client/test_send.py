@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import send, trial
+from jupyter_autotrain.client.send import send
+from jupyter_autotrain.client.submitting import trial
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, ManagerError, StoreError

@@ -29,7 +29,7 @@ def test_null_takes_back_what_a_weaker_layer_says(context):
     found = header.parse_cell("", cell, context).header
     assert (found.seed, found.retries, found.resources.memory, found.resources.cpus) == (None, 0, None, 1)
     assert (found.ship.files, found.env) == ((), {"A": "b"})
-    assert header.explain("seed", context, "", cell) == "seed = none (default)"
+    assert str(header.explain("seed", context, "", cell)) == "seed = none (default)"
 
 
 def test_a_key_without_a_value_is_a_fault_and_not_null(context):
@@ -50,7 +50,7 @@ def test_a_key_without_a_value_is_a_fault_and_not_null(context):
     ],
 )
 def test_explain_says_where_a_value_comes_from(context, key, line, cell, told):
-    assert header.explain(key, context, line, cell) == told
+    assert str(header.explain(key, context, line, cell)) == told
 
 
 def test_a_fault_in_a_file_names_the_file(context):

@@ -1,0 +1,82 @@
+"""Experiments that were submitted before: all of them, or the one that a name means.
+
+Environment and folder are read here and passed on. Nothing here loads what only a submission needs.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Final
+
+from jupyter_core.paths import jupyter_data_dir
+
+from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.errors import ManagerError
+from jupyter_autotrain.store import Store
+
+_EVERY: Final = 1 << 62
+
+
+def experiments(*, home: Home | None = None, limit: int | None = None) -> list[Experiment]:
+    """All experiments, newest first.
+
+    Args:
+        home: Whose experiments; None means the user's home folder of experiments.
+        limit: At most so many.
+    """
+    return [experiment for experiment, _ in listed(home=home, limit=limit)]
+
+
+def listed(*, home: Home | None = None, limit: int | None = None) -> list[tuple[Experiment, ExperimentRecord]]:
+    """All experiments as `experiments` gives them, each with what the store knows of it, from one reading."""
+    home = home or default_home()
+    store = Store.open(home)
+    records = store.experiments(_EVERY if limit is None else limit)
+    found = [(Experiment(home, store, record.id, os.environ), record) for record in records]
+    unfinished = [experiment for experiment, record in found if not record.state.is_final]
+    _keep_served(unfinished[:1])
+    return found
+
+
+def experiment_names(*, home: Home | None = None, limit: int = 200) -> list[str]:
+    """The names of the newest experiments, newest first; looking changes nothing and starts nothing."""
+    home = home or default_home()
+    if not home.store.is_file():
+        return []
+    with closing(Store.open(home)) as store:
+        return [record.label for record in store.experiments(limit)]
+
+
+def attach(reference: str, *, home: Home | None = None) -> Experiment:
+    """A handle of an experiment submitted before, from here or elsewhere.
+
+    Args:
+        reference: Its name (the newest of that name), `name@N`, a unique prefix of its id, `-1` or `_` (the newest).
+        home: Whose experiment; None means the user's home folder of experiments.
+
+    Raises:
+        UnknownExperimentError: None or several answer to it; carries the nearest names.
+    """
+    home = home or default_home()
+    store = Store.open(home)
+    record = store.find(reference)
+    handle = Experiment(home, store, record.id, os.environ)
+    if not record.state.is_final:
+        _keep_served([handle])
+    return handle
+
+
+def default_home() -> Home:
+    """The user's home folder of experiments: `JUPYTER_AUTOTRAIN_HOME`, else in the Jupyter data directory."""
+    return Home.from_environment(os.environ, Path(jupyter_data_dir()))
+
+
+def _keep_served(handles: list[Experiment]) -> None:
+    # Looking must work also where no manager can be started; a manager that was killed comes back here.
+    for handle in handles:
+        with suppress(ManagerError):
+            handle.rouse()

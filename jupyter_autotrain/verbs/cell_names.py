@@ -1,0 +1,41 @@
+"""The names that a cell has inside a trial, as `help NAME` explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+CELL_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "report": """\
+report(step=None, **metrics)
+  Sends metrics from the cell: they are kept, plotted live, and ranked by the objective.
+  step: how far the training is; it may not go back. Without it the calls are counted from 0.
+  metrics: names and values, each an int, a float, a bool, or a NumPy or torch value of one element.
+  It never waits and never raises: a value that cannot be kept leaves a note instead.
+  example: report(step=epoch, loss=loss.item(), val_acc=accuracy)""",
+        "params": """\
+params
+  The parameters of this trial, as a dict; params.lr and params["lr"] are the same.
+  Each key of `search:` is a plain variable of the cell as well.
+  example: optimizer = torch.optim.SGD(model.parameters(), lr=params.lr)""",
+        "checkpoint": """\
+checkpoint
+  Keeps what the next attempt goes on from. A retry begins where the last checkpoint was saved.
+  checkpoint.save(obj, step=None): saves anything that can be pickled, durably; the two newest are kept.
+  checkpoint.load(default=None): the newest saved object, of this attempt or the one before.
+  checkpoint.path: a folder for files that you write yourself.
+  example: start = checkpoint.load(default={"epoch": 0})["epoch"]""",
+        "should_stop": """\
+should_stop()
+  True once this trial is asked to end itself, by a stop or by an early-stopping rule. Cheap to ask in every step.
+  example: if should_stop(): break""",
+        "rank": """\
+rank
+  The number of this process among those of the trial, from 0; 0 where there is only one.""",
+        "world_size": """\
+world_size
+  How many processes the trial has; 1 where there is only one.""",
+    }
+)

@@ -1,0 +1,52 @@
+"""The verb `help`: a header key, a verb, a name of the cell, or the whole on one screen."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+
+from jupyter_autotrain import header
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.verbs.cell_names import CELL_NAMES
+from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.grammar import grammar
+
+_HELP = """\
+%%autotrain [NAME] [--backend B] [--gpus N] [-j CONCURRENCY] [--wait] [--dry-run] [-f FILE]
+key: value               a header, optional; or lines `#| key: value`
+---
+report(step=1, loss=0.5) any Python; report() sends metrics, params holds the trial's parameters
+
+Header keys: {keys}
+  (%autotrain help KEY explains one)
+Verbs: {verbs}
+  (%autotrain help VERB explains one)
+In the cell: {names}
+  (%autotrain help report explains one)
+Experiments are named by name, name@N, a unique id prefix, -1 (newest) or _.
+"""
+
+
+def help_text(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Explain a header key, a verb or a name of the cell; without one, the whole on one screen."""
+    verbs, key = grammar(), arguments.key
+    if key is None:
+        names = ", ".join(CELL_NAMES)
+        desk.write(_HELP.format(keys=", ".join(header.known_keys()), verbs=", ".join(verbs), names=names))
+    elif key in verbs:
+        desk.write(verbs[key].format_help())
+    elif key in CELL_NAMES:
+        desk.write(f"{CELL_NAMES[key]}\n")
+    else:
+        desk.write(_key_help(key, [*header.known_keys(), *verbs, *CELL_NAMES]) + "\n")
+
+
+def _key_help(key: str, known: list[str]) -> str:
+    if key in header.known_keys():
+        return header.help_text(key)
+    near = difflib.get_close_matches(key, known, n=1)
+    raise AutotrainError(
+        f"%autotrain help: there is no {key!r}.",
+        f"Did you mean {near[0]!r}?" if near else "Expected a header key, a verb, or a name of the cell.",
+        "See: %autotrain help",
+    )

@@ -1,0 +1,54 @@
+"""The verb `logs`: what a trial printed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.logs import LogFollower, LogTail, read_tail
+from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.trials import printing_trial
+
+_POLL_S = 0.3
+
+
+def logs(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Print the end of what a trial printed; with `-f` go on until it ends."""
+    experiment = desk.find(arguments.experiment)
+    trial = printing_trial(experiment, arguments.trial)
+    directory = experiment.directory(trial)
+    stream = "stderr" if arguments.stderr else "stdout"
+    tail, remark = read_tail(directory, stream, arguments.lines), ""
+    if not tail.end_bytes and not arguments.stderr and not (arguments.follow and not trial.state.is_final):
+        in_stderr = read_tail(directory, "stderr", arguments.lines)
+        if in_stderr.end_bytes:
+            stream, tail, remark = "stderr", in_stderr, "stdout is empty"
+    write = desk.write_raw if arguments.raw else desk.write
+    desk.write(f"{_title(experiment, trial, stream, tail, remark)}\n")
+    write(tail.text)
+    if arguments.follow:
+        _follow(experiment, trial.number, LogFollower(directory, stream, tail.end_bytes), write)
+
+
+def _title(experiment: Experiment, trial: TrialRecord, stream: str, tail: LogTail, remark: str) -> str:
+    shown = tail.text.count("\n") + (not tail.text.endswith("\n") and bool(tail.text))
+    total = tail.lines_before + shown
+    if not tail.end_bytes:
+        remark = f"{trial.state}, nothing printed so far"
+    elif tail.lines_before:
+        of_all = f"last {shown:,} of {total:,} lines; all of them: -n {total}"
+        remark = f"{remark}; {of_all}" if remark else of_all
+    return f"{experiment.name}, trial {trial.number}, {stream}" + (f" ({remark}):" if remark else ":")
+
+
+def _follow(experiment: Experiment, number: int, follower: LogFollower, write: Callable[[str], None]) -> None:
+    try:
+        ended = False
+        while not ended:
+            ended = experiment.wait(timeout_s=_POLL_S) or experiment.store.trial(experiment.id, number).state.is_final
+            for text in follower.read():
+                write(text)
+    except KeyboardInterrupt:
+        write("\n(no longer following; the trial goes on)\n")

@@ -1,0 +1,75 @@
+"""Verbs without a notebook and without a manager: a home with experiments, and what each verb writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain import manager, verbs
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Store
+
+
+class Terminal:
+    """Runs verbs in a home and gives what they write."""
+
+    def __init__(self, home, cwd):
+        self.home, self.cwd, self.shown = home, cwd, []
+
+    def run(self, *words):
+        written = []
+        desk = verbs.Desk(
+            home=self.home,
+            environ={"HOME": str(self.cwd)},
+            cwd=self.cwd,
+            write_raw=written.append,
+            show=self.shown.append,
+            keep=lambda name, value: None,
+            now=lambda: 100.0,
+            evaluate=lambda text: None,
+            show_plan=lambda plan: None,
+        )
+        verbs.run(words, desk)
+        return "".join(written)
+
+    def json(self, *words):
+        return json.loads(self.run(*words, "--json"))
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setattr(manager, "ensure", lambda home: None)
+    monkeypatch.setattr(manager, "ring", lambda home, message=None: True)
+    return Terminal(Home(tmp_path / "home"), tmp_path)
+
+
+@pytest.fixture
+def add(terminal):
+    """Adds an experiment whose trials went through the states given, with the value given."""
+
+    def add(name, *trials, backend="local", objective="acc", closed=True):
+        spec = ExperimentSpec(
+            name,
+            Bundle(),
+            trials=len(trials) or 1,
+            backend=backend,
+            objective=Objective(objective) if objective else None,
+        )
+        with Store.open(terminal.home) as store:
+            experiment_id = f"{name}{len(store.experiments())}"
+            store.add_experiment(experiment_id, spec, 10.0)
+            for number, (states, value) in enumerate(trials, 1):
+                store.add_trial(experiment_id, number, {"lr": number / 10}, 10.0)
+                for time_s, state in enumerate(states, 20):
+                    store.move(experiment_id, number, TrialState(state), float(time_s))
+                if value is not None:
+                    store.annotate(experiment_id, number, value=value)
+            if closed:
+                store.close_experiment(experiment_id, 50.0)
+        return experiment_id
+
+    return add

@@ -1,0 +1,35 @@
+"""`help`: every verb with its options, every key, every name of the cell."""
+
+import pytest
+
+from jupyter_autotrain import verbs
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.verbs.grammar import grammar
+from jupyter_autotrain.worker.api import Context
+
+
+def test_help_explains_each_verb_and_each_of_its_options(terminal):
+    for verb, parser in grammar().items():
+        text = terminal.run("help", verb)
+        assert text == terminal.run(verb, "--help")
+        assert parser.description in text
+        unexplained = [action.dest for action in parser._actions if not action.help]
+        assert unexplained == [], verb
+
+
+def test_help_explains_the_names_of_the_cell(terminal):
+    assert "report(step=None, **metrics)" in terminal.run("help", "report")
+    injected = {name for name in Context.names.__code__.co_consts if isinstance(name, tuple)}
+    names = {name for group in injected for name in group if not name.startswith("_")}
+    assert names == set(verbs.CELL_NAMES)
+
+
+def test_every_verb_of_the_grammar_can_be_done(terminal):
+    assert tuple(grammar()) == verbs.VERBS or set(grammar()) == set(verbs.VERBS)
+
+
+def test_an_unknown_word_is_told_with_the_nearest(terminal):
+    with pytest.raises(AutotrainError, match="Did you mean 'report'"):
+        terminal.run("help", "raport")
+    with pytest.raises(AutotrainError, match="Did you mean 'objective'"):
+        terminal.run("help", "objectve")

@@ -1,0 +1,71 @@
+"""`ls` and `show`: what is listed, what is left out and said, and the same as JSON."""
+
+import pytest
+
+from jupyter_autotrain.errors import AutotrainError
+
+DONE = ("PREPARING", "RUNNING", "SUCCEEDED")
+BAD = ("PREPARING", "RUNNING", "FAILED")
+
+
+def listed(text):
+    return [line.split()[0] for line in text.splitlines()[1:] if not line.startswith("...")]
+
+
+def test_the_newest_come_first_and_the_rest_is_counted(terminal, add):
+    for name in ("one", "two", "three"):
+        add(name, (DONE, 0.5))
+    text = terminal.run("ls", "-n", "2")
+    assert listed(text) == ["three", "two"]
+    assert text.endswith("... and 1 more (all of them: %autotrain ls -n 3)\n")
+    assert "more" not in terminal.run("ls")
+
+
+def test_experiments_are_chosen_by_name_state_and_backend(terminal, add):
+    add("resnet-a", (DONE, 0.5))
+    add("resnet-b", (BAD, None))
+    add("bert", (DONE, 0.5), backend="debug")
+    assert listed(terminal.run("ls", "resnet*")) == ["resnet-b", "resnet-a"]
+    assert listed(terminal.run("ls", "bert", "resnet-a")) == ["bert", "resnet-a"]
+    assert listed(terminal.run("ls", "--state", "failed")) == ["resnet-b"]
+    assert listed(terminal.run("ls", "--backend", "debug")) == ["bert"]
+    assert terminal.run("ls", "vit*") == "No experiment fits. All of them: %autotrain ls\n"
+    with pytest.raises(AutotrainError, match="choose from"):
+        terminal.run("ls", "--state", "broken")
+
+
+def test_an_empty_home_says_how_to_begin(terminal):
+    assert "Put %%autotrain on the first line" in terminal.run("ls")
+    assert terminal.json("ls") == []
+
+
+def test_a_listing_as_json_holds_counts_and_the_best_trial(terminal, add):
+    add("digits", (DONE, 0.5), (DONE, 0.75), (BAD, None))
+    (one,) = terminal.json("ls")
+    assert (one["name"], one["state"], one["trials"]) == ("digits", "SUCCEEDED", 3)
+    assert one["counts"] == {"SUCCEEDED": 2, "FAILED": 1}
+    assert (one["best"]["number"], one["best"]["value"], one["best"]["params"]) == (2, 0.75, {"lr": 0.2})
+
+
+def test_one_experiment_as_json_has_all_its_trials(terminal, add):
+    add("digits", (DONE, float("inf")), (BAD, None))
+    shown = terminal.json("show", "digits")
+    assert [(trial["number"], trial["state"], trial["value"]) for trial in shown["trials"]] == [
+        (1, "SUCCEEDED", "inf"),
+        (2, "FAILED", None),
+    ]
+    assert terminal.shown == []
+
+
+@pytest.mark.parametrize("words", [("backends",), ("check",), ("config",), ("doctor",)])
+def test_what_is_listed_of_this_installation_is_json_too(terminal, words):
+    assert terminal.json(*words)
+
+
+def test_results_and_reasons_are_json_too(terminal, add):
+    add("digits", (DONE, 0.5), (BAD, None))
+    add("plain", (DONE, None), objective=None)
+    assert terminal.json("best", "digits")["number"] == 1
+    assert [one["name"] for one in terminal.json("compare", "digits", "plain")] == ["digits", "plain"]
+    assert terminal.json("why", "digits") == ["Trial 2 failed: for no known reason."]
+    assert terminal.json("pull", "digits") == {"trial": 1, "folder": "digits-trial-1", "files": []}
