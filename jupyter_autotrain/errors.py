@@ -6,6 +6,7 @@ AutotrainError                 three clauses: what was found, what was expected,
 ├── CaptureError               something the cell needs cannot travel, or is missing
 ├── ShipError                  too many files, or too many bytes, to send
 ├── StoreError                 the history cannot be read or written (full disk, locked, read-only)
+│   └── LeaseLostError             another manager writes it now
 ├── UnknownExperimentError     no experiment answers to that name
 ├── ManagerError               the manager cannot be started or does not answer
 ├── BackendError               a place refuses or fails a request
@@ -79,6 +80,10 @@ class ShipError(AutotrainError):
 
 class StoreError(AutotrainError):
     """The durable history cannot be read or written."""
+
+
+class LeaseLostError(StoreError):
+    """Another manager has taken over; this one may write no more."""
 
 
 class UnknownExperimentError(AutotrainError):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import ExperimentState, TrialState
@@ -36,6 +37,7 @@ class ExperimentRecord:
     Attributes:
         version: The N of `name@N`.
         superseded: True when a newer experiment has the same name.
+        begun: `created_s` on the clock that nobody can set; None when that is not known.
     """
 
     id: str
@@ -50,6 +52,19 @@ class ExperimentRecord:
     stop_requested: bool = False
     counts: Mapping[TrialState, int] = field(default_factory=dict)
     superseded: bool = False
+    begun: BootTime | None = None
+
+    def now_s(self, wall_s: float, now: BootTime) -> float:
+        """The present time as it is counted for this experiment: `created_s` and what has passed since.
+
+        A wall clock that jumps changes no duration; where the machine was started anew, the wall clock is all there is.
+
+        Args:
+            wall_s: The wall clock, seconds since the epoch.
+            now: The same instant on the clock that nobody can set.
+        """
+        passed_s = now.since(self.begun)
+        return wall_s if passed_s is None else self.created_s + passed_s
 
     @property
     def label(self) -> str:

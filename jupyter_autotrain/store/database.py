@@ -14,57 +14,97 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.errors import LeaseLostError, StoreError
 from jupyter_autotrain.store.failures import explained
+from jupyter_autotrain.store.filesystem import NETWORK_FILESYSTEMS, filesystem_of
+from jupyter_autotrain.store.handles import HANDLES
 from jupyter_autotrain.store.schema import migrate
 
-# Shared memory, which the write-ahead log needs, does not reach other machines through these.
-NETWORK_FILESYSTEMS: Final = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "beegfs", "gpfs", "ceph", "glusterfs", "afs", "9p", "fuse.sshfs"}
-)
-_MOUNTS: Final = Path("/proc/self/mountinfo")
 _RETRY_S: Final = 0.02
 _LOG_LIMIT_BYTES: Final = 16 << 20
+_VERSIONS_PER_OPENING: Final = 1 << 40
 
 
 class Database:
     """One connection, shared by the threads of a process under a lock.
 
+    The connection is renewed when another file has taken the place of the one it was opened on (a repaired store, a
+    home made anew) and after a fork. So nothing is ever written to a file that nobody will read again.
+
     Attributes:
         path: The file.
+        lock: Held during each use of the connection.
         journal: "wal", or "delete" where a write-ahead log cannot work.
+        generation: The lease under which this handle writes; None where it writes as a client.
     """
 
     def __init__(self, path: Path, busy_timeout_s: float) -> None:
         self.path = path
+        self.generation: int | None = None
         self._timeout_s = busy_timeout_s
-        self._lock = threading.RLock()
+        self._openings = 0
+        self.lock = threading.RLock()
         with explained(path, busy_timeout_s):
             _make_private(path)
-            self._connection = sqlite3.connect(
-                path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
-            )
-            try:
-                self.journal = self._set_up()
-            except BaseException:
-                self._connection.close()
-                raise
-        # A handle that is merely dropped gives the file back too.
-        self._give_back = weakref.finalize(self, self._connection.close)
+            self._connect()
+        HANDLES.add(self)
 
-    def _set_up(self) -> str:
-        self._connection.execute("PRAGMA foreign_keys = ON")
-        self._connection.execute("PRAGMA trusted_schema = OFF")
-        self._connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
-        journal = self._choose_journal()
-        migrate(self._connection, self.path)
+    def _connect(self) -> None:
+        file = self._file_at_path()
+        connection = sqlite3.connect(self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False)
+        try:
+            self.journal = self._set_up(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._file = connection, file
+        self._openings += 1
+        # A handle that is merely dropped gives the file back too.
+        self._give_back = weakref.finalize(self, connection.close)
+
+    def disconnect(self) -> None:
+        """Close the connection; the next use opens another."""
+        if self._give_back.alive:
+            self._give_back()
+            self._file = None
+
+    def _file_at_path(self) -> tuple[int, int] | None:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _current(self) -> sqlite3.Connection:
+        """The connection to the file that is at the path now."""
+        if not self._give_back.alive and self._file is not None:
+            return self._connection  # closed for good: its use says so
+        there = self._file_at_path()
+        if there is None:
+            raise StoreError(
+                f"{self.path} is gone: it or its folder was removed.",
+                "The store that was opened there before was expected.",
+                "Submit again to begin a new one.",
+            )
+        if there != self._file:
+            self.disconnect()
+            self._connect()
+        return self._connection
+
+    def _set_up(self, connection: sqlite3.Connection) -> str:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
+        journal = self._choose_journal(connection)
+        migrate(connection, self.path)
         return journal
 
-    def _choose_journal(self) -> str:
+    def _choose_journal(self, connection: sqlite3.Connection) -> str:
         wish = "delete" if filesystem_of(self.path) in NETWORK_FILESYSTEMS else "wal"
         deadline_s = time.monotonic() + self._timeout_s
         while True:
             try:
-                return str(self._connection.execute(f"PRAGMA journal_mode = {wish}").fetchone()[0])
+                return str(connection.execute(f"PRAGMA journal_mode = {wish}").fetchone()[0])
             except sqlite3.OperationalError as error:
                 # SQLite does not wait for the lock of this one statement by itself.
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline_s:
@@ -74,12 +114,12 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """One consistent picture for all queries of the block; joins the thread's open transaction."""
-        with self._lock, explained(self.path, self._timeout_s):
+        with self.lock, explained(self.path, self._timeout_s):
             if self._connection.in_transaction:
                 yield self._connection
                 return
-            with self._transaction("BEGIN"):
-                yield self._connection
+            with self._transaction("BEGIN") as connection:
+                yield connection
 
     @contextmanager
     def write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
@@ -87,33 +127,58 @@ class Database:
 
         A killed process loses nothing it wrote. With `durable` a power cut does not either; the manager's own
         rows do without that, because it reads them again from the trials' files, by cursor.
+
+        Raises:
+            LeaseLostError: This handle writes under a lease, and another has taken it since.
         """
-        with self._lock, explained(self.path, self._timeout_s):
+        with self.lock, explained(self.path, self._timeout_s):
             level = "FULL" if durable or self.journal != "wal" else "NORMAL"
-            self._connection.execute(f"PRAGMA synchronous = {level}")
-            with self._transaction("BEGIN IMMEDIATE"):
-                yield self._connection
+            self._current().execute(f"PRAGMA synchronous = {level}")
+            with self._transaction("BEGIN IMMEDIATE") as connection:
+                self._check_lease(connection)
+                yield connection
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self._connection.execute(begin)
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        connection = self._begin(begin)
         try:
-            yield
-            self._connection.execute("COMMIT")
+            yield connection
+            connection.execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
+
+    def _begin(self, begin: str) -> sqlite3.Connection:
+        while True:
+            connection = self._current()
+            connection.execute(begin)
+            if self._file_at_path() == self._file:
+                return connection
+            # A repair took the file away while this waited for its lock.
+            connection.execute("ROLLBACK")
+
+    def _check_lease(self, connection: sqlite3.Connection) -> None:
+        if self.generation is None:
+            return
+        row = connection.execute("SELECT generation, owner FROM lease").fetchone()
+        if row is None or row[0] != self.generation:
+            raise LeaseLostError(
+                f"Another manager has taken over {self.path}: {row[1] if row else 'nobody holds the lease'}.",
+                f"Lease {self.generation} was expected to be the newest.",
+                "This one must end; nothing was changed.",
+            )
 
     def data_version(self) -> int:
         """A number that differs after any commit, of this or another process."""
-        with self._lock, explained(self.path, self._timeout_s):
-            others = self._connection.execute("PRAGMA data_version").fetchone()[0]
-            return int(others) + self._connection.total_changes
+        with self.lock, explained(self.path, self._timeout_s):
+            connection = self._current()
+            others = connection.execute("PRAGMA data_version").fetchone()[0]
+            return int(others) + connection.total_changes + self._openings * _VERSIONS_PER_OPENING
 
     def close(self) -> None:
         """Give the file back."""
-        with self._lock, explained(self.path, self._timeout_s):
+        with self.lock, explained(self.path, self._timeout_s):
             self._give_back()
 
 
@@ -130,22 +195,6 @@ def open_database(home: Home, busy_timeout_s: float) -> Database:
             with suppress(PermissionError):
                 home.root.chmod(0o700)
     return Database(home.store, busy_timeout_s)
-
-
-def filesystem_of(path: Path, mounts: Path = _MOUNTS) -> str:
-    """The type of the file system that holds `path`; "" where the system does not tell."""
-    try:
-        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    best, kind = -1, ""
-    target = path.parent.resolve()
-    for line in lines:
-        left, _, right = line.partition(" - ")
-        point = Path(left.split()[4].replace("\\040", " "))
-        if target.is_relative_to(point) and len(point.parts) >= best:
-            best, kind = len(point.parts), right.split()[0]
-    return kind
 
 
 def _make_private(path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import ExperimentSpec
@@ -16,7 +17,8 @@ from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.store.section import Section, key_of, plain, unknown
 
 _NEWER = "EXISTS (SELECT 1 FROM experiments AS newer WHERE newer.name = e.name AND newer.version > e.version)"
-_COLUMNS = f"key, id, name, version, {_NEWER}, spec, created_s, closed, closed_s, reason, stop_requested"
+_COLUMNS = f"key, id, name, version, {_NEWER}, spec, created_s, closed, closed_s, reason, stop_requested, boot, boot_s"
+_BEGIN = "UPDATE experiments SET boot = ?, boot_s = ? WHERE id = ?"
 _NEXT_VERSION = (
     "INSERT INTO names (name, version) VALUES (?, 1) "
     "ON CONFLICT (name) DO UPDATE SET version = version + 1 RETURNING version"
@@ -32,8 +34,16 @@ class _Tally:
 class Experiments(Section):
     """Submissions."""
 
-    def add_experiment(self, experiment_id: str, spec: ExperimentSpec, now_s: float) -> ExperimentRecord:
+    def add_experiment(
+        self, experiment_id: str, spec: ExperimentSpec, now_s: float, begun: BootTime | None = None
+    ) -> ExperimentRecord:
         """Keep a submission for good: when this returns, it is on disk.
+
+        Args:
+            experiment_id: Its id.
+            spec: What is wished.
+            now_s: The time, seconds since the epoch, for people.
+            begun: The same instant on the clock that nobody can set; its durations are counted from there.
 
         Raises:
             StoreError: It is not kept, and nothing was changed.
@@ -45,7 +55,14 @@ class Experiments(Section):
                 "INSERT INTO experiments (id, name, version, spec, created_s) VALUES (?, ?, ?, ?, ?)",
                 (experiment_id, name, version, text, now_s),
             )
+            if begun is not None:
+                connection.execute(_BEGIN, (begun.boot, begun.at_s, experiment_id))
         return self.experiment(experiment_id)
+
+    def begin_experiment(self, experiment_id: str, begun: BootTime) -> None:
+        """Count durations from another instant: the machine was started anew, so the one before tells nothing."""
+        with self._database.write() as connection:
+            connection.execute(_BEGIN, (begun.boot, begun.at_s, experiment_id))
 
     def experiment(self, experiment_id: str) -> ExperimentRecord:
         """The experiment with exactly this id.
@@ -156,7 +173,8 @@ def _tallies(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, _
 
 
 def _record(row: tuple[object, ...], tally: _Tally) -> ExperimentRecord:
-    _, experiment_id, name, version, superseded, spec, created_s, closed, closed_s, reason, stop_requested = row
+    _, experiment_id, name, version, superseded, spec, created_s, closed, closed_s, reason, stop_requested = row[:11]
+    boot, boot_s = row[11:]
     state = experiment_state(tally.counts, closed=bool(closed), stop_requested=bool(stop_requested))
     ends = [end for end in (closed_s, tally.ended_s) if isinstance(end, float)]
     return ExperimentRecord(
@@ -172,6 +190,7 @@ def _record(row: tuple[object, ...], tally: _Tally) -> ExperimentRecord:
         closed=bool(closed),
         stop_requested=bool(stop_requested),
         counts=tally.counts,
+        begun=None if boot is None else BootTime(str(boot), float(str(boot_s))),
     )
 
 

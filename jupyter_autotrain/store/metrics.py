@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.records import MetricPoint, Note
+from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.section import Section, key_of, plain
 
 Columns: TypeAlias = "tuple[array[int], array[float]]"
 """Steps (int64) and values (float64, NaN where NaN was reported) of one trial, in order of arrival."""
 
+_CURSOR = "SELECT offset FROM cursors WHERE experiment = ? AND number = ? AND attempt = ? AND stream = ?"
 _ADVANCE = (
-    "INSERT INTO cursors (experiment, number, attempt, stream, offset) SELECT ?, ?, ?, ?, ? WHERE ?5 > 0 "
-    "ON CONFLICT (experiment, number, attempt, stream) DO UPDATE SET offset = excluded.offset "
-    "WHERE excluded.offset > offset"
+    "INSERT INTO cursors (experiment, number, attempt, stream, offset) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT (experiment, number, attempt, stream) DO UPDATE SET offset = excluded.offset"
 )
 _MOST_STEP = (1 << 63) - 1
 
@@ -40,6 +41,7 @@ class Ingest:
         points: Rows of (name, step, time in seconds since the epoch, value or None for NaN).
         notes: Rows of (time in seconds since the epoch, level, text).
         value: The objective's newest value; None keeps the one before.
+        cursor_before: The offset from which on it has been read with this; None: from where the last one ended.
     """
 
     experiment_id: str
@@ -50,6 +52,7 @@ class Ingest:
     points: Sequence[tuple[str, int, float, float | None]] = ()
     notes: Sequence[tuple[float, str, str]] = ()
     value: float | None = None
+    cursor_before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +71,17 @@ class Metrics(Section):
 
     def cursor(self, experiment_id: str, number: int, attempt: int, stream: str) -> int:
         """How many bytes of a stream have been taken in."""
-        query = "SELECT offset FROM cursors WHERE experiment = ? AND number = ? AND attempt = ? AND stream = ?"
         with self._database.read() as connection:
-            key = key_of(connection, experiment_id)
-            row = connection.execute(query, (key, number, attempt, stream)).fetchone()
-        return int(row[0]) if row else 0
+            return _cursor(connection, (key_of(connection, experiment_id), number, attempt), stream)
 
     def ingest(self, rows: Sequence[Ingest]) -> None:
         """Take in what was read, all of it or nothing.
 
         A row whose cursor does not lie beyond the stored one was taken in before and is ignored, and so is a row of a
         deleted experiment. A step beyond 64 bits becomes the nearest that fits.
+
+        Raises:
+            StoreError: A row does not begin where the stream was left: some of its points would be lost or doubled.
         """
         with self._database.write() as connection:
             for row in rows:
@@ -148,10 +151,13 @@ class Metrics(Section):
 
 def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> None:
     where = (key, row.number, row.attempt)
-    if connection.execute(_ADVANCE, (*where, row.stream, row.cursor_after)).rowcount != 1:
+    stored = _cursor(connection, where, row.stream)
+    if row.cursor_after <= stored:
         return
+    _check_begin(row, stored)
+    connection.execute(_ADVANCE, (*where, row.stream, row.cursor_after))
     for name, columns in _by_name(row.points).items():
-        _add_chunk(connection, where, plain(name), columns)
+        _add_chunk(connection, where, (name, stored), columns)
     connection.executemany(
         "INSERT INTO notes (experiment, number, attempt, time_s, level, text) VALUES (?, ?, ?, ?, ?, ?)",
         [(*where, time_s, level, plain(text)) for time_s, level, text in row.notes],
@@ -159,6 +165,20 @@ def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> None:
     if row.value is not None:
         query = "UPDATE trials SET value = ? WHERE experiment = ? AND number = ? AND attempt = ?"
         connection.execute(query, (row.value, *where))
+
+
+def _cursor(connection: sqlite3.Connection, where: tuple[int, int, int], stream: str) -> int:
+    row = connection.execute(_CURSOR, (*where, stream)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _check_begin(row: Ingest, stored: int) -> None:
+    if row.cursor_before not in {None, stored}:
+        raise StoreError(
+            f"{row.stream} of trial {row.number} was read from byte {row.cursor_before} on.",
+            f"It was taken in up to byte {stored} before.",
+            "Read it again from there.",
+        )
 
 
 def _columns(blob: bytes) -> Columns:
@@ -170,7 +190,8 @@ def _by_name(
     points: Sequence[tuple[str, int, float, float | None]],
 ) -> Mapping[str, tuple[list[int], list[float], list[float]]]:
     groups: dict[str, tuple[list[int], list[float], list[float]]] = {}
-    for name, step, time_s, value in points:
+    for given, step, time_s, value in points:
+        name = plain(given)
         steps, times, values = groups.get(name) or groups.setdefault(name, ([], [], []))
         steps.append(step)
         times.append(time_s)
@@ -181,16 +202,16 @@ def _by_name(
 def _add_chunk(
     connection: sqlite3.Connection,
     where: tuple[int, int, int],
-    name: str,
+    source: tuple[str, int],
     columns: tuple[list[int], list[float], list[float]],
 ) -> None:
-    steps, times, values = columns
+    (name, offset), (steps, times, values) = source, columns
     last = connection.execute("SELECT last_id FROM chunks ORDER BY first_id DESC LIMIT 1").fetchone()
     first_id = last[0] + 1 if last else 1
     blob = b"".join((_int64(steps).tobytes(), array("d", times).tobytes(), array("d", values).tobytes()))
     connection.execute(
-        "INSERT INTO chunks (first_id, last_id, experiment, series, columns) VALUES (?, ?, ?, ?, ?)",
-        (first_id, first_id + len(steps) - 1, where[0], _series_id(connection, where, name), blob),
+        "INSERT INTO chunks (first_id, last_id, experiment, series, columns, source_offset) VALUES (?, ?, ?, ?, ?, ?)",
+        (first_id, first_id + len(steps) - 1, where[0], _series_id(connection, where, name), blob, offset),
     )
 
 

@@ -5,6 +5,7 @@ backwards changes no order.
 
 Metric points lie in chunks: one row per series and ingest, holding the columns step, time and value as
 arrays of 8-byte numbers one after another. A chunk's points own the ids `first_id` ... `last_id`.
+`source_offset` is the byte of the stream from which on they were read: no byte becomes a point twice.
 """
 
 from __future__ import annotations
@@ -107,7 +108,20 @@ CREATE INDEX requests_pending ON requests (id) WHERE done = 0;
 CREATE INDEX requests_by_experiment ON requests (experiment_id, kind, id);
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST,)
+# One writer at a time; each byte of a stream taken in once; durations from a clock that nobody sets.
+_LEASE: Final = """
+CREATE TABLE lease (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  generation INTEGER NOT NULL,
+  owner TEXT NOT NULL
+);
+ALTER TABLE chunks ADD COLUMN source_offset INTEGER;
+CREATE UNIQUE INDEX chunks_by_source ON chunks (series, source_offset);
+ALTER TABLE experiments ADD COLUMN boot TEXT;
+ALTER TABLE experiments ADD COLUMN boot_s REAL;
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE)
 
 
 def version(connection: sqlite3.Connection) -> int:

@@ -9,7 +9,7 @@ import pytest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store import Store, database, schema
+from jupyter_autotrain.store import Store, database, filesystem, schema
 from jupyter_autotrain.store.failures import explained
 
 MOUNTS = """\
@@ -26,8 +26,8 @@ MOUNTS = """\
 def test_the_file_system_of_a_path_is_that_of_its_deepest_mount(tmp_path, path, kind):
     mounts = tmp_path / "mountinfo"
     mounts.write_text(MOUNTS)
-    assert database.filesystem_of(Path(path), mounts) == kind
-    assert database.filesystem_of(Path(path), tmp_path / "missing") == ""
+    assert filesystem.filesystem_of(Path(path), mounts) == kind
+    assert filesystem.filesystem_of(Path(path), tmp_path / "missing") == ""
 
 
 def test_a_network_disk_gets_a_rollback_journal_and_says_so(tmp_path, monkeypatch):

@@ -1,0 +1,55 @@
+"""The store's open handles across a fork of the process.
+
+SQLite keeps a table of the locks that this process holds. A forked child inherits the table and not the locks, so it
+would read and write without any, and the last of the others to leave would remove the log under it. So each handle
+is at rest while the process forks, and the child closes it; it is opened again when it is next used.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Final, Protocol
+
+
+class Handle(Protocol):
+    """What has to rest while the process forks."""
+
+    lock: threading.RLock
+
+    def disconnect(self) -> None:
+        """Close the connection; the next use opens another."""
+
+
+class Handles:
+    """All open handles of this process."""
+
+    def __init__(self) -> None:
+        self._handles: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self._resting: list[Handle] = []
+        os.register_at_fork(before=self._rest, after_in_parent=self._go_on, after_in_child=self._begin_anew)
+
+    def add(self, handle: Handle) -> None:
+        """Have a handle rest at each fork, as long as it is in use."""
+        self._handles.add(handle)
+
+    def _rest(self) -> None:
+        resting = list(self._handles)
+        for handle in resting:
+            handle.lock.acquire()
+        self._resting = resting
+
+    def _go_on(self) -> None:
+        for handle in self._resting:
+            handle.lock.release()
+        self._resting = []
+
+    def _begin_anew(self) -> None:
+        for handle in self._resting:
+            handle.disconnect()
+        self._go_on()
+
+
+HANDLES: Final = Handles()
+"""One for the process, as the locks are its own."""
