@@ -49,7 +49,7 @@ class DebugBackend(folder.TrialFolders):
         content = folder.content(trial)
         return Submission(
             argv=(),
-            env=environment.additions(content, {}),
+            env=environment.complete(content, {}),
             files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
             notes=("runs inside this process",),
         )
@@ -70,7 +70,7 @@ class DebugBackend(folder.TrialFolders):
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode())
         status = _first_status()
         settle.write(directory, status)
-        with _inside(directory, {**os.environ, **plan.env}):
+        with _inside(directory, plan.env):
             context = api.of(trial.directory)
             enter_work(trial.directory, trial.bundle)
             outcome, code = Run(context).run()
@@ -125,6 +125,7 @@ def _inside(directory: Path, env: Mapping[str, str]) -> Iterator[None]:
         for name, redirect in ((wire.STDOUT, contextlib.redirect_stdout), (wire.STDERR, contextlib.redirect_stderr)):
             file = stack.enter_context(os.fdopen(_private(directory / name), "a", buffering=1, encoding="utf-8"))
             stack.enter_context(redirect(_Tee(file, getattr(sys, name))))
+        os.environ.clear()
         os.environ.update(env)
         try:
             yield

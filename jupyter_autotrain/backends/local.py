@@ -55,7 +55,7 @@ class LocalBackend(folder.TrialFolders):
     def render(self, trial: TrialSpec) -> Submission:
         """The supervisor's command, the variables set for the trial, and `trial.json`."""
         content = folder.content(trial)
-        env = environment.additions(content, {}) | dict.fromkeys(trial.secrets, "(secret, given at submit)")
+        env = environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)"))
         return Submission(
             argv=(sys.executable, "-I", "-S", str(start_supervisor.__file__), trial.directory),
             env=env,
@@ -73,7 +73,8 @@ class LocalBackend(folder.TrialFolders):
             for name in wire.FOLDERS:
                 folder.make(directory / name)
             wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)
-            self._start(plan.argv, {**os.environ, **secrets})
+            own = {name: value for name, value in os.environ.items() if name not in trial.secrets}
+            self._start(plan.argv, own | dict(secrets))
         except (OSError, subprocess.SubprocessError) as error:
             said = getattr(error, "stderr", None) or str(error)
             raise BackendError(

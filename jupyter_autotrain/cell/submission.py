@@ -14,6 +14,7 @@ from jupyter_autotrain.cell import notebook
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.check import check, preview
 from jupyter_autotrain.client.send import send
+from jupyter_autotrain.core.environment import held_back
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.verbs import Wish
@@ -30,10 +31,11 @@ class Draft:
     captured: capture.Capture
     name: str
     cwd: Path
+    environ: Mapping[str, str]
 
     def spec(self, bundle: Bundle) -> ExperimentSpec:
         """The experiment this cell asks for, with its code lying in `bundle`."""
-        return self.parsed.header.to_spec(bundle=bundle, name=self.name, cell_id="", cwd=str(self.cwd))
+        return self.parsed.header.to_spec(bundle=bundle, name=self.name, cwd=str(self.cwd), environ=self.environ)
 
 
 def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: Mapping[str, str]) -> Draft:
@@ -56,7 +58,7 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
         limits=replace(_LIMITS, files=ship.limits.files, file_bytes=ship.limits.size),
         first_line=parsed.code_line,
     )
-    return Draft(parsed, captured, parsed.header.name or notebook.name(shell, environ), cwd)
+    return Draft(parsed, captured, parsed.header.name or notebook.name(shell, environ), cwd, environ)
 
 
 def submit(draft: Draft, home: Home, environ: Mapping[str, str]) -> Experiment:
@@ -72,6 +74,10 @@ def submit(draft: Draft, home: Home, environ: Mapping[str, str]) -> Experiment:
 
 def notice(draft: Draft) -> str:
     """What travels with the cell, as told before it is sent: the capture table, cut to a few rows; or nothing."""
+    return "\n".join(part for part in (_captured(draft), _held_back(draft)) if part)
+
+
+def _captured(draft: Draft) -> str:
     if all(entry.how in {"builtin", "parameter"} for entry in draft.captured.captured):
         return ""
     rows = capture.table(draft.captured).splitlines()
@@ -79,6 +85,15 @@ def notice(draft: Draft) -> str:
     return "\n".join(
         [*rows[: _MOST_ROWS + 1], *([f"... and {more} more (all of them: --dry-run)"] if more > 0 else [])]
     )
+
+
+def _held_back(draft: Draft) -> str:
+    asked = draft.parsed.header
+    named = {*asked.secrets, *asked.env}
+    names = ", ".join(name for name in held_back(draft.environ, asked.pass_env) if name not in named)
+    if not names:
+        return ""
+    return f"Not passed on, because it looks like a secret: {names}. To pass it, masked: `secrets: [{names}]`."
 
 
 def split_wish(draft: Draft) -> Wish | None:
@@ -98,7 +113,8 @@ def dry_run(draft: Draft, home: Home) -> str:
     return (
         f"{capture.table(draft.captured)}\n\n--- main.py\n{shown}{more}\n\n"
         f"--- {draft.parsed.header.backend} would start\n{' '.join(rendered.argv)}\n"
+        "--- with these variables and no others of yours\n"
         + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
-        + "".join(f"note: {note}\n" for note in rendered.notes)
+        + "".join(f"note: {note}\n" for note in (*rendered.notes, *filter(None, [_held_back(draft)])))
         + "\nDry run: nothing was sent.\n"
     )

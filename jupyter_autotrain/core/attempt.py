@@ -32,6 +32,7 @@ def trial_spec(home: Home, spec: ExperimentSpec, trial: TrialRecord) -> TrialSpe
         resources=spec.resources,
         gpus=trial.gpus,
         timeout_s=spec.timeout_s,
+        environment=spec.environment,
         env=spec.env,
         secrets=spec.secrets,
         returns=spec.returns,

@@ -105,6 +105,8 @@ class ExperimentSpec:
         early_stop: Name of the early-stopping rule, or "none".
         trials: How many trials to run.
         concurrency: How many of them at once.
+        environment: The variables of whoever submitted that trials get, as they were then (`core.environment`).
+        env: Variables that the header sets; they go before `environment`.
         secrets: Names only; values never enter a spec.
         returns: Names of the cell's variables to bring back.
         retries: How often a failed trial is tried again.
@@ -127,6 +129,7 @@ class ExperimentSpec:
     timeout_s: float | None = None
     budget: Budget = field(default_factory=Budget)
     seed: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
@@ -148,6 +151,7 @@ class TrialSpec:
         directory: The trial directory (absolute, on the manager's machine).
         bundle: The bundle directory (absolute, on the manager's machine).
         gpus: Device ids given to the trial by the manager.
+        environment, env: Its variables, those of the submitter below those of the header.
         resume_from: Directory with the checkpoints of the attempt before, or "".
     """
 
@@ -164,6 +168,7 @@ class TrialSpec:
     resources: Resources = field(default_factory=Resources)
     gpus: tuple[str, ...] = ()
     timeout_s: float | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()

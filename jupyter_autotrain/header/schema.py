@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
 from jupyter_autotrain.core import grid
+from jupyter_autotrain.core.environment import passed
 from jupyter_autotrain.core.spec import Budget, Bundle, ExperimentSpec, LocalOptions, Objective, Resources
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.sections import (
@@ -24,6 +27,7 @@ from jupyter_autotrain.header.types import (
     Goal,
     Name,
     OneOf,
+    Patterns,
     Secrets,
     Text,
     Variable,
@@ -36,6 +40,7 @@ EARLY_STOPS = ("none", "median", "asha")
 MODES = ("batch",)
 EXHAUSTIVE_TUNERS = ("grid", "batch")
 DEFAULT_TRIALS = 10  # of a search without `trials:`
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _NNI_TUNERS = (("gridsearch", "grid"), ("batchtuner", "batch"))
 _NNI_ASSESSORS = (("medianstop", "median"),)
 
@@ -96,6 +101,11 @@ class Header(Section):
     env: dict[Variable, VariableText] = Field(
         default_factory=dict, description="Environment variables of trials.", examples=["{OMP_NUM_THREADS: 1}"]
     )
+    pass_env: Patterns = Field(
+        default=(),
+        description="Variables of your environment to pass on, beside the usual ones that --dry-run shows.",
+        examples=["[WANDB_PROJECT, SLURM_*]"],
+    )
     secrets: Secrets = Field(
         default=(),
         description="Names of environment variables to pass on; never their values.",
@@ -134,7 +144,9 @@ class Header(Section):
         given = self.trials or points or (DEFAULT_TRIALS if self.search else 1)
         return min(given, points) if points else given
 
-    def to_spec(self, *, bundle: Bundle, name: str, cell_id: str = "", cwd: str = "") -> ExperimentSpec:
+    def to_spec(
+        self, *, bundle: Bundle, name: str, cell_id: str = "", cwd: str = "", environ: Mapping[str, str] = _NOTHING
+    ) -> ExperimentSpec:
         """The experiment this header asks for.
 
         Args:
@@ -142,6 +154,7 @@ class Header(Section):
             name: The experiment's name where the header gives none.
             cell_id: The notebook cell.
             cwd: The folder the notebook works in.
+            environ: The environment of whoever submits; trials get a part of it.
         """
         needs = self.resources
         return ExperimentSpec(
@@ -159,6 +172,7 @@ class Header(Section):
             timeout_s=self.timeout,
             budget=Budget(self.budget.time, self.budget.failures),
             seed=self.seed,
+            environment=passed(environ, self.pass_env),
             env=dict(self.env),
             secrets=self.secrets,
             returns=self.returns,

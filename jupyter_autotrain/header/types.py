@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
+from jupyter_autotrain.core.credentials import names_credential
 from jupyter_autotrain.core.spec import Direction, Objective
 from jupyter_autotrain.header.document import resolve
 from jupyter_autotrain.header.faults import UnfitError, looks_secret, meant, nearest
@@ -19,6 +20,7 @@ from jupyter_autotrain.header.quantities import DURATION_FORM, SIZE_FORM, parse_
 _NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,63}")
 _METRIC = re.compile(r"[^\s,]{1,100}")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_PATTERN = re.compile(r"[\w*]{1,200}")
 
 
 def _text(value: object) -> str:
@@ -89,6 +91,15 @@ def _secret(value: object) -> str:
             "set the value in the environment, outside the notebook",
             found="something that is not a name (not shown here, it may be a secret)",
         )
+    return name
+
+
+def _pattern(value: object) -> str:
+    name = _text(value) if isinstance(value, str | int) else ""
+    if not _PATTERN.fullmatch(name):
+        raise UnfitError("expected the name of an environment variable, such as WANDB_PROJECT or SLURM_*")
+    if names_credential(name):
+        raise UnfitError("expected no secrets here", f"write `secrets: [{name}]`")
     return name
 
 
@@ -194,6 +205,8 @@ Size = Annotated[int, BeforeValidator(_quantity(parse_size, SIZE_FORM)), _schema
 Duration = Annotated[float, BeforeValidator(_quantity(parse_duration, DURATION_FORM)), _schema("string", "number")]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
 Variables = Annotated[tuple[Variable, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
+Pattern = Annotated[str, BeforeValidator(_pattern)]
+Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
 Secret = Annotated[str, BeforeValidator(_secret)]
 Secrets = Annotated[tuple[Secret, ...], BeforeValidator(_secrets), _schema("array", "string", **_LIST)]
 Indices = Annotated[tuple[Few, ...], BeforeValidator(_indices), _schema("array", "string", "integer")]

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from jupyter_autotrain.core import environment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.manager.identity import Identity
@@ -110,8 +111,9 @@ def _spawn(home: Home) -> int:
             os.ftruncate(log, 0)
         argv = [sys.executable, "-P", "-m", "jupyter_autotrain.manager", str(home.root.absolute())]
         return subprocess.run(
-            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=home.root, start_new_session=True, check=False
-        ).returncode
+            argv, env=environment.of_manager(os.environ), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            cwd=home.root, start_new_session=True, check=False,
+        ).returncode  # fmt: skip
     finally:
         os.close(log)
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from jupyter_autotrain.core.wire import TRIAL_VARIABLE
 
-# Set by a kernel for itself; a trial has no kernel to answer to.
-_OF_THE_KERNEL = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "IPY_INTERRUPT_EVENT")
 
+def complete(trial: Mapping[str, object], given: Mapping[str, str]) -> dict[str, str]:
+    """All variables of the worker: a search path, the submitter's, what the trial is given, the header's, its secrets.
 
-def additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are set for a trial, over those it inherits.
-
-    With GPUs given, exactly these are visible; with none given, what is visible stays as it is. The number of
-    CPUs asked also bounds the threads of numerical libraries, which would otherwise start one per CPU of the machine.
+    Nothing of the process that starts the trial gets in.
 
     Args:
         trial: `TrialSpec` as JSON.
-        inherited: The environment below.
+        given: Where the values of the named secrets are.
+    """
+    inherited = {"PATH": os.defpath} | _texts(trial.get("environment"))
+    named = trial.get("secrets")
+    secrets = {name: given[name] for name in named if name in given} if isinstance(named, list | tuple) else {}
+    return inherited | _additions(trial, inherited) | _texts(trial.get("env")) | secrets
+
+
+def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dict[str, str]:
+    """What is set for a trial.
+
+    With GPUs given, exactly these are visible; with none given, what is visible stays as it is. The number of
+    CPUs asked also bounds the threads of numerical libraries, which would otherwise start one per CPU of the machine.
     """
     own: dict[str, str] = {TRIAL_VARIABLE: str(trial["directory"])}
     gpus, resources, seed = trial.get("gpus"), trial.get("resources"), trial.get("seed")
@@ -31,12 +40,8 @@ def additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dict
         own["PYTHONHASHSEED"] = str(seed % 2**32)
     if inherited.get("MPLBACKEND", "").startswith("module://matplotlib_inline"):
         own["MPLBACKEND"] = "Agg"
-    asked = trial.get("env")
-    own.update({str(k): str(v) for k, v in asked.items()} if isinstance(asked, Mapping) else {})
     return own
 
 
-def complete(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of the worker."""
-    kept = {name: value for name, value in inherited.items() if name not in _OF_THE_KERNEL}
-    return {**kept, **additions(trial, inherited)}
+def _texts(variables: object) -> dict[str, str]:
+    return {str(k): str(v) for k, v in variables.items()} if isinstance(variables, Mapping) else {}

@@ -123,21 +123,21 @@ with open("x"): pass
 
 
 def test_the_environment_of_a_trial_is_complete_and_minimal() -> None:
-    trial = {"directory": "/t", "gpus": ["G1", "G2"], "resources": {"cpus": 1.5}, "seed": 5, "env": {"A": "b"}}
-    own = environment.additions(trial, {"MPLBACKEND": "module://matplotlib_inline.backend_inline"})
-    assert own == {
+    trial = {
+        "directory": "/t", "gpus": ["G1", "G2"], "resources": {"cpus": 1.5}, "seed": 5, "env": {"A": "b"},
+        "environment": {"MPLBACKEND": "module://matplotlib_inline.backend_inline", "PATH": "/bin", "A": "a"},
+        "secrets": ["KEY", "UNSET"],
+    }  # fmt: skip
+    assert environment.complete(trial, {"KEY": "k", "CANARY": "c", "JPY_PARENT_PID": "7"}) == {
         wire.TRIAL_VARIABLE: "/t", "CUDA_VISIBLE_DEVICES": "G1,G2", "OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "5",
-        "MPLBACKEND": "Agg", "A": "b",
+        "MPLBACKEND": "Agg", "A": "b", "PATH": "/bin", "KEY": "k",
     }  # fmt: skip
 
 
 def test_visible_gpus_and_threads_stay_as_they_are_when_nothing_is_asked() -> None:
-    own = environment.additions({"directory": "/t", "resources": {"cpus": 2.0}}, {"OMP_NUM_THREADS": "7"})
-    assert own == {wire.TRIAL_VARIABLE: "/t"}
-
-
-def test_what_a_kernel_set_for_itself_does_not_reach_a_trial() -> None:
-    assert "JPY_PARENT_PID" not in environment.complete({"directory": "/t"}, {"JPY_PARENT_PID": "7", "HOME": "/h"})
+    inherited = {"OMP_NUM_THREADS": "7", "CUDA_VISIBLE_DEVICES": "1"}
+    own = environment.complete({"directory": "/t", "resources": {"cpus": 2.0}, "environment": inherited}, {})
+    assert own == {wire.TRIAL_VARIABLE: "/t", "PATH": os.defpath, **inherited}
 
 
 def test_seeds_are_set_when_a_library_is_imported_and_not_before(tmp_path: Path) -> None:

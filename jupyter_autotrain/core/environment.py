@@ -1,0 +1,58 @@
+"""Which variables of whoever submits reach a trial. Pure.
+
+A trial sees a clean base, the submitter's variables that are listed here or under `pass_env:`, those of `env:`, and
+the named secrets. It never sees those of whoever happened to start the manager.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+from typing import Final
+
+from jupyter_autotrain.core.credentials import holds_credential, names_credential
+from jupyter_autotrain.core.wire import TRIAL_VARIABLE
+
+PASSED: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TEMP", "TMP", "TERM",
+    "XDG_*", "VIRTUAL_ENV", "CONDA_*", "MAMBA_*", "PYTHON*", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_*",
+    "CUDA_*", "NVIDIA_*", "NCCL_*", "CUDNN_*", "CUBLAS_*", "HIP_*", "ROCR_*", "ROCM_*", "HSA_*", "GLOO_*",
+    "OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "BLIS_*", "VECLIB_*", "NUMEXPR_*", "NUMBA_*",
+    "PYTORCH_*", "TORCH*", "TRITON_*", "XLA_*", "JAX_*", "TF_*", "KERAS_*", "TOKENIZERS_PARALLELISM",
+    "HF_HOME", "HF_*_CACHE", "HF_*OFFLINE", "HF_ENDPOINT", "TRANSFORMERS_CACHE", "TRANSFORMERS_OFFLINE", "NLTK_DATA",
+    "MPLBACKEND", "MPLCONFIGDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+    "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy",
+    "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY",
+    "JUPYTER_AUTOTRAIN_HOME", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR",
+)  # fmt: skip
+_OF_A_MANAGER: Final = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*")
+
+
+def passed(environ: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:
+    """The variables that a trial gets from its submitter; none that looks like a credential.
+
+    Args:
+        environ: The submitter's environment.
+        more: Names to pass on beside `PASSED`; `*` stands for any text.
+    """
+    return {name: environ[name] for name in _listed(environ, (*PASSED, *more)) if not _is_secret(name, environ[name])}
+
+
+def held_back(environ: Mapping[str, str], more: Collection[str] = ()) -> list[str]:
+    """The listed variables that are not passed on, because they look like credentials."""
+    return [name for name in _listed(environ, (*PASSED, *more)) if _is_secret(name, environ[name])]
+
+
+def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment that a manager is started with: nothing that belongs to one submitter alone."""
+    names = [name for name in _listed(environ, _OF_A_MANAGER) if name != TRIAL_VARIABLE]
+    return {"PATH": os.defpath, **{name: environ[name] for name in names if not _is_secret(name, environ[name])}}
+
+
+def _listed(environ: Mapping[str, str], patterns: Collection[str]) -> list[str]:
+    return sorted(name for name in environ if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return names_credential(name) or holds_credential(value)
