@@ -60,6 +60,17 @@ def test_a_dry_run_shows_everything_and_stores_nothing(notebook):
     assert len(at.experiments()) == before
 
 
+def test_a_dry_run_shows_which_variables_the_trial_gets_and_which_look_like_secrets(notebook, monkeypatch):
+    monkeypatch.setenv("LC_TIME", "C")
+    monkeypatch.setenv("https_proxy", "http://me:hidden-word@proxy:3128")
+    monkeypatch.setenv("CANARY", "yes")
+    _, shown = notebook.run("%%autotrain --dry-run\nreport(loss=1.0)")
+    assert "LC_TIME=C" in shown
+    assert "CANARY" not in shown
+    assert "`secrets: [https_proxy]`" in shown
+    assert "hidden-word" not in shown
+
+
 def test_all_faults_of_a_header_are_told_at_once_with_lines_and_nearest_names(notebook):
     before = len(at.experiments())
     lines = notebook.fails("%%autotrain\nobjectve: maximize acc\ntrials: many\n---\nreport(acc=1)")
