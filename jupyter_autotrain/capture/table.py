@@ -5,6 +5,7 @@ from __future__ import annotations
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.sizes import human
 from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.core.table import table as aligned
 
 _HEAD = ("name", "travels as", "from", "size", "stale")
 _ORDER = ("parameter", "builtin", "import", "source", "data", "file")
@@ -12,11 +13,10 @@ _ORDER = ("parameter", "builtin", "import", "source", "data", "file")
 
 def table(capture: Capture) -> str:
     """The capture table as aligned text; one line per name."""
-    rows = [_HEAD, *map(_row, sorted(capture.captured, key=_place))]
-    if len(rows) == 1:
+    rows = [_row(entry) for entry in sorted(capture.captured, key=_place)]
+    if not rows:
         return "The cell needs nothing of the notebook."
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    return "\n".join(_line(row, widths) for row in rows)
+    return aligned(_HEAD, rows, right=("size",))
 
 
 def _place(entry: CapturedName) -> tuple[int, str]:
@@ -26,9 +26,3 @@ def _place(entry: CapturedName) -> tuple[int, str]:
 def _row(entry: CapturedName) -> tuple[str, str, str, str, str]:
     size = human(entry.size_bytes) if entry.how in {"data", "file"} else ""
     return entry.name, entry.how, entry.origin, size, entry.stale
-
-
-def _line(row: tuple[str, ...], widths: list[int]) -> str:
-    cells = [text.rjust(width) if column == 3 else text.ljust(width) for column, (text, width) in
-             enumerate(zip(row, widths, strict=True))]  # fmt: skip
-    return "  ".join(cells).rstrip()

@@ -74,8 +74,7 @@ def _unknown(path: Path, document: Document) -> Fault:
     *section, key = [str(part) for part in path]
     keys = list(keys_of(section))
     inside = f" in {'.'.join(section)}" if section else ""
-    near = nearest(key, keys)
-    action = f"write {near}" if near else "see %autotrain help"
+    action = "" if nearest(key, keys) else "see %autotrain help"
     return Fault(f"unknown key {shown(key)}{inside}", meant(key, keys), action, document.place(path))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain.header.document import Document, Plain
-from jupyter_autotrain.header.faults import Fault, Path, Place, meant, nearest, shown
+from jupyter_autotrain.header.faults import Fault, Path, Place, meant, shown
 
 _PLACE = Place(1)
 
@@ -94,8 +94,7 @@ def _pairs(words: Sequence[str], document: Document) -> Iterator[tuple[Flag, str
 
 
 def _unknown(key: str) -> Fault:
-    near = nearest(key, spellings())
-    return Fault(f"unknown flag {shown(key)}", meant(key, spellings()), f"write {near}" if near else "", _PLACE)
+    return Fault(f"unknown flag {shown(key)}", meant(key, spellings()), place=_PLACE)
 
 
 def _value(flag: Flag, rest: list[str]) -> str:

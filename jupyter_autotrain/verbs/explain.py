@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from jupyter_autotrain import backends as places
 from jupyter_autotrain import header
 from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.core.table import table
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import doctor as checks
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.json_output import write_json
-from jupyter_autotrain.verbs.text import table
 
 
 def why(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -47,8 +47,8 @@ def backends(desk: Desk, arguments: argparse.Namespace) -> None:
     if arguments.json:
         write_json(desk, [to_json(backend) for backend in found])
         return
-    rows = [[one.name, "usable" if one.usable else "not usable", one.reason, " ".join(one.can)] for one in found]
-    desk.write(table(["backend", "here", "why", "can"], rows) + "\n")
+    rows = [[one.name, "usable" if one.usable else "not usable", " ".join(one.can), one.reason] for one in found]
+    desk.write(table(["backend", "here", "can", "why"], rows) + "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import cut, duration, number, parameter
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
-from jupyter_autotrain.verbs.text import table
 
 
 def ls(desk: Desk, arguments: argparse.Namespace) -> None:

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 
 from jupyter_autotrain import capture
+from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import count, number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
-from jupyter_autotrain.verbs.text import table
 from jupyter_autotrain.verbs.trials import chosen_trial
 
 

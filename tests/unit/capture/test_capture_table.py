@@ -12,7 +12,7 @@ def test_the_table_shows_every_name_aligned(notebook):
     book = notebook("import math\nk = [1, 2]", "def area(r):\n    return math.pi * r * k[0]")
     text = capture.table(book.capture("report(area=area(lr))", parameters=["lr"]))
     head, *rows = text.splitlines()
-    assert head.split() == ["name", "travels", "as", "from", "size", "stale"]
+    assert head.split() == ["name", "travels", "as", "from", "size"]
     assert [row.split()[:2] for row in rows] == [
         ["lr", "parameter"], ["report", "builtin"], ["math", "import"], ["area", "source"], ["k", "data"],
     ]  # fmt: skip

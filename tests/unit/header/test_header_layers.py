@@ -67,7 +67,7 @@ def test_a_missing_file_is_a_fault_of_the_line(context):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("--gpsu 1", "line 1: unknown flag '--gpsu'; did you mean '--gpus'?; write --gpus"),
+        ("--gpsu 1", "line 1: unknown flag '--gpsu'; did you mean '--gpus'?"),
         ("--backend", "line 1: --backend without a value; expected --backend VALUE"),
         ("--wait=1", "line 1: --wait with a value; expected --wait alone"),
         ("a b", "line 1: NAME b: name was given before as 'a'; expected one; remove one"),

@@ -153,13 +153,13 @@ def test_traps_of_yaml_are_closed():
 def test_all_faults_come_at_once_each_with_its_line():
     cell = "trails: 3\nobjective: maximise acc\nsearch:\n  lr: logunifrom(1, 2)\n  w: uniform(3, 1)\nconcurrency: 0\n"
     assert lines(f"{cell}bad line\nlocal: {{gpu_indces: 1}}\n---\n") == (
-        "line 2: unknown key 'trails'; did you mean 'trials'?; write trials",
+        "line 2: unknown key 'trails'; did you mean 'trials'?",
         "line 3: objective: 'maximise acc'; did you mean `maximize acc`?",
         "line 5: search.lr: 'logunifrom(1, 2)'; expected loguniform(low, high)",
         "line 6: search.w: 'uniform(3, 1)'; expected low <= high, found 3 and 1",
         "line 7: concurrency: 0; expected at least 1; as in `concurrency: 4`",
         "line 8: 'bad line'; expected `key: value`; put a colon after the key",
-        "line 9: unknown key 'gpu_indces' in local; did you mean 'gpu_indices'?; write gpu_indices",
+        "line 9: unknown key 'gpu_indces' in local; did you mean 'gpu_indices'?",
     )
 
 
