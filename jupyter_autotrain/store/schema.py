@@ -121,7 +121,11 @@ ALTER TABLE experiments ADD COLUMN boot TEXT;
 ALTER TABLE experiments ADD COLUMN boot_s REAL;
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE)
+_NOTE_COUNTS: Final = """
+ALTER TABLE notes ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE, _NOTE_COUNTS)
 
 
 def version(connection: sqlite3.Connection) -> int:
