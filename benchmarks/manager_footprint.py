@@ -19,8 +19,9 @@ import psutil
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import Uniform
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.store import Store
 
 LIMIT_BYTES, LIMIT_CPU_PERCENT = 80e6, 0.5

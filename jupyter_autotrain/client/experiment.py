@@ -11,17 +11,17 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.client import attention, files, logs
 from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.waiting import wait_until
+from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
-from jupyter_autotrain.core.states import ACTIVE_STATES, ExperimentState, TrialState
+from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.wording import number
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns, Store
 from jupyter_autotrain.terminal import printable
 
 _ALL = 1 << 62
-_RANKED = ACTIVE_STATES | {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}
 
 
 class Experiment:
@@ -60,17 +60,8 @@ class Experiment:
 
     @property
     def best(self) -> TrialRecord | None:
-        """The trial with the best objective so far; None without an objective or before its first value."""
-        objective = self.record.spec.objective
-        if objective is None:
-            return None
-        best, best_value = None, 0.0
-        for trial in self.trials:
-            if trial.value is None or trial.state not in _RANKED:
-                continue
-            if best is None or objective.better(trial.value, best_value):
-                best, best_value = trial, trial.value
-        return best
+        """The trial with the best objective so far, whatever its state; None without an objective or any value."""
+        return ranking.best(self.record.spec.objective, self.trials)
 
     def metrics(self, names: Collection[str] | None = None) -> list[dict[str, str | int | float | None]]:
         """All reported values, one row each, in order of arrival: `pandas.DataFrame(experiment.metrics())`.
@@ -113,8 +104,7 @@ class Experiment:
         """
         if self.state.is_final:
             return Receipt(name=self.name, note="It had ended before")
-        answer = self._ask("stop", {"grace_s": grace_s}, timeout_s)
-        return Receipt.of(self.name, answer, self.warnings(most=3))
+        return Receipt.of(self.name, self._ask("stop", {"grace_s": grace_s}, timeout_s))
 
     def retry(self, timeout_s: float = 30.0) -> list[int]:
         """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers.
@@ -128,10 +118,6 @@ class Experiment:
     def why(self) -> list[str]:
         """One sentence per trial that waits or has failed."""
         return [printable(sentence) for sentence in manager.why(self.store, self.home, self.record)]
-
-    def warnings(self, most: int = 10) -> list[str]:
-        """What its trials warned of, such as reports that were refused: one sentence for each distinct text."""
-        return [printable(text) for text in warned(self.store.notes(self.id), most)]
 
     def logs(
         self,
@@ -222,7 +208,7 @@ class Experiment:
         ended = sum(count for state, count in record.counts.items() if state.is_final)
         text = f"<Experiment {printable(self.name)} {record.state}: {ended} of {record.spec.trials} trials ended"
         if objective is not None and best is not None:
-            text += f", best {objective.metric} {best.value:.4g} (trial {best.number})"
+            text += f", best {objective.label} {number(best.value)} (trial {best.number}, {best.state})"
         return f"{text}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

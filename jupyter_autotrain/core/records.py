@@ -14,7 +14,7 @@ from jupyter_autotrain.core.states import ExperimentState, TrialState
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """One trial. Times are seconds since the epoch; `value` is the objective's last value."""
+    """One trial. Times are seconds since the epoch; `value` is the present attempt's, by the objective's rule."""
 
     experiment_id: str
     number: int
@@ -116,7 +116,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One message of a trial to the user. `level` is info, warning or error; `count` says how often it was sent."""
+    """One message of a trial to the user. `level` is info, warning or error."""
 
     id: int
     number: int
@@ -124,4 +124,3 @@ class Note:
     time_s: float
     level: str
     text: str
-    count: int = 1

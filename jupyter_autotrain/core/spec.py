@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import Distribution
-
-
-class Direction(StrEnum):
-    """Whether the objective shall grow or shrink."""
-
-    MAXIMIZE = "maximize"
-    MINIMIZE = "minimize"
-
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """The metric that ranks trials; a trial's value is the last one it reported."""
-
-    metric: str
-    direction: Direction = Direction.MAXIMIZE
-
-    def better(self, a: float, b: float) -> bool:
-        """True when value `a` beats value `b`."""
-        return a > b if self.direction is Direction.MAXIMIZE else a < b
 
 
 @dataclass(frozen=True, slots=True)

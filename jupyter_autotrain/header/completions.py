@@ -158,10 +158,16 @@ def _values(key: str, text: str, backends: Sequence[str]) -> list[str]:
         return list(backends)
     if key == "objective":
         goals = ("maximize", "minimize")
-        return [f"{goal} " for goal in goals] + [f"{goal} {metric}" for goal in goals for metric in _metrics(text)]
+        return [f"{goal} " for goal in goals] + [
+            f"{goal} {form}" for goal in goals for metric in _metrics(text) for form in _summaries(goal, metric)
+        ]
     if key.startswith("search."):
         return [f"{name}(" for name in PARAMETERS]
     return list(options_of(key))
+
+
+def _summaries(goal: str, metric: str) -> tuple[str, ...]:
+    return metric, f"{goal[:3]}({metric})", f"mean({metric}, last=5)"
 
 
 def _metrics(text: str) -> list[str]:

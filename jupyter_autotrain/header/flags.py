@@ -100,7 +100,9 @@ def _unknown(key: str) -> Fault:
 def _value(flag: Flag, rest: list[str]) -> str:
     value = rest.pop()
     if flag.path == ("objective",) and value in {"maximize", "minimize"} and rest and not rest[-1].startswith("-"):
-        return f"{value} {rest.pop()}"
+        value = f"{value} {rest.pop()}"
+        while value.count("(") > value.count(")") and rest:
+            value = f"{value} {rest.pop()}"
     return value
 
 

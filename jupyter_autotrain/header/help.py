@@ -108,7 +108,7 @@ def help_text(key: str) -> str:
     if key == "search":
         lines.append(f"  distributions: {', '.join(_form(name) for name in PARAMETERS)}")
     lines.append(f"  default: {default_of(key)}")
-    lines.append(f"  example: {name}: {field.examples[0]}")
+    lines += [f"  example: {name}: {example}" for example in field.examples]
     return "\n".join(lines)
 
 

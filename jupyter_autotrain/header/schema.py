@@ -10,8 +10,10 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.environment import passed
-from jupyter_autotrain.core.spec import Budget, Bundle, ExperimentSpec, LocalOptions, Objective, Resources
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.spec import Budget, Bundle, ExperimentSpec, LocalOptions, Resources
 from jupyter_autotrain.header.distributions import read_distribution, read_name
+from jupyter_autotrain.header.objectives import Goal
 from jupyter_autotrain.header.sections import (
     BudgetSection,
     LocalSection,
@@ -24,7 +26,6 @@ from jupyter_autotrain.header.types import (
     AS_INTEGER,
     Count,
     Duration,
-    Goal,
     Name,
     OneOf,
     Patterns,
@@ -67,7 +68,10 @@ class Header(Section):
         default="batch", description="batch: each trial runs once, ends, and is gone.", examples=["batch"]
     )
     objective: Goal | None = Field(
-        default=None, description="The reported metric that ranks trials.", examples=["maximize val_acc"]
+        default=None,
+        description="The reported metric that ranks trials, by its last value or by that of max(METRIC), min(METRIC), "
+        "mean(METRIC), each also of the newest values only: mean(METRIC, last=5).",
+        examples=["maximize val_acc", "maximize max(val_acc)", "minimize mean(loss, last=5)"],
     )
     search: dict[_SearchName, _Distribution] = Field(
         default_factory=dict,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,13 +12,11 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
 from jupyter_autotrain.core.credentials import names_credential
-from jupyter_autotrain.core.spec import Direction, Objective
 from jupyter_autotrain.header.document import resolve
-from jupyter_autotrain.header.faults import UnfitError, looks_secret, meant, nearest
+from jupyter_autotrain.header.faults import UnfitError, looks_secret, meant
 from jupyter_autotrain.header.quantities import DURATION_FORM, SIZE_FORM, parse_duration, parse_size
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,63}")
-_METRIC = re.compile(r"[^\s,]{1,100}")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _PATTERN = re.compile(r"[\w*]{1,200}")
 
@@ -128,27 +126,6 @@ def _variable_text(value: object) -> str:
     return text
 
 
-def _objective(value: object) -> Objective:
-    if isinstance(value, Objective):
-        return value
-    form = "expected `maximize METRIC` or `minimize METRIC`"
-    if isinstance(value, dict):
-        if value.keys() - {"metric", "direction"} or "metric" not in value:
-            raise UnfitError(form)
-        words: Sequence[object] = [value.get("direction", "maximize"), value["metric"]]
-    else:
-        words = str(value).split()
-    if len(words) != 2 or not _METRIC.fullmatch(str(words[1])):
-        raise UnfitError(form)
-    word, metric = str(words[0]), str(words[1])
-    known = {"maximize": Direction.MAXIMIZE, "max": Direction.MAXIMIZE, "minimize": Direction.MINIMIZE,
-             "min": Direction.MINIMIZE}  # fmt: skip
-    if word not in known:
-        near = nearest(word, ("maximize", "minimize"))
-        raise UnfitError(f"did you mean `{near} {metric}`?" if near else form)
-    return Objective(metric, known[word])
-
-
 @dataclass(frozen=True)
 class OneOf:
     """Annotates text that must be one of `names`; `others` are further spellings of them, in lower case."""
@@ -211,4 +188,3 @@ Secret = Annotated[str, BeforeValidator(_secret)]
 Secrets = Annotated[tuple[Secret, ...], BeforeValidator(_secrets), _schema("array", "string", **_LIST)]
 Indices = Annotated[tuple[Few, ...], BeforeValidator(_indices), _schema("array", "string", "integer")]
 VariableText = Annotated[str, BeforeValidator(_variable_text), _schema("string", "number", "boolean", "null")]
-Goal = Annotated[Objective, BeforeValidator(_objective), _schema("string", "object")]

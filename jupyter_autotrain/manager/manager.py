@@ -129,7 +129,7 @@ class Manager:
 
     def _take_in(self, events: list[Event]) -> None:
         seen = [(event, *found) for event in events if isinstance(event, Seen) and (found := self._find(event.job_id))]
-        rows = [_ingest(task, event) for event, _, task in seen if event.frames.points or event.frames.notes]
+        rows = [_ingest(run, task, event) for event, run, task in seen if event.frames.points or event.frames.notes]
         if rows:
             self._house.insist(self._house.store.ingest, rows)
         for event in events:
@@ -228,7 +228,7 @@ class Manager:
         return self._places.lane(run.record.spec.backend)
 
 
-def _ingest(task: Task, event: Seen) -> Ingest:
+def _ingest(run: Run, task: Task, event: Seen) -> Ingest:
     trial, frames = task.trial, event.frames
     return Ingest(
         trial.experiment_id,
@@ -238,7 +238,7 @@ def _ingest(task: Task, event: Seen) -> Ingest:
         frames.cursor,
         frames.points,
         frames.notes,
-        frames.value,
+        objective=run.record.spec.objective,
     )
 
 

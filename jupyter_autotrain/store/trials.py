@@ -47,7 +47,6 @@ class Trials(Section):
         attempt: int | None = None,
         ref: JobRef | None = None,
         gpus: Sequence[str] | None = None,
-        value: float | None = None,
     ) -> TrialRecord:
         """Move a trial to a state; from a final state to WAITING begins a new attempt, clean of the last one's marks.
 
@@ -60,7 +59,6 @@ class Trials(Section):
             attempt: The attempt; None keeps it, or counts it up where a new one begins.
             ref: The place's name for the job; None keeps it.
             gpus: The devices it holds; None keeps them.
-            value: The objective's value; None keeps it.
 
         Raises:
             StoreError: The move is not legal (it names both states), or there is no such trial.
@@ -73,7 +71,7 @@ class Trials(Section):
             attempt = attempt if attempt is not None else trial.attempt + begins
             _update(connection, key, number, _marks_of_move(state, now_s, begins=begins))
             _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
-            _update(connection, key, number, _marks(ref, gpus, value))
+            _update(connection, key, number, _marks(ref, gpus))
             _keep_move(connection, key, (number, attempt, state, now_s, reason))
             return _trial(connection, experiment_id, key, number)
 
@@ -84,11 +82,10 @@ class Trials(Section):
         *,
         ref: JobRef | None = None,
         gpus: Sequence[str] | None = None,
-        value: float | None = None,
     ) -> None:
         """Note something about a trial that stays in its state; None keeps what is there."""
         with self._database.write() as connection:
-            _update(connection, key_of(connection, experiment_id), number, _marks(ref, gpus, value))
+            _update(connection, key_of(connection, experiment_id), number, _marks(ref, gpus))
 
     def trials(self, experiment_id: str) -> list[TrialRecord]:
         """All trials of an experiment, by number."""
@@ -128,17 +125,16 @@ def _check_legal(trial: TrialRecord, state: TrialState) -> None:
 
 def _marks_of_move(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
     if begins:
-        return {"started_s": None, "ended_s": None, "value": None, "ref": None, "gpus": "[]"}
+        return {"started_s": None, "ended_s": None, "value": None, "value_count": 0, "ref": None, "gpus": "[]"}
     if state is TrialState.RUNNING:
         return {"started_s": now_s}
     return {"ended_s": now_s} if state.is_final else {}
 
 
-def _marks(ref: JobRef | None, gpus: Sequence[str] | None, value: float | None) -> dict[str, Any]:
+def _marks(ref: JobRef | None, gpus: Sequence[str] | None) -> dict[str, Any]:
     marks = {
         "ref": None if ref is None else json.dumps(to_json(ref)),
         "gpus": None if gpus is None else json.dumps(list(gpus)),
-        "value": value,
     }
     return {column: mark for column, mark in marks.items() if mark is not None}
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.space import (
     Choice,
     Distribution,
@@ -24,7 +25,7 @@ from jupyter_autotrain.core.space import (
     SearchSpace,
     Uniform,
 )
-from jupyter_autotrain.core.spec import Bundle, Direction, ExperimentSpec, Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.tuner import Observation, Tuner
 

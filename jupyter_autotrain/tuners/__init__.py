@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from jupyter_autotrain.core.spec import Direction, ExperimentSpec
+from jupyter_autotrain.core.objective import Direction
+from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.tuners import simple, stopping

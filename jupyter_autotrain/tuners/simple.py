@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.objective import Direction
 from jupyter_autotrain.core.space import Choice, Distribution, Normal, Params, RandInt, SearchSpace
-from jupyter_autotrain.core.spec import Direction, ExperimentSpec
+from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import Observation
 from jupyter_autotrain.tuners.sampling import Coordinate, build, draw, generator, read_back, to_unit
 

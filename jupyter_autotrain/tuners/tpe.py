@@ -14,8 +14,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jupyter_autotrain.core.grid import from_unit, round_to
+from jupyter_autotrain.core.objective import Direction
 from jupyter_autotrain.core.space import Choice, Distribution, Normal, Params, RandInt, Uniform
-from jupyter_autotrain.core.spec import Direction, ExperimentSpec
+from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import Observation
 from jupyter_autotrain.tuners.sampling import Coordinate, build, generator, read_back, to_unit
 

@@ -33,8 +33,7 @@ def follow(desk: Desk, experiment: Experiment, *, timeout_s: float | None = None
         )
         return
     summary.update(experiment)
-    warnings = "".join(f"{cut(text, 160)}\n" for text in experiment.warnings(most=5))
-    desk.write(f"{headline(experiment)}\n{trials_table(experiment)}\n{warnings}")
+    desk.write(f"{headline(experiment)}\n{trials_table(experiment)}\n")
 
 
 class _Summary:

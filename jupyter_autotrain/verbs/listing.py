@@ -54,7 +54,7 @@ def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[
         record.label,
         str(record.state),
         f"{ended}/{record.spec.trials}{failed}",
-        f"{objective.metric}={number(best.value)}" if objective and best else "-",
+        f"{objective.label} {number(best.value)}" if objective and best else "-",
         f"{duration(max(0.0, desk.now() - record.created_s))} ago",
         duration(max(0.0, ended_s - record.created_s)),
         record.spec.backend,
@@ -76,9 +76,8 @@ def card(experiment: Experiment) -> str:
     record = experiment.record
     best = experiment.best
     objective = record.spec.objective
-    ranked = f"; best {objective.metric} {number(best.value)} in trial {best.number}" if objective and best else ""
-    warnings = "".join(f"\n{cut(text, 160)}" for text in experiment.warnings(most=5))
-    return f"{headline(experiment)}{ranked}\n{trials_table(experiment)}{warnings}"
+    told = f"; best {objective.label} {number(best.value)} in trial {best.number}" if objective and best else ""
+    return f"{headline(experiment)}{told}\n{trials_table(experiment)}"
 
 
 def headline(experiment: Experiment) -> str:
@@ -92,7 +91,7 @@ def trials_table(experiment: Experiment, *, most: int = 20) -> str:
     objective = experiment.record.spec.objective
     trials = experiment.trials
     names = list(dict.fromkeys(name for trial in trials for name in trial.params))
-    heads = ["trial", "state", *names, *([objective.metric] if objective else []), "took", "reason"]
+    heads = ["trial", "state", *names, *([objective.label] if objective else []), "took", "reason"]
     rows = []
     for trial in trials[:most]:
         took = trial.ended_s - trial.started_s if trial.ended_s and trial.started_s else None

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from jupyter_autotrain import capture
+from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import count, number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
@@ -28,10 +29,17 @@ def best(desk: Desk, arguments: argparse.Namespace) -> None:
         write_json(desk, None if trial is None else trial_json(trial))
         return
     if trial is None:
-        desk.write(f"{experiment.name}: no trial has reported {objective.metric} yet.\n")
+        desk.write(f"{experiment.name}: {_no_best(experiment, objective.metric)}.\n")
         return
-    desk.write(f"{experiment.name}: trial {trial.number}, {objective.metric} = {number(trial.value)}")
-    desk.write(f" with {parameters(trial.params)}\n" if trial.params else "\n")
+    told = f"trial {trial.number} ({trial.state}), {objective.label} = {number(trial.value)}"
+    rest = f" with {parameters(trial.params)}" if trial.params else ""
+    desk.write(f"{experiment.name}: {told}{rest}\n")
+
+
+def _no_best(experiment: Experiment, metric: str) -> str:
+    if metric not in experiment.store.metric_names(experiment.id):
+        return f"no trial has reported {metric} yet"
+    return f"{metric} was reported, but no trial's present attempt has a finite value of it"
 
 
 def compare(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -51,7 +59,7 @@ def compare(desk: Desk, arguments: argparse.Namespace) -> None:
                 experiment.name,
                 str(experiment.state),
                 str(len(experiment.trials)),
-                f"{objective.direction} {objective.metric}" if objective else "-",
+                f"{objective.direction} {objective.label}" if objective else "-",
                 number(trial.value if trial else None),
                 *values,
             ]

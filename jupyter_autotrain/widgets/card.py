@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from jupyter_autotrain.core.noted import warned
+from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.states import TrialState
@@ -25,10 +25,9 @@ from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.widgets import svg
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
-_PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED, _WARNINGS = 3, 24, 10, 2, 12, 3
+_PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED = 3, 24, 10, 2, 12
 _POINTS: Final = 2_400
 _WIDTH, _HEIGHT = 720.0, 170.0
-_RANKED: Final = frozenset({TrialState.RUNNING, TrialState.SUCCEEDED, TrialState.EARLY_STOPPED})
 _COLORS: Final = {"SUCCEEDED": "#1b9e77", "FAILED": "#d1495b", "CANCELLED": "#8a8a8a", "RUNNING": "#3b7dd8"}
 _PATH = re.compile(r"(?<![\w.…/])~?/(?:[^\s/:'\"<>|]+/)+(?=[^\s/:'\"<>|])")
 
@@ -49,10 +48,9 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None) -> 
         record: The experiment.
         now_s: The time to count a running experiment's age with; None takes the clock.
     """
-    trials = ranked(record, store.trials(record.id))
+    trials = ranked(record.spec.objective, store.trials(record.id))
     metrics = _metrics(record, store.metric_names(record.id))
-    warnings = warned(store.notes(record.id), _WARNINGS)
-    page = _Page(record, trials, time.time() if now_s is None else now_s, warnings)
+    page = _Page(record, trials, time.time() if now_s is None else now_s)
     curves = {name: store.series(record.id, name) for name in metrics[:_PANELS]}
     made = Card(printable(page.text()), page.html(curves))
     if len(made.text.encode()) + len(made.html.encode()) <= LIMIT_BYTES:
@@ -60,23 +58,11 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None) -> 
     return Card(made.text, page.html({}))
 
 
-def ranked(record: ExperimentRecord, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """Best first by the objective; trials without a value after them, by number."""
-    objective = record.spec.objective
-    if objective is None:
-        return list(trials)
-    sign = -1.0 if objective.better(1.0, 0.0) else 1.0
-    valued = [trial for trial in trials if trial.value is not None and trial.state in _RANKED]
-    valued.sort(key=lambda trial: sign * (trial.value or 0.0))
-    return [*valued, *(trial for trial in trials if trial.value is None or trial.state not in _RANKED)]
-
-
 @dataclass(frozen=True, slots=True)
 class _Page:
     record: ExperimentRecord
     trials: Sequence[TrialRecord]
     now_s: float
-    warnings: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -84,7 +70,7 @@ class _Page:
 
     @property
     def objective(self) -> str:
-        return cut(self.record.spec.objective.metric, 40) if self.record.spec.objective else ""
+        return cut(self.record.spec.objective.label, 40) if self.record.spec.objective else ""
 
     def facts(self) -> str:
         ended = sum(trial.state.is_final for trial in self.trials)
@@ -99,7 +85,7 @@ class _Page:
             return ""
         best = self.trials[0]
         told = f": {_line(best)}" if best.params else ""
-        return f"Best {self.objective} {number(best.value)} in trial {best.number}{told}"
+        return f"Best {self.objective} {number(best.value)} in trial {best.number} ({best.state}){told}"
 
     def rows(self) -> list[tuple[str, ...]]:
         return [
@@ -138,7 +124,7 @@ class _Page:
             table = [tuple(row[i] for i in columns) for row in [self.heads(), *rows]]
             widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
             lines += ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
-        lines += [self.more(), *self._warnings(), f"Show it live: {self.again()}"]
+        lines += [self.more(), f"Show it live: {self.again()}"]
         return "\n".join(line for i, line in enumerate(lines) if line or i == 3)
 
     def html(self, curves: Mapping[str, Mapping[int, Columns]]) -> str:
@@ -150,14 +136,10 @@ class _Page:
             _paragraph(cut(self._reason(), 200)),
             self._picture(curves),
             self._table(),
-            *map(_paragraph, self._warnings()),
             _captured(self.record.spec.bundle.captured),
             f'<p style="margin:4px 0;opacity:.7">Show it live: <code>{escape(self.again())}</code></p>',
         ]
         return f'<div style="font:13px system-ui,sans-serif;max-width:720px">{"".join(parts)}</div>'
-
-    def _warnings(self) -> list[str]:
-        return [cut(without_paths(text), 200) for text in self.warnings]
 
     def _reason(self) -> str:
         return without_paths(self.record.reason)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from jupyter_autotrain import client
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec, Objective
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 
@@ -29,10 +30,11 @@ class Place:
         for state in ("PREPARING", "RUNNING"):
             self.store.move(self.id, number, TrialState(state), time.time())
 
-    def report(self, number, points, value=None):
+    def report(self, number, points):
         self.cursor += 1
         points = [(name, step, time.time(), number) for name, step, number in points]
-        self.store.ingest([Ingest(self.id, number, 1, "metrics", self.cursor, points=points, value=value)])
+        objective = Objective("val_acc")
+        self.store.ingest([Ingest(self.id, number, 1, "metrics", self.cursor, points=points, objective=objective)])
 
     def end(self, number, state="SUCCEEDED", reason=""):
         self.store.move(self.id, number, TrialState(state), time.time(), reason=reason)
@@ -55,7 +57,7 @@ class Place:
             loss = 2.3 * math.exp(-step / speed) + 0.1 + abs(noise)
             norm = 3 * math.exp(-step / 30) + abs(noise) * 40
             points = [("val_acc", step, accuracy), ("loss", step, loss), ("train/grad_norm", step, norm)]
-            self.report(number, points, accuracy)
+            self.report(number, points)
 
     def fill(self, ended, running=2):
         for number in range(1, ended + running + 1):

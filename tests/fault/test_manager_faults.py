@@ -17,7 +17,8 @@ import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.manager.identity import Identity
 from jupyter_autotrain.store import Store
 

@@ -23,6 +23,7 @@ PREAMBLE = """
 import sys, os
 from pathlib import Path
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store import Ingest, Store
@@ -63,8 +64,8 @@ while True:
     tell("kept", count)
     store.add_trial(name, 1, {}, 0.0)
     for cursor in range(1, 6):
-        rows = [(metric, 10 * cursor + i, 0.0, 1.0) for metric in ("x", "y") for i in range(10)]
-        store.ingest([Ingest(name, 1, 1, "metrics", cursor, rows, value=float(cursor))])
+        rows = [(metric, 10 * cursor + i, 0.0, float(cursor)) for metric in ("x", "y") for i in range(10)]
+        store.ingest([Ingest(name, 1, 1, "metrics", cursor, rows, objective=Objective("x"))])
 """
 
 

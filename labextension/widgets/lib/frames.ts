@@ -8,7 +8,10 @@ export interface Experiment {
   reason: string;
   backend: string;
   objective: string | null;
-  direction: 'maximize' | 'minimize' | null;
+  /** What its value is called: `val_acc (last)`, `max(val_acc)`. */
+  objective_label: string | null;
+  /** The number of the best trial. */
+  best: number | null;
   trials: number;
   begun_s: number;
   ended_s: number | null;
@@ -37,8 +40,6 @@ export interface Frame {
   experiment: Experiment;
   trials: Trial[];
   series: Block[];
-  /** All that trials warn of; only in frames where it has changed. */
-  warnings?: string[];
 }
 
 export interface Snapshot extends Frame {

@@ -76,8 +76,9 @@ export class Header {
   #say(experiment: Experiment): void {
     const best = this.session.best();
     setText(this.#facts, facts(experiment, [...this.session.trials.values()], this.session.now_s()));
-    const told = best && experiment.objective ? [`Best ${experiment.objective} `, number(best.value)] : [];
-    const rest = best && told.length > 0 ? `  trial ${best.number}   ${parameters(best)}` : '';
+    const told = best ? [`Best ${experiment.objective_label ?? ''} `, number(best.value)] : [];
+    const rest =
+      best && told.length > 0 ? `  trial ${best.number} (${best.state})   ${parameters(best)}` : '';
     if (this.#best.textContent !== told.join('') + rest) {
       this.#best.replaceChildren(
         told[0] ?? '',

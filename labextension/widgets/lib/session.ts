@@ -1,7 +1,7 @@
 /** One experiment as a model knows it; many views of one model share it, and it outlives each of them. */
 
 import type { Experiment, Frame, LogTail, Snapshot, Trial } from './frames';
-import { ACTIVE, floats } from './frames';
+import { floats } from './frames';
 import type { Series } from './series';
 import { SeriesStore } from './series';
 
@@ -34,7 +34,6 @@ export class Session {
   experiment: Experiment | undefined;
   error = '';
   receipt = '';
-  warnings: string[] = [];
   stopping = false;
   logTail: LogTail | undefined;
   /** Grows with each change of points: charts draw anew only then. */
@@ -111,13 +110,8 @@ export class Session {
   }
 
   best(): Trial | undefined {
-    const sign = this.experiment?.direction === 'minimize' ? -1 : 1;
-    let best: Trial | undefined;
-    for (const trial of this.trials.values()) {
-      if (trial.value === null || !(ACTIVE.has(trial.state) || isGood(trial.state))) continue;
-      if (best === undefined || sign * trial.value > sign * (best.value ?? 0)) best = trial;
-    }
-    return best;
+    const number = this.experiment?.best ?? null;
+    return number === null ? undefined : this.trials.get(number);
   }
 
   /** The trial whose log is shown: the chosen one, else the newest that has begun. */
@@ -157,7 +151,6 @@ export class Session {
     this.#seq = Math.max(this.#seq, frame.seq);
     this.experiment = frame.experiment;
     this.#arrived_ms = performance.now();
-    this.warnings = frame.warnings ?? this.warnings;
     for (const trial of frame.trials) this.trials.set(trial.number, trial);
     this.version += frame.series.length + frame.trials.length > 0 ? 1 : 0;
     // -1 is no frame's number, so the answer is the whole picture.
@@ -168,10 +161,6 @@ export class Session {
   #tell(): void {
     for (const listener of this.#listeners) listener();
   }
-}
-
-function isGood(state: string): boolean {
-  return state === 'SUCCEEDED' || state === 'EARLY_STOPPED';
 }
 
 function isWhole(frame: Frame, trials: number): boolean {

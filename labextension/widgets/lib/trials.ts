@@ -52,7 +52,7 @@ export class TrialsTable {
   }
 
   #makeColumns(trials: Trial[]): Column[] {
-    const objective = this.session.experiment?.objective;
+    const objective = this.session.experiment?.objective_label;
     const names = [...new Set(trials.flatMap((trial) => Object.keys(trial.params)))].slice(
       0,
       MOST_PARAMETERS,

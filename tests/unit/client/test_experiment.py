@@ -11,7 +11,8 @@ import pytest
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import Experiment, Receipt
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Bundle, Direction, ExperimentSpec, Objective
+from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, ManagerError, StoreError
 from jupyter_autotrain.store import Ingest, Store
@@ -71,7 +72,9 @@ def add(home, store, *, trials=(), name="digits", experiment_id="abc", **spec):
         for state in states:
             store.move(experiment_id, number, TrialState(state), 2.0)
         if value is not None:
-            store.ingest([Ingest(experiment_id, number, 1, "metrics", 9, [("acc", 0, 1.0, value)], value=value)])
+            store.ingest(
+                [Ingest(experiment_id, number, 1, "metrics", 9, [("acc", 0, 1.0, value)], objective=Objective("acc"))]
+            )
     return Experiment(home, store, experiment_id, {"TOKEN": SECRET})
 
 
@@ -90,7 +93,7 @@ def test_a_handle_tells_what_the_store_knows(home, store):
     ]
     assert handle.metrics(["loss"]) == []
     assert list(handle.series("acc")[2][1]) == [0.7]
-    assert repr(handle) == "<Experiment digits RUNNING: 1 of 2 trials ended, best acc 0.7 (trial 2)>"
+    assert repr(handle) == "<Experiment digits RUNNING: 1 of 2 trials ended, best acc (last) 0.7 (trial 2, RUNNING)>"
 
 
 def test_several_of_one_name_carry_their_numbers(home, store):
@@ -102,9 +105,10 @@ def test_several_of_one_name_carry_their_numbers(home, store):
     assert {first, Experiment(home, store, "abc", {})} == {first}
 
 
-@pytest.mark.parametrize(("direction", "best"), [(Direction.MAXIMIZE, 3), (Direction.MINIMIZE, 1)])
-def test_the_best_trial_is_by_objective_and_never_a_failed_one(home, store, direction, best):
-    trials = [(DONE, 0.2), (FAILED, 9.0), (RUNNING, 0.6), (FAILED, -9.0), (DONE, None), (DONE, 0.6)]
+@pytest.mark.parametrize(("direction", "best"), [(Direction.MAXIMIZE, 2), (Direction.MINIMIZE, 4)])
+def test_every_trial_that_reported_the_objective_may_be_best_whatever_became_of_it(home, store, direction, best):
+    cancelled, lost = (*RUNNING, "CANCELLED"), (*RUNNING, "LOST")
+    trials = [(DONE, 0.2), (cancelled, 9.0), (RUNNING, 0.6), (lost, -9.0), (DONE, None), (FAILED, 9.0)]
     assert add(home, store, trials=trials, objective=Objective("acc", direction)).best.number == best
     assert add(home, store, trials=trials, experiment_id="no-objective").best is None
 

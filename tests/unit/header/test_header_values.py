@@ -5,8 +5,9 @@ import pytest
 
 from jupyter_autotrain import header, tuners
 from jupyter_autotrain.core.json import from_json, to_json
+from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.space import Choice, NestedSpace, Normal, RandInt, Uniform
-from jupyter_autotrain.core.spec import Bundle, Direction, ExperimentSpec, LocalOptions, Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, LocalOptions
 from jupyter_autotrain.errors import HeaderError
 from jupyter_autotrain.header.quantities import parse_duration, parse_size
 from jupyter_autotrain.header.schema import TUNERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupyter_autotrain.core.spec import Objective
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.states import TrialState
 
 ACTS = st.sampled_from(["kill", "step", "report", "half", "end", "fail", "lose"])

@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import RandInt
-from jupyter_autotrain.core.spec import Budget, Objective
+from jupyter_autotrain.core.spec import Budget
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 
 

@@ -5,7 +5,8 @@ import math
 import pytest
 
 from jupyter_autotrain import tuners
-from jupyter_autotrain.core.spec import Bundle, Direction, ExperimentSpec, Objective
+from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError
 
 

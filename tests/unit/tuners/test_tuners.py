@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from jupyter_autotrain import tuners
 from jupyter_autotrain.core import grid
+from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.space import Choice, NestedSpace, Normal, RandInt, Uniform
-from jupyter_autotrain.core.spec import Bundle, Direction, ExperimentSpec, Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.tuner import Observation
 from jupyter_autotrain.errors import AutotrainError

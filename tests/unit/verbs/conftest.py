@@ -9,9 +9,10 @@ import pytest
 
 from jupyter_autotrain import manager, verbs
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.store import Store
+from jupyter_autotrain.store import Ingest, Store
 
 
 class Terminal:
@@ -67,7 +68,8 @@ def add(terminal):
                 for time_s, state in enumerate(states, 20):
                     store.move(experiment_id, number, TrialState(state), float(time_s))
                 if value is not None:
-                    store.annotate(experiment_id, number, value=value)
+                    points = [(objective, 0, 1.0, value)]
+                    store.ingest([Ingest(experiment_id, number, 1, "metrics", 1, points, objective=spec.objective)])
             if closed:
                 store.close_experiment(experiment_id, 50.0)
         return experiment_id

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Bundle, CapturedName, Direction, ExperimentSpec, Objective
+from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.ranking import ranked
+from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.widgets import card, svg
-from jupyter_autotrain.widgets.card import LIMIT_BYTES, ranked, without_paths
+from jupyter_autotrain.widgets.card import LIMIT_BYTES, without_paths
+from jupyter_autotrain.widgets.feed import snapshot
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def fill(store, *, trials=3, points=20, direction=Direction.MAXIMIZE, reason="",
             store.move("e1", number, state, 1000.0 + number)
         rows = [("val_acc", step, 1001.0, math.tanh(step * number / 50)) for step in range(points)]
         rows += [("loss", step, 1001.0, math.exp(-step / 9)) for step in range(points)]
-        store.ingest([Ingest("e1", number, 1, "metrics", 9, points=rows, value=rows[points - 1][3])])
+        store.ingest([Ingest("e1", number, 1, "metrics", 9, points=rows, objective=Objective("val_acc"))])
         store.move("e1", number, TrialState.FAILED if reason else TrialState.SUCCEEDED, 1010.0, reason=reason)
     store.close_experiment("e1", 1020.0)
     return store.experiment(record.id)
@@ -45,7 +48,7 @@ def test_a_card_tells_state_best_trial_and_curves_in_both_forms(store):
         assert "digits" in form
         assert "SUCCEEDED" in form
         assert "3 of 3 trials ended" in form
-        assert "Best val_acc 0.8144 in trial 3: lr=0.03333" in form
+        assert "Best val_acc (last) 0.8144 in trial 3 (SUCCEEDED): lr=0.03333" in form
         assert "%autotrain show digits" in form
     assert "Captured 1 name<" in made.html
     assert "train_one_epoch" in made.html
@@ -76,7 +79,7 @@ def test_the_best_curve_lies_on_top_of_the_others(store):
 
 def test_a_minimised_objective_puts_the_least_value_first(store):
     record = fill(store, direction=Direction.MINIMIZE)
-    assert [trial.number for trial in ranked(record, store.trials("e1"))] == [1, 2, 3]
+    assert [trial.number for trial in ranked(record.spec.objective, store.trials("e1"))] == [1, 2, 3]
 
 
 def test_a_card_of_many_trials_with_long_texts_stays_below_the_limit(store):
@@ -93,7 +96,6 @@ def test_a_card_of_two_hundred_curves_of_a_hundred_thousand_points_stays_below_t
     column = array("q", range(values.size)), array("d", values)
     long = SimpleNamespace(
         trials=store.trials,
-        notes=lambda _id: [],
         metric_names=lambda _id: ["val_acc", "loss", "norm", "rate"],
         series=lambda _id, _name: dict.fromkeys(range(1, 201), column),
     )
@@ -154,12 +156,17 @@ def test_an_experiment_without_trials_or_objective_has_a_card(store):
     assert "0 of 1 trial ended" in made.html
 
 
-def test_refused_reports_are_told_in_both_forms_of_the_card(store):
-    record = fill(store)
-    notes = [(1.0, "warning", "acc is 'high' (str), not one number; it was not kept", 12), (1.0, "info", "hello", 1)]
-    for number in (1, 3):
-        store.ingest([Ingest("e1", number, 1, "metrics", 20, notes=notes)])
-    made = card(store, record)
-    assert "Trial 1 and 1 other warned (24 times): acc is 'high' (str), not one number; it was not kept." in made.text
-    assert "Trial 1 and 1 other warned (24 times): acc is" in made.html
-    assert "hello" not in made.text + made.html
+@pytest.mark.parametrize("state", [TrialState.FAILED, TrialState.CANCELLED, TrialState.LOST])
+def test_a_search_that_was_stopped_or_failed_keeps_its_best_in_every_view(store, state):
+    record = fill(store, trials=2)
+    store.add_trial("e1", 3, {"lr": 0.5}, 1000.0)
+    for step in (TrialState.PREPARING, TrialState.RUNNING):
+        store.move("e1", 3, step, 1003.0)
+    objective = record.spec.objective
+    store.ingest([Ingest("e1", 3, 1, "metrics", 9, [("val_acc", 0, 1001.0, 0.999)], objective=objective)])
+    store.move("e1", 3, state, 1010.0, reason="ended")
+    page = card(store, store.experiment("e1"), 1020.0)
+    for form in (page.text, page.html):
+        assert f"Best val_acc (last) 0.999 in trial 3 ({state}): lr=0.5" in form
+    told = snapshot(store, "e1", 1020.0).content["experiment"]
+    assert (told["best"], told["objective_label"]) == (3, "val_acc (last)")

@@ -1,0 +1,96 @@
+"""A trial's value is what its present attempt reported of the objective, by the objective's rule, at any instant."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective, Summary
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Ingest, Store
+
+RULES = [
+    Objective("acc"),
+    Objective("acc", summary=Summary.MAX),
+    Objective("acc", summary=Summary.MIN, window=2),
+    Objective("acc", summary=Summary.MEAN),
+    Objective("acc", summary=Summary.MEAN, window=3),
+]
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def store(home):
+    with Store.open(home) as opened:
+        opened.add_experiment("e1", ExperimentSpec("digits", Bundle()), 1.0)
+        opened.add_trial("e1", 1, {}, 1.0)
+        yield opened
+
+
+def report(store, objective, values, cursor, attempt=1):
+    points = [("acc", step, 1.0, value) for step, value in enumerate(values)]
+    noise = [("loss", 0, 1.0, -99.0)]
+    store.ingest([Ingest("e1", 1, attempt, "metrics", cursor, [*points, *noise], objective=objective)])
+
+
+@pytest.mark.parametrize(
+    ("objective", "value"),
+    list(zip(RULES, [0.6, 0.9, 0.4, 0.6, (0.9 + 0.4 + 0.6) / 3], strict=True)),
+    ids=lambda one: getattr(one, "label", ""),
+)
+def test_the_value_follows_the_rule_however_the_reports_arrive(store, objective, value):
+    for cursor, piece in enumerate([[0.5], [0.9, None, 0.4], [None], [0.6]], 1):
+        report(store, objective, piece, cursor)
+    assert store.trial("e1", 1).value == pytest.approx(value)
+    assert store.series("e1", "acc")[1][1][0] == 0.5
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.lists(st.floats(-1e6, 1e6) | st.none(), max_size=4), max_size=6), st.sampled_from(RULES))
+def test_the_running_value_is_the_one_recomputed_from_all_points(tmp_path_factory, pieces, objective):
+    with Store.open(Home(tmp_path_factory.mktemp("store") / "home")) as store:
+        store.add_experiment("e1", ExperimentSpec("digits", Bundle()), 1.0)
+        store.add_trial("e1", 1, {}, 1.0)
+        for cursor, piece in enumerate(pieces, 1):
+            report(store, objective, piece, cursor)
+        _, values = store.series("e1", "acc").get(1, ((), ()))
+        again = objective.value(values)
+        assert store.trial("e1", 1).value == (None if again is None else pytest.approx(again, abs=1e-6))
+
+
+@pytest.mark.parametrize("objective", RULES, ids=lambda one: one.label)
+def test_a_store_opened_anew_goes_on_where_the_value_was(store, home, objective):
+    report(store, objective, [0.5, 0.9], 1)
+    with Store.open(home) as other:
+        report(other, objective, [0.4, 0.6], 2)
+        report(other, objective, [0.0], 2)  # taken in before: the cursor has not moved
+    assert store.trial("e1", 1).value == pytest.approx(objective.value([0.5, 0.9, 0.4, 0.6]))
+
+
+@pytest.mark.parametrize("objective", RULES, ids=lambda one: one.label)
+def test_a_new_attempt_begins_without_the_values_of_the_one_before(store, objective):
+    report(store, objective, [0.1, 0.9], 1)
+    for state in ("PREPARING", "RUNNING", "FAILED", "WAITING"):
+        store.move("e1", 1, TrialState(state), 2.0)
+    assert store.trial("e1", 1).value is None
+    report(store, objective, [7.0], 2)  # late news of the first attempt
+    assert store.trial("e1", 1).value is None
+    report(store, objective, [0.3, 0.5], 3, attempt=2)
+    assert store.trial("e1", 1).value == pytest.approx(objective.value([0.3, 0.5]))
+
+
+def test_what_is_not_finite_gives_no_value(store):
+    report(store, RULES[0], [None, math.inf, -math.inf], 1)
+    assert store.trial("e1", 1).value is None
+
+
+def test_the_mean_of_huge_values_does_not_overflow():
+    assert Objective("a", summary=Summary.MEAN).value([1e308, 1e308, -1e308]) == pytest.approx(1e308 / 3)
+    assert Objective("a", summary=Summary.MEAN, window=2).value([1e308, 1e308]) == pytest.approx(1e308)
