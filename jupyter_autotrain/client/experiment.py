@@ -14,6 +14,7 @@ from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.wording import number
@@ -104,7 +105,8 @@ class Experiment:
         """
         if self.state.is_final:
             return Receipt(name=self.name, note="It had ended before")
-        return Receipt.of(self.name, self._ask("stop", {"grace_s": grace_s}, timeout_s))
+        answer = self._ask("stop", {"grace_s": grace_s}, timeout_s)
+        return Receipt.of(self.name, answer, self.warnings(most=3))
 
     def retry(self, timeout_s: float = 30.0) -> list[int]:
         """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers.
@@ -118,6 +120,10 @@ class Experiment:
     def why(self) -> list[str]:
         """One sentence per trial that waits or has failed."""
         return [printable(sentence) for sentence in manager.why(self.store, self.home, self.record)]
+
+    def warnings(self, most: int = 10) -> list[str]:
+        """What its trials warned of, such as reports that were refused: one sentence for each distinct text."""
+        return [printable(text) for text in warned(self.store.notes(self.id), most)]
 
     def logs(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.backend import CancelReceipt
@@ -12,15 +13,16 @@ from jupyter_autotrain.core.json import JsonObject, from_json
 class Receipt(CancelReceipt):
     """Proof of a stop: which processes were ended, which needed force, which are left, and how long it took.
 
-    Its text is one line, so that a notebook cell ending in `experiment.stop()` shows it.
+    Its text is one line, so that a notebook cell ending in `experiment.stop()` shows it; and one for each warning.
     """
 
     name: str = ""
+    warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, result: JsonObject) -> Receipt:
-        """Read the manager's answer to a stop request of the experiment `name`."""
-        return from_json(cls, {**result, "name": name})
+    def of(cls, name: str, result: JsonObject, warnings: Sequence[str] = ()) -> Receipt:
+        """Read the manager's answer to a stop request of the experiment `name`, whose trials warned of something."""
+        return from_json(cls, {**result, "name": name, "warnings": list(warnings)})
 
     def __str__(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
@@ -29,7 +31,8 @@ class Receipt(CancelReceipt):
         if self.pids_killed:
             text += f", {len(self.pids_killed)} of them by force"
         text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else "; nothing is left"
-        return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
+        text = f"{text}. {self.note}".rstrip() if self.note else f"{text}."
+        return "\n".join([text, *self.warnings])
 
     def __repr__(self) -> str:
         return str(self)

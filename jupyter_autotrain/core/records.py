@@ -116,7 +116,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One message of a trial to the user. `level` is info, warning or error."""
+    """One message of a trial to the user. `level` is info, warning or error; `count` says how often it was sent."""
 
     id: int
     number: int
@@ -124,3 +124,4 @@ class Note:
     time_s: float
     level: str
     text: str
+    count: int = 1

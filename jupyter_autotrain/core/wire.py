@@ -21,7 +21,8 @@ work/         the worker's current directory, with the shipped files linked in
 ```
 
 A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with value null for NaN,
-or `["n", time_s, level, text]` for a note to the user (level: info, warning, error).
+or `["n", time_s, level, text]` for a note to the user (level: info, warning, error), with a fifth element when it is
+sent again: how often it holds by now.
 The first line is `["v", VERSION]`. A reader takes whole lines and passes over a line that is not JSON
 (the rest of a write that a full disk cut short).
 

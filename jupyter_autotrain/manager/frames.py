@@ -13,19 +13,20 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonValue
 
 _LONGEST_LINE_BYTES = 1 << 20
+_MOST_TIMES = (1 << 63) - 1
 
 
 @dataclass(slots=True)
 class Frames:
     """What a piece of the stream says; `cursor` is the byte after the last whole line.
 
-    `points` are (name, step, time_s, value), a value of None being NaN; `notes` are (time_s, level, text).
+    `points` are (name, step, time_s, value), a value of None being NaN; `notes` are (time_s, level, text, count).
     `objective_seen` is true when the objective was reported at all.
     """
 
     cursor: int
     points: list[tuple[str, int, float, float | None]] = field(default_factory=list)
-    notes: list[tuple[float, str, str]] = field(default_factory=list)
+    notes: list[tuple[float, str, str, int]] = field(default_factory=list)
     objective_seen: bool = False
 
 
@@ -43,12 +44,13 @@ def parse(data: bytes, offset: int, objective: str, now_s: float) -> Frames:
     if len(rest) >= _LONGEST_LINE_BYTES:
         # Nothing this package writes is that long; waiting for its end could wait for ever.
         frames.cursor += len(rest)
-        frames.notes.append((now_s, "warning", f"a metric line of more than {_LONGEST_LINE_BYTES} bytes was skipped"))
+        text = f"a metric line of more than {_LONGEST_LINE_BYTES} bytes was skipped"
+        frames.notes.append((now_s, "warning", text, 1))
     for line in whole.splitlines():
         try:
             _take(frames, json.loads(line), objective)
         except (ValueError, TypeError, AttributeError, IndexError, KeyError, OverflowError):
-            frames.notes.append((now_s, "warning", f"an unreadable metric line was skipped: {line[:80]!r}"))
+            frames.notes.append((now_s, "warning", f"an unreadable metric line was skipped: {line[:80]!r}", 1))
     return frames
 
 
@@ -60,11 +62,13 @@ def _take(frames: Frames, frame: list[JsonValue], objective: str) -> None:
             if objective in values:
                 frames.objective_seen = True
         case ["n", float(time_s) | int(time_s), str(level), str(text)]:
-            frames.notes.append((float(time_s), level, text))
+            frames.notes.append((float(time_s), level, text, 1))
+        case ["n", float(time_s) | int(time_s), str(level), str(text), int(times)]:
+            frames.notes.append((float(time_s), level, text, min(max(times, 1), _MOST_TIMES)))
         case ["v", int(version)] if version == wire.VERSION:
             pass
         case ["v", version]:
             text = f"the trial writes metrics of version {version}; this manager reads version {wire.VERSION}"
-            frames.notes.append((0.0, "error", text))
+            frames.notes.append((0.0, "error", text, 1))
         case _:
             raise ValueError

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager import notices
@@ -32,28 +33,22 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
     """
     record = store.find(experiment) if isinstance(experiment, str) else store.experiment(experiment.id)
     trials, known = store.trials(record.id), notices.read(home.experiment(record.id))
+    failures = [_failure(store, trial) for trial in trials if trial.state in _BAD]
     if not record.state.is_final and not status(home).alive:
-        return [*_failures(trials), "No manager runs; the next command that needs one starts it, and nothing is lost."]
+        return [*failures, "No manager runs; the next command that needs one starts it, and nothing is lost."]
     waits = [f"Trial {t.number} {_wait(t, known)}." for t in trials if not t.state.is_final and _wait(t, known)]
     rest = _not_created(record, trials)
     told = [rest] if rest else []
     ended = [f"{record.reason[0].upper()}{record.reason[1:]}."] if record.reason else []
-    return [*_failures(trials), *_warnings(store, record), *waits, *told, *ended]
+    return [*failures, *warned(store.notes(record.id), _MOST_WARNINGS), *waits, *told, *ended]
 
 
-def _failures(trials: list[TrialRecord]) -> list[str]:
-    return [
-        f"Trial {t.number} {t.state.lower()}: {(t.reason or 'for no known reason').rstrip('.')}."
-        for t in trials
-        if t.state in _BAD
-    ]
-
-
-def _warnings(store: Store, record: ExperimentRecord) -> list[str]:
-    notes = [note for note in store.notes(record.id) if note.level != "info"]
-    told = [f"Trial {note.number} warned: {note.text.rstrip('.')}." for note in notes[:_MOST_WARNINGS]]
-    more = len(notes) - _MOST_WARNINGS
-    return [*told, f"{more} more warnings are in the logs (--stderr)."] if more > 0 else told
+def _failure(store: Store, trial: TrialRecord) -> str:
+    reason = (trial.reason or "for no known reason").rstrip(".")
+    step = store.last_step(trial.experiment_id, trial.number, trial.attempt)
+    # A cell that raised tells its step itself; one that was killed cannot.
+    after = "" if step is None or " after step " in reason else f"; its last report was of step {step}"
+    return f"Trial {trial.number} {trial.state.lower()}: {reason}{after}."
 
 
 def _wait(trial: TrialRecord, known: Mapping[int, str]) -> str:

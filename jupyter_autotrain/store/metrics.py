@@ -41,7 +41,7 @@ class Ingest:
         stream: `stdout`, `stderr` or `metrics`.
         cursor_after: The offset up to which the stream has been read with this.
         points: Rows of (name, step, time in seconds since the epoch, value or None for NaN).
-        notes: Rows of (time in seconds since the epoch, level, text).
+        notes: Rows of (time in seconds since the epoch, level, text, how often so far).
         cursor_before: The offset from which on it has been read with this; None: from where the last one ended.
         objective: What ranks the experiment's trials: the trial's value follows the points by its rule.
     """
@@ -52,7 +52,7 @@ class Ingest:
     stream: str
     cursor_after: int
     points: Sequence[tuple[str, int, float, float | None]] = ()
-    notes: Sequence[tuple[float, str, str]] = ()
+    notes: Sequence[tuple[float, str, str, int]] = ()
     cursor_before: int | None = None
     objective: Objective | None = None
 
@@ -144,9 +144,22 @@ class Metrics(Section):
         with self._database.read() as connection:
             return [name for (name,) in connection.execute(query, (key_of(connection, experiment_id),))]
 
+    def last_step(self, experiment_id: str, number: int, attempt: int) -> int | None:
+        """The step that an attempt of a trial reported last; None when it has reported nothing."""
+        query = (
+            "SELECT columns FROM chunks JOIN series ON series.id = series WHERE chunks.experiment = ? "
+            "AND number = ? AND attempt = ? ORDER BY last_id DESC LIMIT 1"
+        )
+        with self._database.read() as connection:
+            row = connection.execute(query, (key_of(connection, experiment_id), number, attempt)).fetchone()
+        return None if row is None else _columns(row[0])[0][-1]
+
     def notes(self, experiment_id: str, after_id: int = 0) -> list[Note]:
         """Messages of the trials whose id is above `after_id`, in order of arrival."""
-        query = "SELECT id, number, attempt, time_s, level, text FROM notes WHERE experiment = ? AND id > ? ORDER BY id"
+        query = (
+            "SELECT id, number, attempt, time_s, level, text, count FROM notes "
+            "WHERE experiment = ? AND id > ? ORDER BY id"
+        )
         with self._database.read() as connection:
             return [Note(*row) for row in connection.execute(query, (key_of(connection, experiment_id), after_id))]
 
@@ -162,10 +175,8 @@ def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> None:
         keep_value(connection, where, row.objective, row.points)
     for name, columns in _by_name(row.points).items():
         _add_chunk(connection, where, (name, stored), columns)
-    connection.executemany(
-        "INSERT INTO notes (experiment, number, attempt, time_s, level, text) VALUES (?, ?, ?, ?, ?, ?)",
-        [(*where, time_s, level, plain(text)) for time_s, level, text in row.notes],
-    )
+    for note in row.notes:
+        _add_note(connection, where, note)
 
 
 def _cursor(connection: sqlite3.Connection, where: tuple[int, int, int], stream: str) -> int:
@@ -180,6 +191,18 @@ def _check_begin(row: Ingest, stored: int) -> None:
             f"It was taken in up to byte {stored} before.",
             "Read it again from there.",
         )
+
+
+def _add_note(connection: sqlite3.Connection, where: tuple[int, int, int], note: tuple[float, str, str, int]) -> None:
+    """Keep a note; one that is sent again takes the place of the one before, with an id of its own that readers see."""
+    time_s, level, text, count = note[0], note[1], plain(note[2]), note[3]
+    if count > 1:
+        again = "DELETE FROM notes WHERE experiment = ? AND number = ? AND attempt = ? AND level = ? AND text = ?"
+        connection.execute(again, (*where, level, text))
+    connection.execute(
+        "INSERT INTO notes (experiment, number, attempt, time_s, level, text, count) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*where, time_s, level, text, count),
+    )
 
 
 def _columns(blob: bytes) -> Columns:

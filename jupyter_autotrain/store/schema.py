@@ -121,12 +121,16 @@ ALTER TABLE experiments ADD COLUMN boot TEXT;
 ALTER TABLE experiments ADD COLUMN boot_s REAL;
 """
 
+_NOTE_COUNTS: Final = """
+ALTER TABLE notes ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
+"""
+
 # How many values a mean is made of.
 _VALUE_COUNT: Final = """
 ALTER TABLE trials ADD COLUMN value_count INTEGER NOT NULL DEFAULT 0
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE, _VALUE_COUNT)
+MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE, _NOTE_COUNTS, _VALUE_COUNT)
 
 
 def version(connection: sqlite3.Connection) -> int:

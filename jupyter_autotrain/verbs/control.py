@@ -33,7 +33,8 @@ def follow(desk: Desk, experiment: Experiment, *, timeout_s: float | None = None
         )
         return
     summary.update(experiment)
-    desk.write(f"{headline(experiment)}\n{trials_table(experiment)}\n")
+    warnings = "".join(f"{cut(text, 160)}\n" for text in experiment.warnings(most=5))
+    desk.write(f"{headline(experiment)}\n{trials_table(experiment)}\n{warnings}")
 
 
 class _Summary:

@@ -77,7 +77,8 @@ def card(experiment: Experiment) -> str:
     best = experiment.best
     objective = record.spec.objective
     told = f"; best {objective.label} {number(best.value)} in trial {best.number}" if objective and best else ""
-    return f"{headline(experiment)}{told}\n{trials_table(experiment)}"
+    warnings = "".join(f"\n{cut(text, 160)}" for text in experiment.warnings(most=5))
+    return f"{headline(experiment)}{told}\n{trials_table(experiment)}{warnings}"
 
 
 def headline(experiment: Experiment) -> str:

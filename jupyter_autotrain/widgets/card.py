@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import CapturedName
@@ -25,7 +26,7 @@ from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.widgets import svg
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
-_PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED = 3, 24, 10, 2, 12
+_PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED, _WARNINGS = 3, 24, 10, 2, 12, 3
 _POINTS: Final = 2_400
 _WIDTH, _HEIGHT = 720.0, 170.0
 _COLORS: Final = {"SUCCEEDED": "#1b9e77", "FAILED": "#d1495b", "CANCELLED": "#8a8a8a", "RUNNING": "#3b7dd8"}
@@ -50,7 +51,8 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None) -> 
     """
     trials = ranked(record.spec.objective, store.trials(record.id))
     metrics = _metrics(record, store.metric_names(record.id))
-    page = _Page(record, trials, time.time() if now_s is None else now_s)
+    warnings = warned(store.notes(record.id), _WARNINGS)
+    page = _Page(record, trials, time.time() if now_s is None else now_s, warnings)
     curves = {name: store.series(record.id, name) for name in metrics[:_PANELS]}
     made = Card(printable(page.text()), page.html(curves))
     if len(made.text.encode()) + len(made.html.encode()) <= LIMIT_BYTES:
@@ -63,6 +65,7 @@ class _Page:
     record: ExperimentRecord
     trials: Sequence[TrialRecord]
     now_s: float
+    warnings: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -124,7 +127,7 @@ class _Page:
             table = [tuple(row[i] for i in columns) for row in [self.heads(), *rows]]
             widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
             lines += ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
-        lines += [self.more(), f"Show it live: {self.again()}"]
+        lines += [self.more(), *self._warnings(), f"Show it live: {self.again()}"]
         return "\n".join(line for i, line in enumerate(lines) if line or i == 3)
 
     def html(self, curves: Mapping[str, Mapping[int, Columns]]) -> str:
@@ -136,10 +139,14 @@ class _Page:
             _paragraph(cut(self._reason(), 200)),
             self._picture(curves),
             self._table(),
+            *map(_paragraph, self._warnings()),
             _captured(self.record.spec.bundle.captured),
             f'<p style="margin:4px 0;opacity:.7">Show it live: <code>{escape(self.again())}</code></p>',
         ]
         return f'<div style="font:13px system-ui,sans-serif;max-width:720px">{"".join(parts)}</div>'
+
+    def _warnings(self) -> list[str]:
+        return [cut(without_paths(text), 200) for text in self.warnings]
 
     def _reason(self) -> str:
         return without_paths(self.record.reason)

@@ -8,7 +8,8 @@ from 0; each block names the row it begins with, so a view drops what it has and
  "experiment": {id, name, state, final, reason, backend, objective (the metric), objective_label, trials,
                 begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
  "trials": [{number, state, params, value, attempt, started_s, ended_s, reason}, ...],
- "series": [[metric, trial, attempt, first row, rows], ...]}
+ "series": [[metric, trial, attempt, first row, rows], ...],
+ "warnings": [sentence, ...]}                    all of them, in frames where they have changed
 steps, values: float64 of all blocks, one after another
 ```
 """
@@ -18,16 +19,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
-from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.noted import warned
+from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Piece, Store
 
+_WARNINGS: Final = 10
 SeriesKey: TypeAlias = tuple[str, int, int]
 
 
@@ -62,6 +65,8 @@ class Feed:
         self._after_id = 0
         self._rows: dict[SeriesKey, int] = {}
         self._trials: dict[int, TrialRecord] = {}
+        self._notes: dict[tuple[int, int, str, str], Note] = {}
+        self._last_note_id = 0
         self.seq = 0
 
     def delta(self, now_s: float) -> Frame:
@@ -74,8 +79,21 @@ class Feed:
         self._trials.update((trial.number, trial) for trial in changed)
         self._after_id = pieces[-1].last_id if pieces else self._after_id
         self.seq += 1
-        head: dict[str, JsonValue] = {"seq": self.seq, "experiment": _experiment(record, trials, now_s)}
+        head: dict[str, JsonValue] = {
+            "seq": self.seq,
+            "experiment": _experiment(record, trials, now_s),
+            **self._noted(),
+        }
         return _frame(head, changed, _blocks(pieces, self._rows), final=record.state.is_final)
+
+    def _noted(self) -> dict[str, JsonValue]:
+        """What trials warn of, when that has changed."""
+        fresh = self._store.notes(self._id, self._last_note_id)
+        self._notes.update(((note.number, note.attempt, note.level, note.text), note) for note in fresh)
+        if not fresh:
+            return {}
+        self._last_note_id = fresh[-1].id
+        return {"warnings": list(warned(self._notes.values(), _WARNINGS))}
 
 
 def snapshot(store: Store, experiment_id: str, now_s: float, seq: int = 0) -> Frame:

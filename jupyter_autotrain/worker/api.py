@@ -131,20 +131,21 @@ def context() -> Context | None:
     return of(directory) if directory else None
 
 
-def report(step: int | None = None, **metrics: object) -> None:
+def report(step: int | None = None, *unnamed: object, **metrics: object) -> None:
     """Report metrics: any number of names, each an int, float, bool, or a numpy or torch value of one element.
 
-    Never waits and never raises: a value that cannot be kept (infinite, not a number) leaves a note instead; NaN is
-    kept as NaN. Outside a trial it prints one line.
+    Never waits and never raises: a value that cannot be kept (infinite, not a number, without a name) leaves a note
+    instead; NaN is kept as NaN. Outside a trial it prints one line.
 
     Args:
         step: How far the training is; may not go back. Counted from 0, one per call, when not given.
+        *unnamed: Refused, with a note: a metric needs a name.
         **metrics: The values by name.
     """
     if (trial := context()) is not None:
-        trial.reporter(step, **metrics)
+        trial.reporter(step, *unnamed, **metrics)
     else:
-        print("" if step is None else f"step {step}:", *(f"{k}={v}" for k, v in metrics.items()))  # noqa: T201 - its purpose
+        print("" if step is None else f"step {step}:", *unnamed, *(f"{k}={v}" for k, v in metrics.items()))  # noqa: T201 - its purpose
 
 
 def should_stop() -> bool:

@@ -7,24 +7,57 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
-_PACKAGES = {
-    "cv2": "opencv-python", "sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml", "skimage": "scikit-image",
-    "bs4": "beautifulsoup4", "dateutil": "python-dateutil", "torch_geometric": "torch-geometric", "attr": "attrs",
-}  # fmt: skip
-_LOWER = "Lower the batch size or the model size, or ask for more memory."
+from jupyter_autotrain.worker import advice
+
+_LONGEST_CHAIN = 20
+
+
+class Script:
+    """The user's own code in a trial, and how its lines are called.
+
+    Args:
+        path: The path of the cell's script.
+        source_map: For each line of the script "cell label:line", or "".
+        work: The folder of the modules that came with it, or "".
+        cwd: The notebook's folder, where it can be seen from here, or "".
+    """
+
+    def __init__(self, path: str, source_map: Sequence[str] = (), work: str = "", cwd: str = "") -> None:
+        self.path, self.source_map, self.work, self.cwd = path, source_map, work, cwd
+
+    def owns(self, filename: str) -> bool:
+        """Whether a file is the user's own."""
+        return filename == self.path or (bool(self.work) and filename.startswith(f"{self.work}/"))
+
+    def place(self, filename: str, number: int) -> str:
+        """A line as users know it: `cell [3], line 7`; or `model.py, line 7` of a module beside the notebook."""
+        if filename != self.path:
+            return f"{filename.removeprefix(self.work).lstrip('/')}, line {number}"
+        mapped = self.source_map[number - 1] if 0 < number <= len(self.source_map) else ""
+        label, _, line = mapped.rpartition(":")
+        return f"{label}, line {line}" if label else f"line {number}"
 
 
 class Failure:
-    """What is told of an exception: `kind` is exception, import or memory."""
+    """What is told of an exception: `kind` is exception, import or memory.
 
-    def __init__(self, error: BaseException, script: str, source_map: Sequence[str], python: str) -> None:
+    Args:
+        error: The exception that left the cell.
+        script: The user's code.
+        python: The interpreter.
+        step: The step that was reported last, or -1.
+    """
+
+    def __init__(self, error: BaseException, script: Script, python: str, step: int = -1) -> None:
         frames = _user_frames(error.__traceback__, script)
-        self.cell_line = _cell_line(frames, error, script, source_map)
+        lines = _own_lines(frames, error, script)
+        self.cell_line = next((_quoted(*line, script) for line in reversed(lines) if line[0] == script.path), "")
         self.traceback = _text(error, frames)
-        self.kind, advice = _advice(error, python)
-        where = f" At {self.cell_line}." if self.cell_line else ""
-        message = " ".join(str(error).split())
-        self.reason = f"{type(error).__name__}: {_ended(message)}{where}{advice}".strip()
+        chain = _chain(error)
+        self.kind, way_out = advice.of(chain, python, script.work, script.cwd)
+        cause = f" (caused by {_named(chain[-1], 200)})" if len(chain) > 1 else ""
+        where = _where(lines, step, script)
+        self.reason = f"{_ended(_named(error, 500) + cause)}{where}{way_out}".strip()
 
     def to_json(self) -> dict[str, str]:
         """The content of `outcome.json`."""
@@ -37,30 +70,70 @@ class Failure:
         }
 
 
-def _ended(message: str, most: int = 500) -> str:
+def _named(error: BaseException, most: int) -> str:
+    message = " ".join(str(error).split())
     message = message if len(message) <= most else f"{message[: most - 3]}..."
-    return message if not message or message.endswith((".", "!", "?")) else f"{message}."
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-def _user_frames(tb: TracebackType | None, script: str) -> traceback.StackSummary:
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The exception, what caused it, what caused that, to the end; of a group the first member."""
+    chain = [error]
+    while len(chain) < _LONGEST_CHAIN:
+        cause = _cause(chain[-1])
+        if cause is None or cause in chain:
+            break
+        chain.append(cause)
+    return chain
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    if error.__cause__ is not None:
+        return error.__cause__
+    if isinstance(error, BaseExceptionGroup):
+        return error.exceptions[0]
+    return None if error.__suppress_context__ else error.__context__
+
+
+def _user_frames(tb: TracebackType | None, script: Script) -> traceback.StackSummary:
     """The frames from the cell's own code on."""
     frames = traceback.extract_tb(tb)
-    first = next((i for i, frame in enumerate(frames) if frame.filename == script), len(frames))
+    first = next((i for i, frame in enumerate(frames) if frame.filename == script.path), len(frames))
     return traceback.StackSummary.from_list(frames[first:])
 
 
-def _cell_line(frames: traceback.StackSummary, error: BaseException, script: str, source_map: Sequence[str]) -> str:
-    """The last line of the user's cells that was being run: `cell 3, line 7: loss.backward()`."""
-    numbers = [frame.lineno for frame in frames if frame.filename == script and frame.lineno]
-    if isinstance(error, SyntaxError) and error.filename == script and error.lineno:
-        numbers.append(error.lineno)
-    if not numbers:
-        return ""
-    code = linecache.getline(script, numbers[-1]).strip()
-    mapped = source_map[numbers[-1] - 1] if numbers[-1] <= len(source_map) else ""
-    label, _, line = mapped.rpartition(":")
-    place = f"{label}, line {line}" if label else f"line {numbers[-1]}"
-    return f"{place}: {code}" if code else place
+def _own_lines(frames: traceback.StackSummary, error: BaseException, script: Script) -> list[tuple[str, int]]:
+    """File and line of the user's own frames, outermost first."""
+    lines = [(frame.filename, frame.lineno or 0) for frame in frames if script.owns(frame.filename)]
+    if isinstance(error, SyntaxError) and error.filename and script.owns(error.filename) and error.lineno:
+        lines.append((error.filename, error.lineno))
+    return lines
+
+
+def _quoted(filename: str, number: int, script: Script, quote: str = "") -> str:
+    """`cell [3], line 7: loss.backward()`."""
+    code = linecache.getline(filename, number).strip()
+    place = script.place(filename, number)
+    return f"{place}: {quote}{code}{quote}" if code else place
+
+
+def _where(lines: Sequence[tuple[str, int]], step: int, script: Script) -> str:
+    """The last line of the user's own code, where the cell called it when it stands elsewhere, and the last step."""
+    parts = []
+    if lines:
+        last, first = script.place(*lines[-1]), script.place(*lines[0])
+        parts.append(f"at {_quoted(*lines[-1], script, '`')}")
+        same = last.rpartition(", ")[0] == first.rpartition(", ")[0]
+        if last != first:
+            parts.append(f"called from {first.rpartition(', ')[2] if same else first}")
+    if step >= 0:
+        parts.append(f"after step {step}")
+    text = ", ".join(parts)
+    return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def _text(error: BaseException, frames: traceback.StackSummary) -> str:
@@ -71,23 +144,3 @@ def _text(error: BaseException, frames: traceback.StackSummary) -> str:
     elif error.__context__ is not None and not error.__suppress_context__:
         shown.__context__ = traceback.TracebackException.from_exception(error.__context__)
     return "".join(shown.format())
-
-
-def _advice(error: BaseException, python: str) -> tuple[str, str]:
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        top = error.name.partition(".")[0]
-        return "import", f" Install it where trials run: {python} -m pip install {_PACKAGES.get(top, top)}"
-    if isinstance(error, ImportError):
-        return (
-            "import",
-            f" The installed version may not fit; look with: {python} -m pip show -f {error.name or ''}".rstrip(),
-        )
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        place = " Out of GPU memory." if "CUDA" in str(error) else " Out of memory."
-        return "memory", f"{place} {_LOWER}"
-    if isinstance(error, EOFError):
-        return (
-            "exception",
-            " A trial runs in the background: input() and pdb have nobody to ask; `backend: debug` does.",
-        )
-    return "exception", ""

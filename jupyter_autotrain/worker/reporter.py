@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Callable
 
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.worker.refusals import Refusals, say
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
@@ -28,11 +28,10 @@ class Reporter:
     def __init__(self, directory: str, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
         self.seen: set[str] = set()
-        self.refused: dict[str, str] = {}  # metric → why its first value that could not be kept was not
-        self._step = -1
+        self.refusals = Refusals(self.note)
+        self.step = -1
         self._keys: dict[str, str] = {}
-        self._warned: set[tuple[str, str]] = set()
-        self._torn = False
+        self._lossy = self._torn = False
         self._path = f"{directory}/{wire.METRICS}"
         self._fd = -1
         try:
@@ -40,17 +39,19 @@ class Reporter:
             if os.fstat(self._fd).st_size == 0:
                 self._write(f'["v", {wire.VERSION}]\n')
         except OSError as error:
-            print(f"autotrain: metrics cannot be kept: {error}", file=sys.stderr)  # noqa: T201 - the trial's own stderr
+            say(f"autotrain: metrics cannot be kept: {error}")
 
-    def __call__(self, step: int | None = None, **metrics: object) -> None:
+    def __call__(self, step: int | None = None, *unnamed: object, **metrics: object) -> None:
         """Report metrics of one step. See `worker.api.report`."""
         try:
-            self._report(step, metrics)
+            self._report(step, unnamed, metrics)
         except Exception as error:  # noqa: BLE001 - never raises into the training
-            self._warn("report", type(error).__name__, f"report() failed: {error}")
+            self.refusals.add("report", type(error).__name__, f"report() failed: {error}")
 
-    def _report(self, step: object, metrics: dict[str, object]) -> None:
-        number = self._next_step(step)
+    def _report(self, step: object, unnamed: tuple[object, ...], metrics: dict[str, object]) -> None:
+        if unnamed or not metrics:
+            self._refuse_unnamed(unnamed if unnamed or step is None else (step,))
+        number = self._next_step(step) if metrics else None
         if number is None:
             return
         body = []
@@ -61,18 +62,19 @@ class Reporter:
             if text is not None:
                 body.append(f"{self._keys.get(name) or self._key(name)}{text}")
         if body:
-            self._step = number
+            self.step = number
             self._write(f'["m",{number},{time.time():.6f},{{{",".join(body)}}}]\n')
 
     def _next_step(self, step: object) -> int | None:
         if step is None:
-            return self._step + 1
+            return self.step + 1
         number = step if type(step) is int else _integer(step)
         if number is None:
-            self._warn("step", "type", f"step must be a whole number, not {step!r}; this report was not kept")
-        elif number < self._step:
-            self._warn("step", "order", f"step {number} comes after step {self._step}; steps may not go back, "
-                                        "so this report was not kept")  # fmt: skip
+            text = f"step must be a whole number, not {_short(step)}; this report was not kept"
+            self.refusals.add("step", "type", text)
+        elif number < self.step:
+            text = f"step {number} comes after step {self.step}; steps may not go back, so this report was not kept"
+            self.refusals.add("step", "order", text)
             return None
         return number
 
@@ -89,30 +91,28 @@ class Reporter:
             number = None
         if number is None:
             kind = type(value).__name__
-            self._refuse(name, kind, f"{name} is {_short(value)} ({kind}), not one number; it was not kept")
+            self.refusals.add(name, kind, f"{name} is {_short(value)} ({kind}), not one number; it was not kept")
             return None
         return repr(number)
 
     def _unusual(self, name: str, text: str) -> str | None:
         if text == "nan":
             return "null"
-        self._refuse(name, text, f"{name} is {text}; infinite values are not kept (a diverged run? report NaN instead)")
+        why = f"{name} is {text}; infinite values are not kept (a diverged run? report NaN instead)"
+        self.refusals.add(name, text, why)
         return None
 
-    def _refuse(self, name: str, kind: str, text: str) -> None:
-        self.refused.setdefault(name, text)
-        self._warn(name, kind, text)
+    def _refuse_unnamed(self, values: tuple[object, ...]) -> None:
+        """Tell of values given by position, `report(0.5)`, and of a report with none at all."""
+        shown = ", ".join(map(_short, values))
+        right = "report(**metrics)" if any(isinstance(value, dict) for value in values) else "report(loss=0.5)"
+        found = "a value without a name was not kept" if values else "a report without a metric was not kept"
+        self.refusals.add("report", "unnamed", f"report({shown}): {found}; name each metric: {right}")
 
-    def note(self, level: str, text: str) -> None:
-        """Send a note to the user; level is info, warning or error."""
-        self._write(json.dumps(["n", round(time.time(), 6), level, self._redact(text)]) + "\n")
-
-    def _warn(self, about: str, kind: str, text: str) -> None:
-        """Warn once of each kind of trouble with each name."""
-        if (about, kind) not in self._warned:
-            self._warned.add((about, kind))
-            self.note("warning", text)
-            _say(f"autotrain: {text}")
+    def note(self, level: str, text: str, count: int = 1) -> None:
+        """Send a note to the user; level is info, warning or error. A repeated text replaces its count."""
+        frame = ["n", round(time.time(), 6), level, self._redact(text), *([count] if count > 1 else [])]
+        self._write(json.dumps(frame) + "\n")
 
     def _write(self, line: str) -> None:
         data = line.encode()
@@ -121,21 +121,16 @@ class Reporter:
         try:
             self._torn = os.write(self._fd, data) != len(data)
         except OSError as error:
-            if ("metrics", "disk") not in self._warned:
-                self._warned.add(("metrics", "disk"))
-                _say(f"autotrain: metrics are being lost: {error}")
-
-
-def _say(text: str) -> None:
-    try:
-        print(text, file=sys.stderr)  # noqa: T201 - the trial's own stderr
-    except (OSError, ValueError):
-        return  # the user closed it
+            if not self._lossy:
+                self._lossy = True
+                say(f"autotrain: metrics are being lost: {error}")
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    import reprlib  # noqa: PLC0415 - only refused reports pay
+
+    text = " ".join(reprlib.repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _integer(step: object) -> int | None:

@@ -69,6 +69,12 @@ class Run:
 
     def run(self) -> tuple[dict[str, str], int]:
         """Execute the cell; gives the content of `outcome.json` and the process's exit code."""
+        try:
+            return self._run()
+        finally:
+            self.context.reporter.refusals.finish()
+
+    def _run(self) -> tuple[dict[str, str], int]:
         if isinstance(seed := self.trial.get("seed"), int):
             from jupyter_autotrain.worker.seeds import seed_everything  # noqa: PLC0415 - only trials with a seed pay
 
@@ -112,9 +118,11 @@ class Run:
         return {"state": "FAILED", "reason": reason, "kind": "exit", "traceback": "", "cell_line": ""}, code & 0xFF or 1
 
     def _failed(self, error: BaseException) -> tuple[dict[str, str], int]:
-        from jupyter_autotrain.worker.failure import Failure  # noqa: PLC0415 - only failing trials pay
+        from jupyter_autotrain.worker.failure import Failure, Script  # noqa: PLC0415 - only failing trials pay
 
-        failure = Failure(error, self.script, self._source_map(), sys.executable)
+        work, cwd = f"{self.directory}/{wire.WORK}", str(self.trial.get("cwd") or "")
+        script = Script(self.script, self._source_map(), work, cwd)
+        failure = Failure(error, script, sys.executable, self.context.reporter.step)
         sys.stdout.flush()
         print(failure.traceback, end="", file=sys.stderr)  # noqa: T201 - the trial's own stderr
         return failure.to_json(), 1
@@ -138,7 +146,8 @@ class Run:
     def _without(self, objective: str) -> str:
         """Why there is no objective."""
         reporter = self.context.reporter
-        if why := reporter.refused.get(objective):
+        _, why = reporter.refusals.of(objective)
+        if why:
             return f"No value of the objective {objective!r} could be kept: {why}."
         said = ", ".join(sorted(reporter.seen)) or "nothing"
         return f"The objective {objective!r} was never reported; reported was: {said}. Add report({objective}=...)."

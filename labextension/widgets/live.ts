@@ -3,6 +3,7 @@
 import type { AnyModel } from '@anywidget/types';
 import 'uplot/dist/uPlot.min.css';
 import './live.css';
+import './notes.css';
 import { h } from './lib/dom';
 import { Header } from './lib/header';
 import { keepKeys } from './lib/keys';
@@ -11,6 +12,7 @@ import { ChartPanel } from './lib/panel';
 import { Session } from './lib/session';
 import { StatusLine } from './lib/status';
 import { TrialsTable } from './lib/trials';
+import { Warnings } from './lib/warnings';
 
 interface Context {
   model: AnyModel;
@@ -42,7 +44,8 @@ function view(session: Session, el: HTMLElement): () => void {
   const trials = new TrialsTable(session);
   const log = new LogPanel(session);
   const status = new StatusLine(session);
-  const parts = [header, charts, trials, log, status];
+  const warnings = new Warnings(session);
+  const parts = [header, warnings, charts, trials, log, status];
   const name = session.experiment?.name ?? 'experiment';
   const root = h('article', { class: 'autotrain', 'aria-label': `Experiment ${name}` });
   root.append(...parts.map((part) => part.root));

@@ -40,6 +40,8 @@ export interface Frame {
   experiment: Experiment;
   trials: Trial[];
   series: Block[];
+  /** All that trials warn of; only in frames where it has changed. */
+  warnings?: string[];
 }
 
 export interface Snapshot extends Frame {

@@ -34,6 +34,7 @@ export class Session {
   experiment: Experiment | undefined;
   error = '';
   receipt = '';
+  warnings: string[] = [];
   stopping = false;
   logTail: LogTail | undefined;
   /** Grows with each change of points: charts draw anew only then. */
@@ -151,6 +152,7 @@ export class Session {
     this.#seq = Math.max(this.#seq, frame.seq);
     this.experiment = frame.experiment;
     this.#arrived_ms = performance.now();
+    this.warnings = frame.warnings ?? this.warnings;
     for (const trial of frame.trials) this.trials.set(trial.number, trial);
     this.version += frame.series.length + frame.trials.length > 0 ? 1 : 0;
     // -1 is no frame's number, so the answer is the whole picture.

@@ -111,7 +111,7 @@ def test_unreadable_metric_lines_become_notes_and_cost_no_others():
     data = b'["m", 1, 2.0, {"a": 1}]\nrubbish\n["m", 2, 3.0, {"a": null}]\n["n", 4.0, "info", "hi"]\n["m", 3'
     frames = parse(data, 10, "a", 5.0)
     assert frames.points == [("a", 1, 2.0, 1.0), ("a", 2, 3.0, None)]
-    assert [level for _, level, _ in frames.notes] == ["warning", "info"]
+    assert [level for _, level, _, _ in frames.notes] == ["warning", "info"]
     assert frames.cursor == 10 + data.rindex(b'["m", 3')
     assert frames.objective_seen
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 
@@ -93,3 +94,25 @@ def test_without_a_manager_nothing_is_said_to_be_about_to_start(world):
     assert say(world, experiment) == [
         "No manager runs; the next command that needs one starts it, and nothing is lost."
     ]
+
+
+def test_a_trial_that_was_killed_tells_the_step_of_its_last_report(lived_in):
+    experiment = lived_in.submit()
+    lived_in.step()
+    lived_in.place.job(1).report(step=40, loss=0.5)
+    lived_in.place.job(1).end(TrialState.FAILED, "Killed by signal 9 (SIGKILL).")
+    lived_in.step(20)
+    assert say(lived_in, experiment) == [
+        "Trial 1 failed: Killed by signal 9 (SIGKILL); its last report was of step 40."
+    ]
+
+
+def test_refused_reports_are_told_once_with_their_number(lived_in):
+    experiment = lived_in.submit()
+    lived_in.step()
+    job = lived_in.place.job(1)
+    for times in (1, 10, 12):
+        job.metrics += json.dumps(["n", 1.0, "warning", "acc is 'x'", times]).encode() + b"\n"
+    job.end()
+    lived_in.step(20)
+    assert say(lived_in, experiment) == ["Trial 1 warned (12 times): acc is 'x'."]

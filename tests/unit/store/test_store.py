@@ -191,7 +191,7 @@ def test_a_trial_is_added_once_and_a_missing_one_is_an_error(store):
 def test_points_come_back_once_in_order_with_nan_as_none(store):
     store.add_experiment("a1", spec(), 1.0)
     points = [("loss", 0, 1.0, 0.5), ("acc", 0, 1.0, 0.1), ("loss", 1, 2.0, None), ("loss", 2, 3.0, 0.25)]
-    row = Ingest("a1", 1, 1, "metrics", 80, points, [(1.0, "info", "hello")])
+    row = Ingest("a1", 1, 1, "metrics", 80, points, [(1.0, "info", "hello", 1)])
     store.ingest([row, row])
     store.ingest([Ingest("a1", 1, 1, "metrics", 79, [("loss", 9, 9.0, 9.0)])])
     got = store.points("a1")
@@ -209,6 +209,30 @@ def test_points_come_back_once_in_order_with_nan_as_none(store):
     assert [(note.text, note.level) for note in store.notes("a1")] == [("hello", "info")]
     assert store.cursor("a1", 1, 1, "metrics") == 80
     assert store.cursor("a1", 1, 1, "stdout") == 0
+
+
+def test_a_note_sent_again_is_kept_once_with_its_newest_count_and_is_seen_by_who_reads_on(store):
+    store.add_experiment("a1", spec(), 1.0)
+    store.add_trial("a1", 1, {}, 1.0)
+    for cursor, times in ((10, 1), (20, 10), (30, 12)):
+        store.ingest([Ingest("a1", 1, 1, "metrics", cursor, notes=[(1.0, "warning", "acc is 'x'", times)])])
+    store.ingest([Ingest("a1", 1, 2, "metrics", 10, notes=[(1.0, "warning", "acc is 'x'", 1)])])
+    first, second = store.notes("a1")
+    assert [(note.attempt, note.text, note.count) for note in (first, second)] == [
+        (1, "acc is 'x'", 12),
+        (2, "acc is 'x'", 1),
+    ]
+    assert store.notes("a1", after_id=first.id) == [second]
+
+
+def test_the_last_step_of_an_attempt_is_that_of_its_newest_report(store):
+    store.add_experiment("a1", spec(), 1.0)
+    store.add_trial("a1", 1, {}, 1.0)
+    assert store.last_step("a1", 1, 1) is None
+    for cursor, name, step in ((10, "loss", 3), (20, "acc", 7)):
+        store.ingest([Ingest("a1", 1, 1, "metrics", cursor, [(name, step, 1.0, 0.5)])])
+    assert store.last_step("a1", 1, 1) == 7
+    assert store.last_step("a1", 1, 2) is None
 
 
 def test_a_series_is_of_the_latest_attempt_of_each_trial(store):
@@ -231,7 +255,7 @@ def test_a_series_is_of_the_latest_attempt_of_each_trial(store):
 def test_what_belongs_to_a_deleted_experiment_goes_with_it(store, home):
     store.add_experiment("a1", spec(), 1.0)
     store.add_trial("a1", 1, {}, 1.0)
-    store.ingest([Ingest("a1", 1, 1, "metrics", 5, [("loss", 0, 0.0, 1.0)], [(0.0, "info", "x")])])
+    store.ingest([Ingest("a1", 1, 1, "metrics", 5, [("loss", 0, 0.0, 1.0)], [(0.0, "info", "x", 1)])])
     store.delete_experiment("a1")
     store.ingest([Ingest("a1", 1, 1, "metrics", 9, [("loss", 1, 0.0, 1.0)])])
     with sqlite3.connect(home.store) as connection:
@@ -310,7 +334,7 @@ def test_whatever_a_trial_sends_is_taken_in(store):
     store.add_experiment("a1", spec("half \ud800"), 1.0)
     store.add_trial("a1", 1, {"text": "\udcff"}, 1.0)
     points = [("n\udcff", 10**30, 0.0, math.inf), ("n\udcff", -(10**30), 0.0, -math.inf), ("", 0, 0.0, 1.0)]
-    store.ingest([Ingest("a1", 1, 1, "metrics", 9, points, [(0.0, "info", "t\ud800\0t")])])
+    store.ingest([Ingest("a1", 1, 1, "metrics", 9, points, [(0.0, "info", "t\ud800\0t", 1)])])
     store.move("a1", 1, TrialState.FAILED, 2.0, reason="r\udcff")
     assert [(p.name, p.step, p.value) for p in store.points("a1")] == [
         ("n?", 2**63 - 1, None),

@@ -96,6 +96,7 @@ def test_a_card_of_two_hundred_curves_of_a_hundred_thousand_points_stays_below_t
     column = array("q", range(values.size)), array("d", values)
     long = SimpleNamespace(
         trials=store.trials,
+        notes=lambda _id: [],
         metric_names=lambda _id: ["val_acc", "loss", "norm", "rate"],
         series=lambda _id, _name: dict.fromkeys(range(1, 201), column),
     )
@@ -170,3 +171,14 @@ def test_a_search_that_was_stopped_or_failed_keeps_its_best_in_every_view(store,
         assert f"Best val_acc (last) 0.999 in trial 3 ({state}): lr=0.5" in form
     told = snapshot(store, "e1", 1020.0).content["experiment"]
     assert (told["best"], told["objective_label"]) == (3, "val_acc (last)")
+
+
+def test_refused_reports_are_told_in_both_forms_of_the_card(store):
+    record = fill(store)
+    notes = [(1.0, "warning", "acc is 'high' (str), not one number; it was not kept", 12), (1.0, "info", "hello", 1)]
+    for number in (1, 3):
+        store.ingest([Ingest("e1", number, 1, "metrics", 20, notes=notes)])
+    made = card(store, record)
+    assert "Trial 1 and 1 other warned (24 times): acc is 'high' (str), not one number; it was not kept." in made.text
+    assert "Trial 1 and 1 other warned (24 times): acc is" in made.html
+    assert "hello" not in made.text + made.html

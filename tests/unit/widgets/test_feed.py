@@ -194,3 +194,15 @@ def wait_until(condition, timeout_s=5.0):
     while not condition() and time.monotonic() < deadline:
         threading.Event().wait(0.01)
     return condition()
+
+
+def test_warnings_come_whole_whenever_they_change_and_only_then(store):
+    feed = Feed(store, "e1")
+    begin(store, 1)
+    assert "warnings" not in feed.delta(101.0).content
+    for cursor, times in ((10, 1), (20, 10)):
+        store.ingest([Ingest("e1", 1, 1, "metrics", cursor, notes=[(1.0, "warning", "acc is 'x'", times)])])
+        told = feed.delta(102.0).content["warnings"]
+    assert told == ["Trial 1 warned (10 times): acc is 'x'."]
+    assert "warnings" not in feed.delta(103.0).content
+    assert snapshot(store, "e1", 104.0).content["warnings"] == told

@@ -7,17 +7,29 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.worker import causes, limits
-from jupyter_autotrain.worker.failure import Failure
+from jupyter_autotrain.worker.failure import Failure, Script
 
 HERE = str(Path(__file__))
 
 
-def failure_of(action: Callable[[], object], script: str = HERE, source_map: tuple[str, ...] = ()) -> Failure:
+def failure_of(
+    action: Callable[[], object],
+    script: str = HERE,
+    source_map: tuple[str, ...] = (),
+    *,
+    work: Path | str = "",
+    cwd: Path | str = "",
+    step: int = -1,
+) -> Failure:
     try:
         action()
     except BaseException as error:  # noqa: BLE001
-        return Failure(error, script, source_map, "/usr/bin/python3")
+        return Failure(error, Script(script, source_map, str(work), str(cwd)), "/usr/bin/python3", step)
     raise AssertionError("nothing was raised")
+
+
+CALLED = failure_of.__code__.co_firstlineno + 10
+"""Where `failure_of` calls what it is given."""
 
 
 def raiser(error: BaseException) -> Callable[[], None]:
@@ -53,7 +65,95 @@ def test_the_cause_of_an_exception_is_told_too() -> None:
         except KeyError as error:
             raise RuntimeError("outer") from error
 
-    assert "KeyError: 'inner'" in failure_of(act).traceback
+    told = failure_of(act, step=40)
+    assert "KeyError: 'inner'" in told.traceback
+    number = act.__code__.co_firstlineno + 4
+    assert told.reason == (
+        "RuntimeError: outer (caused by KeyError: 'inner'). "
+        f'At line {number}: `raise RuntimeError("outer") from error`, called from line {CALLED}, after step 40.'
+    )
+
+
+def test_the_end_of_a_long_chain_of_causes_is_told() -> None:
+    def act() -> None:
+        try:
+            try:
+                int("seven")
+            except ValueError:
+                {}["inner"]
+        except KeyError as error:
+            raise RuntimeError("outer") from error
+
+    assert "(caused by ValueError: invalid literal for int() with base 10: 'seven')" in failure_of(act).reason
+
+
+def test_a_hidden_cause_stays_hidden_and_a_circle_of_causes_ends() -> None:
+    def hidden() -> None:
+        try:
+            {}["inner"]
+        except KeyError:
+            raise RuntimeError("outer") from None
+
+    def circle() -> None:
+        first, second = RuntimeError("first"), RuntimeError("second")
+        first.__cause__, second.__cause__ = second, first
+        raise first
+
+    assert "caused by" not in failure_of(hidden).reason
+    assert "caused by RuntimeError: second" in failure_of(circle).reason
+
+
+def test_the_last_own_line_may_stand_in_a_module_beside_the_notebook(tmp_path: Path) -> None:
+    module = tmp_path / "helpers.py"
+    module.write_text("def fit():\n    return [][3]\n")
+    names: dict[str, Callable[[], object]] = {}
+    exec(compile(module.read_text(), str(module), "exec"), names)
+    told = failure_of(lambda: [names["fit"]()], work=tmp_path)
+    assert "At helpers.py, line 2: `return [][3]`, called from line" in told.reason
+    assert 'names["fit"]()' in told.cell_line
+
+
+def test_a_file_beside_the_notebook_that_was_not_sent_is_told_by_its_ship_line(tmp_path: Path) -> None:
+    work, cwd = tmp_path / "work", tmp_path / "notebook"
+    for folder in (work, cwd / "data sets"):
+        folder.mkdir(parents=True)
+    (cwd / "data sets" / "x.csv").write_text("1")
+    (cwd / "weights.pt").write_text("1")
+
+    def wrapped() -> None:
+        try:
+            (work / "data sets" / "x.csv").read_text()
+        except FileNotFoundError as error:
+            raise RuntimeError("no data") from error
+
+    line = "ship: ['data sets/x.csv']"
+    for act in ((work / "data sets" / "x.csv").read_text, wrapped):
+        assert failure_of(act, work=work, cwd=cwd).reason.endswith(
+            f" data sets/x.csv lies beside the notebook but was not sent: add to the header `{line}`"
+        )
+    library = failure_of(raiser(OSError("Can't load weights from './weights.pt'")), work=work, cwd=cwd)
+    assert library.reason.endswith("add to the header `ship: [weights.pt]`")
+
+
+def test_a_missing_file_that_does_not_lie_beside_the_notebook_gets_no_ship_line(tmp_path: Path) -> None:
+    work, cwd = tmp_path / "work", tmp_path / "notebook"
+    work.mkdir()
+    cwd.mkdir()
+    (cwd / "train").mkdir()
+    assert "ship" not in failure_of((work / "x.csv").read_text, work=work, cwd=cwd).reason
+    assert "ship" not in failure_of(raiser(ValueError("no mode 'train'")), work=work, cwd=cwd).reason
+    assert "ship" not in failure_of((tmp_path / "elsewhere.csv").read_text, work=work, cwd=cwd).reason
+    # Where the notebook's folder cannot be seen, it can only be guessed.
+    away = failure_of((work / "x.csv").read_text, work=work, cwd=tmp_path / "gone").reason
+    assert away.endswith("If it lies beside the notebook, add to the header: `ship: [x.csv]`")
+
+
+def test_a_missing_module_beside_the_notebook_is_to_be_sent_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "layers.py").write_text("")
+    error = ModuleNotFoundError("No module named 'layers'", name="layers")
+    told = failure_of(raiser(error), cwd=tmp_path)
+    assert "ship: [layers.py]" in told.reason
+    assert "pip install" not in told.reason
 
 
 @pytest.mark.parametrize(

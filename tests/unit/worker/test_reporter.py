@@ -137,3 +137,48 @@ def test_a_second_process_goes_on_in_the_same_file(report: Reporter, tmp_path: P
 def test_notes_are_redacted(tmp_path: Path) -> None:
     Reporter(str(tmp_path), lambda text: text.replace("hunter2", "***")).note("info", "key hunter2")
     assert notes(tmp_path) == ["key ***"]
+
+
+def test_values_without_a_name_are_refused_with_the_way_to_write_them(
+    report: Reporter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report(0.5)  # type: ignore[arg-type]
+    report(1, 0.5)
+    report({"loss": 0.5})  # type: ignore[arg-type]
+    report(3)
+    report()
+    assert points(tmp_path) == []
+    assert notes(tmp_path) == ["report(0.5): a value without a name was not kept; name each metric: report(loss=0.5)"]
+    report.refusals.finish()
+    assert frames(tmp_path)[-1][4] == 5
+    assert "name each metric" in capsys.readouterr().err
+
+
+def test_named_values_beside_an_unnamed_one_are_kept(report: Reporter, tmp_path: Path) -> None:
+    report(2, 0.5, loss=0.25)
+    assert points(tmp_path) == [(2, {"loss": 0.25})]
+    assert len(notes(tmp_path)) == 1
+
+
+def test_a_report_refused_in_every_step_is_counted_not_repeated(report: Reporter, tmp_path: Path) -> None:
+    for _ in range(1234):
+        report(acc="high")
+    report.refusals.finish()
+    report.refusals.finish()
+    counts = [frame[4] if len(frame) > 4 else 1 for frame in frames(tmp_path)]
+    assert counts == [1, 10, 100, 1000, 1234]
+    assert len(set(notes(tmp_path))) == 1
+
+
+def test_endless_kinds_of_refused_reports_end_in_one_note(report: Reporter, tmp_path: Path) -> None:
+    for index in range(500):
+        report(**{f"m{index}": "x"})
+    report.refusals.finish()
+    assert len(set(notes(tmp_path))) == 51
+    assert frames(tmp_path)[-1][4] == 450
+
+
+def test_a_refused_value_that_is_long_is_told_short(report: Reporter, tmp_path: Path) -> None:
+    report(acc=np.arange(10_000))
+    assert len(str(notes(tmp_path)[0])) < 160
+    assert "\n" not in str(notes(tmp_path)[0])
