@@ -6,39 +6,26 @@ named axes over these numbers, its last axis fastest, so inner axes use the fast
 
 from __future__ import annotations
 
-import difflib
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
 from jupyter_autotrain.core.cluster_figures import (
-    FORMS,
     check_count,
     check_device,
     check_link,
+    check_reserved,
     check_text,
     device_of,
     levels_of,
     link_of,
+    reserved_of,
 )
-from jupyter_autotrain.core.devices import Device, Link, LinkKind, Preset, presets
+from jupyter_autotrain.core.devices import Device, Link
 from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.levels import Level, parse_part, preset_of
 from jupyter_autotrain.errors import PlanError
-
-_LEVEL_NAMES = ("chassis", "pod", "cluster")
-_WRAPPED = re.compile(r"^\s*[a-zA-Z_]+\((?P<body>[^(),]+)(?:,\s*(?P<kind>[a-z]+)\s*)?\)\s*$")
-_COUNTED = re.compile(r"^\s*(?P<sizes>(?:\d+\s*[x*]\s*)*)(?P<device>[A-Za-z][\w.-]*)\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """`size` equal parts joined by `link`; a part is a device (innermost level) or the whole level below."""
-
-    name: str
-    size: int
-    link: Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +65,13 @@ class ClusterSpec:
         kinds: Device kinds with their counts, in device order; one entry unless the cluster is uneven.
         levels: From the innermost (cards of a chassis) to the outermost; their sizes multiply to `devices`.
         name: The string it was made from.
+        reserved_bytes: Memory of each device that training cannot have; None: each device's own figure.
     """
 
     kinds: tuple[tuple[Device, int], ...]
     levels: tuple[Level, ...]
     name: str = ""
+    reserved_bytes: int | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -104,12 +93,17 @@ class ClusterSpec:
             if first < stop and start < first + count:
                 found.append(device)
             first += count
+        memory_bytes = min(d.memory_bytes for d in found)
         return replace(
             min(found, key=lambda d: d.matrix_flops_per_s),
-            memory_bytes=min(d.memory_bytes for d in found),
+            memory_bytes=memory_bytes,
+            reserved_bytes=memory_bytes - min(map(self._usable_bytes, found)),
             memory_bytes_per_s=min(d.memory_bytes_per_s for d in found),
             host_bytes_per_s=min(d.host_bytes_per_s for d in found),
         )
+
+    def _usable_bytes(self, device: Device) -> int:
+        return device.usable_bytes if self.reserved_bytes is None else device.memory_bytes - self.reserved_bytes
 
     def segments(self, stride: int, size: int) -> tuple[Segment, ...]:
         """The levels that devices 0, stride, 2*stride ... (`size` of them) are joined by, innermost first.
@@ -130,14 +124,19 @@ class ClusterSpec:
     def scaled(
         self, *, bandwidth: float = 1.0, memory_bytes: int | None = None, devices: int | None = None
     ) -> ClusterSpec:
-        """The same machine with other links, memory or size: the what-if questions."""
+        """The same machine with other links, memory or size: the what-if questions.
+
+        Memory that is given is what training can have, nothing reserved.
+        """
         cluster = self if devices is None else _resized(self, devices)
         levels = tuple(
             replace(level, link=replace(level.link, bytes_per_s=level.link.bytes_per_s * bandwidth))
             for level in cluster.levels
         )
-        kinds = tuple((replace(d, memory_bytes=memory_bytes or d.memory_bytes), n) for d, n in cluster.kinds)
-        return replace(cluster, kinds=kinds, levels=levels)
+        if memory_bytes is None:
+            return replace(cluster, levels=levels)
+        kinds = tuple((replace(d, memory_bytes=memory_bytes, reserved_bytes=0), n) for d, n in cluster.kinds)
+        return replace(cluster, kinds=kinds, levels=levels, reserved_bytes=None)
 
     @classmethod
     def parse(cls, value: str | JsonObject | ClusterSpec) -> ClusterSpec:
@@ -151,7 +150,7 @@ class ClusterSpec:
         if isinstance(value, Mapping):
             return _from_mapping(value)
         check_text(value)
-        parts = [_parse_part(part) for part in value.split("+")]
+        parts = [_of_part(part) for part in value.split("+")]
         return replace(parts[0] if len(parts) == 1 else _joined(parts), name=value.strip())
 
     def __str__(self) -> str:
@@ -163,6 +162,7 @@ def _check(cluster: ClusterSpec) -> None:
         check_link(level.name, level.size, level.link)
     for device, count in cluster.kinds:
         check_device(device)
+        check_reserved(device, cluster.reserved_bytes)
         check_count(f"Device {device.name!r}", "count", count)
     sizes = math.prod(level.size for level in cluster.levels)
     if cluster.devices < 1 or sizes != cluster.devices:
@@ -173,49 +173,9 @@ def _check(cluster: ClusterSpec) -> None:
         )
 
 
-def _preset(name: str) -> Preset:
-    known = presets()
-    by_lower = {key.lower(): preset for key, preset in known.items()}
-    if name.lower() in by_lower:
-        return by_lower[name.lower()]
-    near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)
-    raise PlanError(
-        f"Unknown device {name!r}.",
-        f"The nearest known name is {near[0]!r}; known: {', '.join(sorted(known))}.",
-        "Use a known name, or give the cluster as a mapping with the device's figures.",
-    )
-
-
-def _parse_part(text: str) -> ClusterSpec:
-    wrapped = _WRAPPED.match(text)
-    body, kind = (wrapped["body"], wrapped["kind"]) if wrapped else (text, None)
-    counted = _COUNTED.match(body)
-    if counted is None or (kind and kind not in set(LinkKind)):
-        raise PlanError(f"Cannot read the cluster {text!r}.", f"Forms: {FORMS}.", "Write it in one of these forms.")
-    preset = _preset(counted["device"])
-    sizes = [int(size) for size in re.findall(r"\d+", counted["sizes"])] or [1]
-    levels = _levels(_split_chassis(sizes, preset.chassis), preset)
-    if kind:
-        levels = (*levels[:-1], replace(levels[-1], link=replace(levels[-1].link, kind=LinkKind(kind))))
-    return ClusterSpec(((preset.device, math.prod(sizes)),), levels)
-
-
-def _split_chassis(sizes: list[int], chassis: int) -> list[int]:
-    """A bare count larger than a chassis means several equal chassis: 64xH100 is 8x8xH100."""
-    if len(sizes) > 1 or sizes[0] <= chassis:
-        return sizes
-    inner = next(k for k in range(chassis, 0, -1) if sizes[0] % k == 0)
-    return [sizes[0] // inner, inner]
-
-
-def _levels(sizes: list[int], preset: Preset) -> tuple[Level, ...]:
-    """Innermost first: the chassis by its own links, everything above by the outside links."""
-    levels = []
-    for index, size in enumerate(reversed(sizes)):
-        link = preset.inside if index == 0 else preset.outside
-        name = _LEVEL_NAMES[min(index, len(_LEVEL_NAMES) - 1)] if math.prod(sizes) > 1 else "card"
-        levels.append(Level(name, size, link if size > 1 else replace(link, kind=LinkKind.SINGLE)))
-    return tuple(levels)
+def _of_part(text: str) -> ClusterSpec:
+    device, levels = parse_part(text)
+    return ClusterSpec(((device, math.prod(level.size for level in levels)),), levels)
 
 
 def _joined(parts: list[ClusterSpec]) -> ClusterSpec:
@@ -223,7 +183,7 @@ def _joined(parts: list[ClusterSpec]) -> ClusterSpec:
     inner = math.gcd(*(part.levels[0].size for part in parts))
     total = sum(part.devices for part in parts)
     inside = min((part.levels[0].link for part in parts), key=lambda link: link.bytes_per_s)
-    outsides = [_preset(device.name).outside for part in parts for device, _ in part.kinds]
+    outsides = [preset_of(device.name).outside for part in parts for device, _ in part.kinds]
     outside = min(outsides, key=lambda link: link.bytes_per_s)
     levels = (Level("chassis", inner, inside), Level("pod", total // inner, outside))
     return ClusterSpec(tuple(kind for part in parts for kind in part.kinds), levels)
@@ -232,19 +192,28 @@ def _joined(parts: list[ClusterSpec]) -> ClusterSpec:
 def _resized(cluster: ClusterSpec, devices: int) -> ClusterSpec:
     check_count("The cluster", "devices", devices)
     device, inside = cluster.kinds[0][0], cluster.levels[0]
-    outside = cluster.levels[-1].link if len(cluster.levels) > 1 else _preset(device.name).outside
+    outside = cluster.levels[-1].link if len(cluster.levels) > 1 else preset_of(device.name).outside
     inner = next(k for k in range(min(inside.size, devices), 0, -1) if devices % k == 0)
     levels: tuple[Level, ...] = (replace(inside, size=inner),)
     if devices > inner:
         levels += (Level("pod", devices // inner, outside),)
-    return ClusterSpec(((device, devices),), levels)
+    return ClusterSpec(((device, devices),), levels, reserved_bytes=cluster.reserved_bytes)
 
 
 def _from_mapping(value: Mapping[str, JsonValue]) -> ClusterSpec:
-    """`{"device": name or figures, "levels": [{"name", "size", "link": {...}}, ...]}`, innermost level first."""
-    device, raw = value.get("device"), levels_of(value.get("levels"))
-    chosen = _preset(device).device if isinstance(device, str) else device_of(device)
-    levels = tuple(Level(str(r["name"]), cast("int", r["size"]), link_of(r)) for r in raw)
-    for level in levels:
-        check_link(level.name, level.size, level.link)
-    return ClusterSpec(((chosen, math.prod(level.size for level in levels)),), levels, str(value.get("name", "")))
+    """`{"device": name or figures, "levels": [{"name", "size", ...}, ...]}`, innermost level first.
+
+    Or `{"cluster": "8xH100"}`; both with `reserved`, the memory of each device that training cannot have.
+    """
+    if isinstance(value.get("cluster"), str):
+        cluster = ClusterSpec.parse(cast("str", value["cluster"]))
+    else:
+        device, raw = value.get("device"), levels_of(value.get("levels"))
+        chosen = preset_of(device).device if isinstance(device, str) else device_of(device)
+        levels = tuple(Level(str(r["name"]), cast("int", r["size"]), link_of(r)) for r in raw)
+        for level in levels:
+            check_link(level.name, level.size, level.link)
+        devices = math.prod(level.size for level in levels)
+        cluster = ClusterSpec(((chosen, devices),), levels, str(value.get("name", "")))
+    kept = value.get("reserved")
+    return cluster if kept is None else replace(cluster, reserved_bytes=reserved_of(kept))

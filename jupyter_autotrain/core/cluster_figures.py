@@ -6,10 +6,12 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from jupyter_autotrain.core.devices import Device, Link, LinkKind
 from jupyter_autotrain.core.json import JsonValue, from_json
+from jupyter_autotrain.core.sizes import parse_bytes
+from jupyter_autotrain.core.wording import size
 from jupyter_autotrain.errors import PlanError
 
 Figures: TypeAlias = Mapping[str, JsonValue]
@@ -59,6 +61,32 @@ def check_device(device: Device) -> None:
                 "Complete the device's figures.",
             )
     check_count(f"Device {device.name!r}", "multiprocessors", device.multiprocessors)
+
+
+def check_reserved(device: Device, reserved_bytes: int | None = None) -> None:
+    """Refuse a device that would have no memory left; `reserved_bytes` is the cluster's, None where it has none.
+
+    Raises:
+        PlanError: Naming the device.
+    """
+    kept = device.reserved_bytes if reserved_bytes is None else reserved_bytes
+    if not _is_number(kept) or not 0 <= kept < device.memory_bytes:
+        raise PlanError(
+            f"Of {size(device.memory_bytes)} of device {device.name!r}, {kept!r} bytes are reserved.",
+            "Zero or more, and less than the device's memory.",
+            "Give what the runtime, communication and the allocator take, such as 6GB.",
+        )
+
+
+def reserved_of(value: JsonValue) -> int:
+    """Bytes that a mapping reserves: a number, 0 as well, or a size such as `6GB`.
+
+    Raises:
+        PlanError: When it is neither.
+    """
+    if isinstance(value, int | float) and value == 0 and not isinstance(value, bool):
+        return 0
+    return parse_bytes(cast("str | float", value))
 
 
 def check_link(level: str, size: object, link: Link) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from jupyter_autotrain.core import reserved
+
 GB = 1e9
 GIB = 2**30
 TERA = 1e12
@@ -37,12 +39,13 @@ class Device:
         name: As in a cluster's string form.
         matrix_flops_per_s: Peak of dense 16-bit matrix products.
         matrix32_flops_per_s: The same for 32-bit inputs (TF32 where there is one).
-        memory_bytes: Device memory.
+        memory_bytes: Device memory, as the data sheet names it.
         memory_bytes_per_s: Bandwidth of that memory.
         host_bytes_per_s: To the host's memory, per direction.
         source: Where the figures come from.
         fuses: Whether it has fused kernels for attention with dropout, and for dropout, which keep bits or a seed.
         multiprocessors: Cores with matrix units, each on one tile of a product at a time; 108 of an A100.
+        reserved_bytes: Of that memory, what training cannot have (see `core.reserved`).
     """
 
     name: str
@@ -54,6 +57,17 @@ class Device:
     source: str = ""
     fuses: bool = True
     multiprocessors: int = 108
+    reserved_bytes: int = 0
+
+    @property
+    def usable_bytes(self) -> int:
+        """Memory that training can have."""
+        return self.memory_bytes - self.reserved_bytes
+
+    def limit_bytes(self, asked_bytes: float | None = None) -> float:
+        """What a rank may hold: what was asked for where the device has it, else what training can have."""
+        is_there = asked_bytes is not None and asked_bytes <= self.memory_bytes
+        return asked_bytes if asked_bytes is not None and is_there else self.usable_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +110,50 @@ def _network(bytes_per_s: float, shared_by: int = 1) -> Link:
 
 
 def _a100(name: str, memory_gib: int, memory_gb_per_s: float) -> Preset:
+    held, source = memory_gib * GIB, "NVIDIA A100 data sheet, 2021"
     device = Device(
-        name, 312 * TERA, 156 * TERA, memory_gib * GIB, memory_gb_per_s * GB, 32 * GB, "NVIDIA A100 data sheet, 2021"
+        name,
+        312 * TERA,
+        156 * TERA,
+        held,
+        memory_gb_per_s * GB,
+        32 * GB,
+        source,
+        reserved_bytes=reserved.of_gpu(held),
     )
     return Preset(device, 8, _nvlink(300 * GB), _network(25 * GB))
 
 
 def _v100(name: str, memory_gib: int) -> Preset:
     source = "NVIDIA V100 SXM2 data sheet; DGX-1 white paper: 6 NVLinks of 25 GB/s, four 100 Gb/s ports for 8 GPUs"
-    device = Device(name, 125 * TERA, 15.7 * TERA, memory_gib * GIB, 900 * GB, 16 * GB, source, multiprocessors=80)
+    held = memory_gib * GIB
+    device = Device(
+        name,
+        125 * TERA,
+        15.7 * TERA,
+        held,
+        900 * GB,
+        16 * GB,
+        source,
+        multiprocessors=80,
+        reserved_bytes=reserved.of_gpu(held),
+    )
     return Preset(device, 8, _nvlink(150 * GB), _network(12.5 * GB, shared_by=2))
 
 
 def _hopper(name: str, memory_gib: int, memory_gb_per_s: float) -> Preset:
     source = f"NVIDIA {name} SXM data sheet: NVLink4 900 GB/s both ways, NDR 400 Gb/s per GPU"
+    held = memory_gib * GIB
     device = Device(
-        name, 989 * TERA, 494 * TERA, memory_gib * GIB, memory_gb_per_s * GB, 64 * GB, source, multiprocessors=132
+        name,
+        989 * TERA,
+        494 * TERA,
+        held,
+        memory_gb_per_s * GB,
+        64 * GB,
+        source,
+        multiprocessors=132,
+        reserved_bytes=reserved.of_gpu(held),
     )
     return Preset(device, 8, _nvlink(450 * GB), _network(50 * GB))
 
@@ -119,27 +161,54 @@ def _hopper(name: str, memory_gib: int, memory_gb_per_s: float) -> Preset:
 def _nnp(name: str, tera: float) -> Preset:
     """Spring Crest: 16 inter-chip links of 4 lanes x 28 Gb/s (14 GB/s each) join cards and chassis alike."""
     source = "Intel Nervana NNP-T (Spring Crest), Hot Chips 31, 2019; rates of T1300/T1400 from clusters x clock"
-    device = Device(name, tera * TERA, tera / 2 * TERA, 32 * GIB, 1228.8 * GB, 16 * GB, source, multiprocessors=24)
+    device = Device(
+        name,
+        tera * TERA,
+        tera / 2 * TERA,
+        32 * GIB,
+        1228.8 * GB,
+        16 * GB,
+        source,
+        multiprocessors=24,
+        reserved_bytes=reserved.of_gpu(32 * GIB),  # no figure is published; as of a GPU
+    )
     inside = Link(LinkKind.RING, 16 * 14 * GB, 2e-6, efficiency=0.9)
     return Preset(device, 8, inside, Link(LinkKind.RING, 16 * 14 * GB, 3e-6, efficiency=0.9, shared_by=2))
 
 
 def _tpu4() -> Preset:
     source = "Jouppi et al. 2023, TPU v4: 275 TFLOP/s, 1,228 GB/s, 6 links of 45 GB/s in a 3-D torus"
-    device = Device("TPUv4", 275 * TERA, 69 * TERA, 32 * GIB, 1228 * GB, 16 * GB, source, multiprocessors=8)
+    kept = reserved.of_gpu(32 * GIB, fragmented=reserved.FRAGMENTED_AHEAD)
+    device = Device(
+        "TPUv4", 275 * TERA, 69 * TERA, 32 * GIB, 1228 * GB, 16 * GB, source, multiprocessors=8, reserved_bytes=kept
+    )
     torus = Link(LinkKind.TORUS, 6 * 45 * GB, 1e-6, efficiency=0.9, dims=3)
     return Preset(device, 4096, torus, _network(6.25 * GB))
 
 
 def _ascend() -> Preset:
     source = "Huawei Ascend 910: 256 TFLOP/s; HCCS 3 x 240 Gb/s; RoCE 2 x 100 Gb/s; memory figures recalled"
-    device = Device("Ascend910", 256 * TERA, 64 * TERA, 32 * GIB, 1200 * GB, 16 * GB, source, multiprocessors=32)
+    kept = reserved.of_gpu(32 * GIB, reserved.HCCL_BYTES)
+    device = Device(
+        "Ascend910",
+        256 * TERA,
+        64 * TERA,
+        32 * GIB,
+        1200 * GB,
+        16 * GB,
+        source,
+        multiprocessors=32,
+        reserved_bytes=kept,
+    )
     return Preset(device, 8, Link(LinkKind.FULL, 90 * GB, 5e-6, efficiency=0.8), _network(25 * GB))
 
 
 def _cpu() -> Preset:
     source = "Measured with torch and gloo on one shared host: 93 GFLOP/s, 59 GB/s, 1.4 GB/s all-reduce, 105 us"
-    device = Device("CPU", 93e9, 93e9, 8 * GIB, 59 * GB, 59 * GB, source, fuses=False, multiprocessors=1)
+    kept = reserved.of_host(8 * GIB)
+    device = Device(
+        "CPU", 93e9, 93e9, 8 * GIB, 59 * GB, 59 * GB, source, fuses=False, multiprocessors=1, reserved_bytes=kept
+    )
     link = Link(LinkKind.SWITCH, 1.4 * GB, 105e-6)
     return Preset(device, 64, link, Link(LinkKind.SWITCH, 1.25 * GB, 200e-6))
 

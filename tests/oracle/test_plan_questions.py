@@ -112,7 +112,7 @@ def test_a_question_to_48_layers_is_answered_in_a_fifth_of_a_second():
         ({"cluster": "8xH10"}, "H100"),
         (
             {"cluster": {"device": "H100", "levels": [{"name": "x", "size": 8, "bytes_per_s": 0, "latency_s": 0}]}},
-            "0 bytes/s",
+            "bytes_per_s = 0",
         ),
         ({"mode": "data_paralel"}, "data_parallel"),
         ({"search": "dynamic"}, "dynamic_programming"),

@@ -38,8 +38,7 @@ def ranks(pricing: Pricing, folded: Folded) -> Iterator[dict[str, JsonValue]]:
     record = pricing.record
     for rank, stage in zip(record.cost.ranks, record.stages, strict=True):
         size = record.mesh.devices
-        memory = record.cluster.slowest(stage.index * size, (stage.index + 1) * size).memory_bytes
-        asked = record.question.limits.memory_bytes or memory
+        device = record.cluster.slowest(stage.index * size, (stage.index + 1) * size)
         yield {
             "stage": rank.stage,
             "device": stage.device,
@@ -50,7 +49,7 @@ def ranks(pricing: Pricing, folded: Folded) -> Iterator[dict[str, JsonValue]]:
             "optimizer_bytes": rank.optimizer_bytes,
             "activation_bytes": rank.activation_bytes,
             "peak_bytes": rank.peak_bytes,
-            "limit_bytes": min(memory, asked),
+            "limit_bytes": device.limit_bytes(record.question.limits.memory_bytes),
             "sent_bytes": dict(sent_bytes(pricing, folded, stage.index)),
         }
 

@@ -18,7 +18,7 @@ def summary(record: PlanRecord) -> str:
         f"  mesh    {record.mesh}" + _pipeline(record),
         f"  time    compute {ms(cost.compute_s)} + communication {ms(cost.communication_s)} + bubble "
         f"{ms(cost.bubble_s)} + optimizer {ms(cost.optimizer_s)}",
-        f"  memory  {gigabytes(cost.peak_memory_bytes)} per rank of {gigabytes(solution.limit_bytes)}"
+        f"  memory  {gigabytes(cost.peak_memory_bytes)} per rank of {gigabytes(solution.limit_bytes)} usable"
         + _states(record),
         f"  found   trace {record.trace_s:.2f} s, search {record.search_s:.2f} s ({record.question.search})",
     ]

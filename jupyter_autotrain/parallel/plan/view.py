@@ -4,7 +4,8 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
 
 * `version` 1; `name` of the model; `mode`, `search`; `complete` (false: stopped early, best so far); `gap`, `bound_s`;
   `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that are replicated for want of a rule.
-* `cluster`: `name`, `devices`, `device`, `memory_bytes`, `levels` innermost first: `{name, size, kind, bytes_per_s}`.
+* `cluster`: `name`, `devices`, `device`, `memory_bytes` and what training can have of it, `usable_bytes`; `levels`,
+  innermost first: `{name, size, kind, bytes_per_s}`.
 * `mesh`: `axes` and `shape` over the devices of one stage, `stages` (device number = stage * devices of a stage +
   coordinates on the axes, the last axis fastest).
 * `microbatches`, `schedule`, `chunks`; `zero`: `{level: parameters}`; `recompute`: `{mode: blocks}`.
@@ -99,6 +100,7 @@ def _cluster(record: PlanRecord) -> JsonObject:
         "devices": cluster.devices,
         "device": cluster.device.name,
         "memory_bytes": cluster.device.memory_bytes,
+        "usable_bytes": cluster.device.usable_bytes,
         "levels": [
             {
                 "name": level.name,

@@ -177,7 +177,7 @@ def _task(graph: OpGraph, cluster: ClusterSpec, asked: Question, check: Callable
         space = replace(space, stages=(1,), zero=(Zero.NOTHING,), modes=(Recompute.NONE,), microbatches=(1,))
         restrict = data_only
     settings = replace(asked.settings, options=space.options)
-    limit = asked.limits.memory_bytes or inf
+    limit = asked.limits.memory_bytes
     task = Task(graph, chain, machine, settings, space.modes, limit, facts_of(graph), restrict, check)
     return task, space, pins
 

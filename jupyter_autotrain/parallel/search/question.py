@@ -34,7 +34,7 @@ class Limits:
     """What a plan and its search may use.
 
     Attributes:
-        memory_bytes: Of a rank; None: the device's memory.
+        memory_bytes: Of a rank; None, or more than a device has: what the device offers (`Device.usable_bytes`).
         time_s: From the beginning; None: as long as it takes (huge graphs: a minute). What is linear in the graph, up
             to a first plan, is always finished.
         proof_s: How long to go on with meshes of three axes and more, once all meshes of two are searched, and what

@@ -67,7 +67,7 @@ def persistently(work: Callable[[], T]) -> tuple[T, bool]:
 
 def _infeasible(search: Search) -> PlanError:
     least, task = search.least_bytes, search.task
-    limit = min(task.limit_bytes, task.cluster.device.memory_bytes)
+    limit = task.cluster.device.limit_bytes(task.limit_bytes)
     if least == inf:
         return PlanError(
             "No plan agrees with what is asked: no mesh, number of microbatches and pins go together.",

@@ -39,7 +39,7 @@ class Task:
         cluster: The machine.
         settings: Constants and open options.
         modes: Recompute modes.
-        limit_bytes: Memory per rank; a device's own memory limits as well.
+        limit_bytes: Memory per rank that was asked for; None: what each device offers.
         facts: Of the graph.
         restrict: Pins.
         check: Raises `OutOfTime` when the budget is spent.
@@ -51,7 +51,7 @@ class Task:
     cluster: ClusterSpec
     settings: Settings
     modes: tuple[Recompute, ...]
-    limit_bytes: float
+    limit_bytes: float | None
     facts: Facts
     restrict: Restriction | None = None
     check: Callable[[], None] = lambda: None
@@ -67,7 +67,7 @@ class Task:
 
     def limits(self, candidate: Candidate) -> list[float]:
         """Bytes per rank of each stage."""
-        return [min(self.limit_bytes, device.memory_bytes) for device in self.devices(candidate)]
+        return [device.limit_bytes(self.limit_bytes) for device in self.devices(candidate)]
 
     def models(self, candidate: Candidate) -> list[CostModel]:
         """One cost model per stage; equal devices share one, and so do candidates that differ in schedule only."""

@@ -1,10 +1,13 @@
 """Clusters: their forms, their levels, and what is wrong with bad ones."""
 
+from dataclasses import replace
+
 import pytest
 
-from jupyter_autotrain.core.cluster import ClusterSpec, Level, MeshSpec
+from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Link, LinkKind, presets
 from jupyter_autotrain.core.json import from_json, to_json
+from jupyter_autotrain.core.levels import Level
 from jupyter_autotrain.errors import PlanError
 
 
@@ -187,3 +190,46 @@ def test_every_preset_states_its_source_and_survives_json():
         cluster = ClusterSpec.parse(f"4x{name}")
         assert cluster.device.source
         assert from_json(ClusterSpec, to_json(cluster)) == cluster
+
+
+@pytest.mark.parametrize("name", sorted({preset.device.name for preset in presets().values()}))
+def test_every_device_keeps_some_memory_from_training_and_most_for_it(name):
+    device = ClusterSpec.parse(f"2x{name}").device
+    assert 0.01 * device.memory_bytes < device.reserved_bytes < 0.2 * device.memory_bytes
+    assert device.usable_bytes == device.memory_bytes - device.reserved_bytes == device.limit_bytes()
+
+
+def test_an_h100_offers_about_74_of_its_80_gib():
+    device = ClusterSpec.parse("8xH100").device
+    assert device.memory_bytes == 80 * 2**30
+    assert 73 * 2**30 < device.usable_bytes < 75 * 2**30
+
+
+def test_memory_that_was_asked_for_wins_where_the_device_has_it():
+    device = ClusterSpec.parse("8xH100").device
+    assert device.limit_bytes(80 * 2**30) == 80 * 2**30
+    assert device.limit_bytes(10e9) == 10e9
+    assert device.limit_bytes(200e9) == device.usable_bytes
+    assert ClusterSpec.parse("8xH100").scaled(memory_bytes=10**10).device.usable_bytes == 10**10
+
+
+def test_what_is_reserved_can_be_set():
+    levels = [{"name": "card", "size": 2, "bytes_per_s": 1e9, "latency_s": 0}]
+    for given in ({"cluster": "8xH100"}, {"device": "H100", "levels": levels}):
+        for kept, expected in (("6GB", 6e9), (0, 0), (2**30, 2**30)):
+            device = ClusterSpec.parse({**given, "reserved": kept}).device
+            assert device.usable_bytes == 80 * 2**30 - expected
+    mixed = replace(ClusterSpec.parse("8xH100+8xA100-40GB"), reserved_bytes=0)
+    assert mixed.device.usable_bytes == 40 * 2**30
+    assert mixed.scaled(devices=4).device.usable_bytes == 80 * 2**30
+
+
+@pytest.mark.parametrize("kept", [-1, "80GiB", 1e30, float("nan"), "much", True])
+def test_what_is_reserved_leaves_some_memory(kept):
+    with pytest.raises(PlanError, match=r"reserved|size"):
+        ClusterSpec.parse({"cluster": "8xH100", "reserved": kept})
+
+
+def test_a_mixed_cluster_offers_what_its_least_device_offers():
+    small = ClusterSpec.parse("8xA100-40GB").device.usable_bytes
+    assert ClusterSpec.parse("8xH100+8xA100-40GB").device.usable_bytes == small
