@@ -2,8 +2,8 @@
 
 The walk: `cells` reads what the notebook executed, `names` finds what the cell needs, `slice` follows each name to
 its import (`imports`), its source (`definitions`) or its value (`data`, `refuse`, `sizes`), `script` writes it all
-down; `modules`, `ship` and `ignore` find the files that travel; `bundle` puts the result on disk, `export` turns it
-into one script, `table` shows it.
+down, `reports` finds the metrics in it; `modules`, `ship` and `ignore` find the files that travel; `bundle` puts the
+result on disk, `export` turns it into one script, `table` shows it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from jupyter_autotrain.capture.capturing import capture
 from jupyter_autotrain.capture.cells import Cell
 from jupyter_autotrain.capture.export import export_script
 from jupyter_autotrain.capture.function import from_function, from_source
+from jupyter_autotrain.capture.reports import check as check_reports
 from jupyter_autotrain.capture.result import Capture, Limits
 from jupyter_autotrain.capture.table import table
 
@@ -21,6 +22,7 @@ __all__ = [
     "Cell",
     "Limits",
     "capture",
+    "check_reports",
     "export_script",
     "from_function",
     "from_source",

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import modules
+from jupyter_autotrain.capture import modules, reports
 from jupyter_autotrain.capture import ship as shipping
 from jupyter_autotrain.capture.cells import Cell, parse_code
 from jupyter_autotrain.capture.history import History, futures_in
@@ -69,6 +69,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         captured=(*(_row(item) for item in items), *_file_rows(files)),
         files=files,
         source_map=script.source_map,
+        reports=reports.find(tree_, script.source_map, files, slice_.files.values()),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jupyter_autotrain.capture.reports import Reports
 from jupyter_autotrain.core.spec import CapturedName
 
 
@@ -28,6 +29,7 @@ class Capture:
         captured: One row per name or file, for the table.
         files: Shipped files: path relative to the working folder -> the file here.
         source_map: For each line of the script "cell label:line", or "".
+        reports: The metrics that the code reports, as far as its text tells.
     """
 
     script: str
@@ -35,3 +37,4 @@ class Capture:
     captured: tuple[CapturedName, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict)
     source_map: tuple[str, ...] = ()
+    reports: Reports = field(default_factory=Reports)

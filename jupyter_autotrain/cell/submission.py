@@ -43,7 +43,7 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
 
     Raises:
         HeaderError: With all faults of the header at once.
-        CaptureError: When something the cell needs cannot travel.
+        CaptureError: When something the cell needs cannot travel, or nothing reports its objective.
         ShipError: When the files are too many or too big.
     """
     parsed = header.parse_cell(line, cell, header.Context(cwd, environ, backends.names()))
@@ -58,6 +58,7 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
         limits=replace(_LIMITS, files=ship.limits.files, file_bytes=ship.limits.size),
         first_line=parsed.code_line,
     )
+    capture.check_reports(captured.reports, parsed.header.objective.metric if parsed.header.objective else "")
     return Draft(parsed, captured, parsed.header.name or notebook.name(shell, environ), cwd, environ)
 
 

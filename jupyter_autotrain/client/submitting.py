@@ -43,6 +43,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     parsed = headers.from_mapping(header, headers.Context(cwd, os.environ, backends.names()))
     name = "script" if isinstance(fn_or_source, str) else fn_or_source.__name__.strip("<>")
     captured = _capture(fn_or_source, parsed, cwd)
+    capture.check_reports(captured.reports, parsed.objective.metric if parsed.objective else "")
     spec = parsed.to_spec(bundle=Bundle(), name=name, cwd=str(cwd), environ=os.environ)
     check(spec, home)
     return send(home, spec, lambda folder: capture.write_bundle(captured, folder), os.environ)
