@@ -106,10 +106,20 @@ def test_a_crash_names_the_line_of_the_cell_and_keeps_what_was_reported(notebook
 
 
 def test_an_objective_that_is_never_reported_fails_the_trial_with_that_reason(notebook):
-    notebook.run("%%autotrain quiet --wait\nobjective: maximize acc\n---\nreport(loss=1.0)")
+    cell = "objective: maximize acc\n---\nmetrics = {'loss': 1.0}\nreport(**metrics)"
+    notebook.run(f"%%autotrain quiet --wait\n{cell}")
     experiment = notebook.value("_")
     assert experiment.state == "FAILED"
     assert "acc" in experiment.trials[0].reason
+
+
+def test_an_objective_that_no_report_names_is_told_before_anything_is_sent(notebook):
+    lines = notebook.fails("%%autotrain unsent\nobjective: maximize val_acc\n---\nreport(val_accuracy=1.0)")
+    text = "\n".join(lines)
+    assert "line 4" in text
+    assert "Did you mean 'val_accuracy'?" in text
+    assert len(lines) <= 6
+    assert not [name for name in (experiment.name for experiment in at.experiments()) if name == "unsent"]
 
 
 def test_an_exported_script_gives_the_same_metrics_alone_in_an_empty_folder(notebook, tmp_path):
