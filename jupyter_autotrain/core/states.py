@@ -72,12 +72,16 @@ def experiment_state(trials: Iterable[TrialState], *, closed: bool, stop_request
     """
     states = set(trials)
     if states & ACTIVE_STATES or not closed:
-        if stop_requested:
-            return ExperimentState.STOPPING
-        begun = states - {TrialState.WAITING}
-        return ExperimentState.RUNNING if begun else ExperimentState.WAITING
+        return ExperimentState.STOPPING if stop_requested else _unfinished_state(states)
     if stop_requested or states <= {TrialState.CANCELLED}:
         return ExperimentState.CANCELLED
     if states & {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}:
         return ExperimentState.SUCCEEDED
     return ExperimentState.FAILED
+
+
+def _unfinished_state(states: set[TrialState]) -> ExperimentState:
+    """WAITING where all that is left waits, also after a retry; between two trials it is still RUNNING."""
+    if states & {TrialState.PREPARING, TrialState.RUNNING}:
+        return ExperimentState.RUNNING
+    return ExperimentState.WAITING if TrialState.WAITING in states or not states else ExperimentState.RUNNING

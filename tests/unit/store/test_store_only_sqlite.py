@@ -16,8 +16,8 @@ sys.addaudithook(look)
 
 import jupyter_autotrain as at
 from jupyter_autotrain import cli, manager
+from jupyter_autotrain.client import default_home
 from jupyter_autotrain.client.send import send
-from jupyter_autotrain.client.submitting import default_home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 
 manager.ensure = manager.ring = lambda *arguments: True
