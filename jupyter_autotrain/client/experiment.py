@@ -11,7 +11,6 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.client import attention, files, logs
 from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.waiting import wait_until
-from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.noted import warned
@@ -62,7 +61,7 @@ class Experiment:
     @property
     def best(self) -> TrialRecord | None:
         """The trial with the best objective so far, whatever its state; None without an objective or any value."""
-        return ranking.best(self.record.spec.objective, self.trials)
+        return self.store.best_trial(self.id, self.record.spec.objective)
 
     def metrics(self, names: Collection[str] | None = None) -> list[dict[str, str | int | float | None]]:
         """All reported values, one row each, in order of arrival: `pandas.DataFrame(experiment.metrics())`.

@@ -9,6 +9,7 @@ from typing import Any
 
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.json import JsonValue, from_json, to_json
+from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.records import Move, TrialRecord
 from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState
 from jupyter_autotrain.errors import StoreError
@@ -87,12 +88,27 @@ class Trials(Section):
         with self._database.write() as connection:
             _update(connection, key_of(connection, experiment_id), number, _marks(ref, gpus))
 
-    def trials(self, experiment_id: str) -> list[TrialRecord]:
-        """All trials of an experiment, by number."""
+    def trials(self, experiment_id: str, *, limit: int | None = None) -> list[TrialRecord]:
+        """The trials of an experiment, by number; with `limit` at most so many."""
         with self._database.read() as connection:
             key = key_of(connection, experiment_id)
-            query = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? ORDER BY number"  # noqa: S608 - own text
-            return [_record(experiment_id, row) for row in connection.execute(query, (key,))]
+            query = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? ORDER BY number LIMIT ?"  # noqa: S608 - own text
+            rows = connection.execute(query, (key, -1 if limit is None else limit))
+            return [_record(experiment_id, row) for row in rows]
+
+    def best_trial(self, experiment_id: str, objective: Objective | None) -> TrialRecord | None:
+        """What `core.ranking.best` says of all its trials, without reading them all."""
+        if objective is None:
+            return None
+        order = "DESC" if objective.direction is Direction.MAXIMIZE else "ASC"
+        with self._database.read() as connection:
+            key = key_of(connection, experiment_id)
+            query = (
+                f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? AND value IS NOT NULL "  # noqa: S608 - own text
+                f"ORDER BY value {order}, number LIMIT 1"
+            )
+            row = connection.execute(query, (key,)).fetchone()
+        return None if row is None else _record(experiment_id, row)
 
     def trial(self, experiment_id: str, number: int) -> TrialRecord:
         """One trial.

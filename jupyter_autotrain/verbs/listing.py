@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from fnmatch import fnmatch
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import cut, duration, number, parameter
@@ -88,26 +89,31 @@ def headline(experiment: Experiment) -> str:
 
 
 def trials_table(experiment: Experiment, *, most: int = 20) -> str:
-    """The trials of an experiment as text: number, state, parameters, objective, time, reason."""
-    objective = experiment.record.spec.objective
-    trials = experiment.trials
+    """The trials of an experiment as text: number, state, parameters, objective, time, reason.
+
+    Of more than `most` trials the first ones, and the best wherever it is.
+    """
+    record = experiment.record
+    objective, total = record.spec.objective, sum(record.counts.values())
+    trials = experiment.store.trials(experiment.id, limit=most)
+    best = experiment.best
+    if best is not None and best.number not in {trial.number for trial in trials}:
+        trials[-1] = best
     names = list(dict.fromkeys(name for trial in trials for name in trial.params))
     heads = ["trial", "state", *names, *([objective.label] if objective else []), "took", "reason"]
-    rows = []
-    for trial in trials[:most]:
-        took = trial.ended_s - trial.started_s if trial.ended_s and trial.started_s else None
-        values = [cut(parameter(trial.params.get(name, "")), 40) for name in names]
-        reason = cut(trial.reason.splitlines()[0], 80) if trial.reason else ""
-        ranked = [number(trial.value)] if objective else []
-        rows.append(
-            [
-                str(trial.number),
-                str(trial.state),
-                *values,
-                *ranked,
-                duration(max(0.0, took)) if took is not None else "-",
-                reason,
-            ]
-        )
-    more = f"\n... and {len(trials) - most} more trials" if len(trials) > most else ""
+    rows = [_trial_row(trial, names, ranked=objective is not None) for trial in trials]
+    left = total - len(trials)
+    more = f"\n... and {left} more trials (all of them: %autotrain show {experiment.name} --json)" if left > 0 else ""
     return table(heads, rows) + more
+
+
+def _trial_row(trial: TrialRecord, names: Sequence[str], *, ranked: bool) -> list[str]:
+    took = trial.ended_s - trial.started_s if trial.ended_s and trial.started_s else None
+    return [
+        str(trial.number),
+        str(trial.state),
+        *(cut(parameter(trial.params.get(name, "")), 40) for name in names),
+        *([number(trial.value)] if ranked else []),
+        duration(max(0.0, took)) if took is not None else "-",
+        cut(trial.reason.splitlines()[0], 80) if trial.reason else "",
+    ]

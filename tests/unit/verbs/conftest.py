@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import manager, verbs
+from jupyter_autotrain.client import attach
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
@@ -36,6 +37,9 @@ class Terminal:
         )
         verbs.run(words, desk)
         return "".join(written)
+
+    def find(self, name):
+        return attach(name, home=self.home)
 
     def json(self, *words):
         return json.loads(self.run(*words, "--json"))

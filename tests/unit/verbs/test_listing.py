@@ -2,6 +2,7 @@
 
 import pytest
 
+from jupyter_autotrain import verbs
 from jupyter_autotrain.errors import AutotrainError
 
 DONE = ("PREPARING", "RUNNING", "SUCCEEDED")
@@ -69,3 +70,11 @@ def test_results_and_reasons_are_json_too(terminal, add):
     assert [one["name"] for one in terminal.json("compare", "digits", "plain")] == ["digits", "plain"]
     assert terminal.json("why", "digits") == ["Trial 2 failed: for no known reason."]
     assert terminal.json("pull", "digits") == {"trial": 1, "folder": "digits-trial-1", "files": []}
+
+
+def test_of_many_trials_the_first_and_the_best_are_shown_and_the_rest_is_counted(terminal, add):
+    add("wide", *[(DONE, float(number == 24)) for number in range(1, 31)])
+    text = verbs.card(terminal.find("wide"))
+    numbers = [line.split()[0] for line in text.splitlines()[2:-1]]
+    assert numbers == [*map(str, range(1, 20)), "24"]
+    assert text.endswith("... and 10 more trials (all of them: %autotrain show wide --json)")
