@@ -59,13 +59,17 @@ class Ingest:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Points of one metric of one attempt that arrived together; `last_id` is the id of the newest of them."""
+    """Points of one metric of one attempt that arrived together; `last_id` is the id of the newest of them.
+
+    `times` are seconds since the epoch, one per point.
+    """
 
     last_id: int
     number: int
     attempt: int
     name: str
     columns: Columns
+    times: array[float]
 
 
 class Metrics(Section):
@@ -136,7 +140,7 @@ class Metrics(Section):
         )
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
-        return [Piece(last_id, number, attempt, name, _columns(blob)) for last_id, number, attempt, name, blob in rows]
+        return [Piece(*row[:4], _columns(row[4]), _times(row[4])) for row in rows]
 
     def metric_names(self, experiment_id: str) -> list[str]:
         """The metrics reported so far, in order of their first report."""
@@ -208,6 +212,11 @@ def _add_note(connection: sqlite3.Connection, where: tuple[int, int, int], note:
 def _columns(blob: bytes) -> Columns:
     third = len(blob) // 3
     return array("q", blob[:third]), array("d", blob[2 * third :])
+
+
+def _times(blob: bytes) -> array[float]:
+    third = len(blob) // 3
+    return array("d", blob[third : 2 * third])
 
 
 def _by_name(

@@ -1,6 +1,6 @@
 """From the store to a view: the picture as a whole, or what changed since the last look.
 
-A frame is a JSON object and two byte columns. Rows of a series (one metric of one attempt of a trial) are counted
+A frame is a JSON object and three byte columns. Rows of a series (one metric of one attempt of a trial) are counted
 from 0; each block names the row it begins with, so a view drops what it has and notices what it missed.
 
 ```
@@ -10,7 +10,7 @@ from 0; each block names the row it begins with, so a view drops what it has and
  "trials": [{number, state, params, value, attempt, started_s, ended_s, reason}, ...],
  "series": [[metric, trial, attempt, first row, rows], ...],
  "warnings": [sentence, ...]}                    all of them, in frames where they have changed
-steps, values: float64 of all blocks, one after another
+steps, values, times (seconds since the epoch): float64 of all blocks, one after another
 ```
 """
 
@@ -41,7 +41,13 @@ class Frame:
     content: JsonObject
     steps: bytes = b""
     values: bytes = b""
+    times: bytes = b""
     final: bool = False
+
+    @property
+    def buffers(self) -> list[bytes]:
+        """The columns in the order in which they travel."""
+        return [self.steps, self.values, self.times]
 
 
 @dataclass(slots=True)
@@ -50,6 +56,7 @@ class _Block:
     rows: int = 0
     steps: list[bytes] = field(default_factory=list)
     values: list[bytes] = field(default_factory=list)
+    times: list[bytes] = field(default_factory=list)
 
 
 class Feed:
@@ -99,7 +106,7 @@ class Feed:
 def snapshot(store: Store, experiment_id: str, now_s: float, seq: int = 0) -> Frame:
     """The whole picture, as the first delta of a fresh feed; `seq` is that of the feed that goes on with it."""
     whole = Feed(store, experiment_id).delta(now_s)
-    return Frame({**whole.content, "seq": seq}, whole.steps, whole.values, whole.final)
+    return Frame({**whole.content, "seq": seq}, whole.steps, whole.values, whole.times, whole.final)
 
 
 def _blocks(pieces: Iterable[Piece], rows: dict[SeriesKey, int]) -> dict[SeriesKey, _Block]:
@@ -110,6 +117,7 @@ def _blocks(pieces: Iterable[Piece], rows: dict[SeriesKey, int]) -> dict[SeriesK
         steps, values = piece.columns
         block.steps.append(np.frombuffer(steps, dtype=np.int64).astype(np.float64).tobytes())
         block.values.append(values.tobytes())
+        block.times.append(piece.times.tobytes())
         block.rows += len(steps)
         rows[key] = block.first + block.rows
     return blocks
@@ -121,7 +129,9 @@ def _frame(
     series: list[JsonValue] = [[*key, block.first, block.rows] for key, block in blocks.items()]
     steps = b"".join(chunk for block in blocks.values() for chunk in block.steps)
     values = b"".join(chunk for block in blocks.values() for chunk in block.values)
-    return Frame({**head, "trials": [_trial(trial) for trial in trials], "series": series}, steps, values, final)
+    times = b"".join(chunk for block in blocks.values() for chunk in block.times)
+    content = {**head, "trials": [_trial(trial) for trial in trials], "series": series}
+    return Frame(content, steps, values, times, final)
 
 
 def _experiment(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float) -> JsonObject:

@@ -65,7 +65,7 @@ class LiveView(anywidget.AnyWidget):
             frame = self._whole()
         except AutotrainError as error:
             return {"error": str(error)}
-        return {**frame.content, "steps": frame.steps, "values": frame.values}
+        return {**frame.content, "steps": frame.steps, "values": frame.values, "times": frame.times}
 
     def _whole(self) -> Frame:
         # The number is read first: a frame sent meanwhile then comes twice, which a view notices, not never.
@@ -84,7 +84,7 @@ class LiveView(anywidget.AnyWidget):
             self._follow_log(content)
         elif kind == "attach" and content.get("seq") != self._sender.seq:
             frame = self._whole()
-            self._tell({"kind": "frame", **frame.content}, [frame.steps, frame.values])
+            self._tell({"kind": "frame", **frame.content}, frame.buffers)
 
     def _follow_log(self, content: Mapping[str, Any]) -> None:
         stream, trial = content.get("stream"), content.get("trial")

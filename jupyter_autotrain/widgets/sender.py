@@ -87,7 +87,7 @@ class Sender:
 
     def _flush(self) -> Frame:
         frame = self._feed.delta(time.time())
-        self._send({"kind": "frame", **frame.content}, [frame.steps, frame.values])
+        self._send({"kind": "frame", **frame.content}, frame.buffers)
         return frame
 
     def _send_log(self) -> None:

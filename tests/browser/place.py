@@ -16,11 +16,13 @@ from jupyter_autotrain.store import Ingest, Store
 class Place:
     """One experiment in a home of its own, with no manager."""
 
-    def __init__(self, trials=12, name="digits"):
+    def __init__(self, trials=12, name="digits", objective="val_acc"):
         self.home = Home(Path.cwd() / "homes" / f"{name}-{time.time_ns()}")
         self.store = Store.open(self.home)
         captured = (CapturedName("train_one_epoch", "source", "cell 2"), CapturedName("np", "import"))
-        spec = ExperimentSpec(name, Bundle(captured=captured), objective=Objective("val_acc"), trials=trials)
+        spec = ExperimentSpec(
+            name, Bundle(captured=captured), objective=Objective(objective) if objective else None, trials=trials
+        )
         self.id = self.store.add_experiment(f"{name}-1", spec, time.time()).id
         self.cursor = 0
         self.experiment = client.Experiment(self.home, self.store, self.id, {})

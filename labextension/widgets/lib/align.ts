@@ -1,6 +1,10 @@
 /** Curves with steps of their own, brought onto one common x column as uPlot wants them. */
 
-import type { Series } from './series';
+/** What is aligned: x does not fall. */
+export interface Line {
+  x: Float64Array;
+  y: Float64Array;
+}
 
 export type Column = Float64Array | (number | null | undefined)[];
 export type Table = [Column, ...Column[]];
@@ -14,12 +18,12 @@ const MOST_CELLS = 600_000;
  * Few points are joined exactly. Above 200,000 in sight, each curve is reduced to the least and the greatest value
  * per pixel column of `[low, high]`: what is drawn is the same, and the cost is one pass over the points.
  */
-export function align(curves: Series[], low: number, high: number, pixels: number): Table {
+export function align(curves: Line[], low: number, high: number, pixels: number): Table {
   if (curves.length === 0) return [[], []];
-  const total = curves.reduce((sum, series) => sum + series.length, 0);
+  const total = curves.reduce((sum, series) => sum + series.x.length, 0);
   const shared = longest(curves);
-  if (total <= MOST_POINTS && curves.every((series) => isPrefix(series.steps, shared))) {
-    return [shared, ...curves.map((series) => withGaps(series.values))];
+  if (total <= MOST_POINTS && curves.every((series) => isPrefix(series.x, shared))) {
+    return [shared, ...curves.map((series) => withGaps(series.y))];
   }
   if (total <= MOST_POINTS) {
     const steps = union(curves);
@@ -30,9 +34,9 @@ export function align(curves: Series[], low: number, high: number, pixels: numbe
   return envelope(curves, low, high, Math.max(pixels, 2));
 }
 
-function longest(curves: Series[]): Float64Array {
+function longest(curves: Line[]): Float64Array {
   return curves.reduce(
-    (best, series) => (series.length > best.length ? series.steps : best),
+    (best, series) => (series.x.length > best.length ? series.x : best),
     new Float64Array(0),
   );
 }
@@ -55,28 +59,28 @@ function orNull(value: number): number | null {
   return Number.isNaN(value) ? null : value;
 }
 
-function union(curves: Series[]): Float64Array {
+function union(curves: Line[]): Float64Array {
   const steps = new Set<number>();
-  for (const series of curves) for (const step of series.steps) steps.add(step);
+  for (const series of curves) for (const step of series.x) steps.add(step);
   return Float64Array.from(steps).sort();
 }
 
-function spread(series: Series, steps: Float64Array): Column {
+function spread(series: Line, steps: Float64Array): Column {
   const place = new Map<number, number | null>();
-  series.steps.forEach((step, i) => place.set(step, orNull(series.values[i] ?? NaN)));
+  series.x.forEach((step, i) => place.set(step, orNull(series.y[i] ?? NaN)));
   return Array.from(steps, (step) => place.get(step));
 }
 
 /** Two rows per pixel column: the extremes of a curve there, in the order in which they came. */
-function envelope(curves: Series[], low: number, high: number, pixels: number): Table {
+function envelope(curves: Line[], low: number, high: number, pixels: number): Table {
   const width = (high - low) / pixels || 1;
   const x = new Float64Array(2 * pixels);
   for (let i = 0; i < x.length; i++) x[i] = low + (i + 0.5) * (width / 2);
   return [x, ...curves.map((series) => extremes(series, low, width, pixels))];
 }
 
-function extremes(series: Series, low: number, width: number, pixels: number): Column {
-  const { steps, values } = series;
+function extremes(series: Line, low: number, width: number, pixels: number): Column {
+  const { x: steps, y: values } = series;
   const column: (number | undefined)[] = new Array<number | undefined>(2 * pixels).fill(undefined);
   const end = firstAtOrAbove(steps, low + pixels * width);
   let row = firstAtOrAbove(steps, low);

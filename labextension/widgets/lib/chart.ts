@@ -1,21 +1,29 @@
-/** The curves of one metric: all trials, the best and the chosen one on top. */
+/** The curves of one metric: all trials, and on top those that a person looks at. */
 
 import uPlot from 'uplot';
 import { align } from './align';
-import type { Column } from './align';
-import { number } from './format';
-import type { Series } from './series';
+import type { Column, Table } from './align';
+import { chartKey } from './chartkeys';
+import type { Curve } from './curves';
+import { curvesOf, extent, lastNumber } from './curves';
+import type { Layer, Stroke } from './layers';
+import { layersOf, strokeOf } from './layers';
+import { isolated } from './points';
+import { xAxis, xRange, yAxis, yRange } from './scales';
 import type { Session } from './session';
-import { ACCENT, FEW, SECOND, colorOf, cssColor, dashOf } from './theme';
+import { colorOf, cssColor } from './theme';
 import { Tooltip } from './tooltip';
 
 export class Chart {
   readonly root: HTMLDivElement;
   zoom: [number, number] | undefined;
   #plot: uPlot | undefined;
-  #trials: number[] = [];
+  #curves: Curve[] = [];
+  #table: Table = [[]];
+  #layers: Layer[] = [];
   #drawn = '';
-  #logarithmic = false;
+  #style = '';
+  #kind = '';
   readonly #tooltip: Tooltip;
   readonly #resize: ResizeObserver;
 
@@ -30,7 +38,10 @@ export class Chart {
     this.root.tabIndex = 0;
     this.root.style.height = `${height}px`;
     this.root.addEventListener('keydown', this.#key);
-    this.#tooltip = new Tooltip(this.root, session, metric, (trial) => this.colorOf(trial));
+    this.root.addEventListener('mouseleave', () => {
+      session.point(undefined);
+    });
+    this.#tooltip = new Tooltip(this.root, session, metric);
     this.#resize = new ResizeObserver(() => {
       this.#plot?.setSize(this.#size());
       this.update();
@@ -38,31 +49,42 @@ export class Chart {
     this.#resize.observe(this.root);
   }
 
-  get trials(): number[] {
-    return this.#trials;
+  get curves(): Curve[] {
+    return this.#curves;
   }
 
-  colorOf(trial: number): string {
-    if (trial === this.session.best()?.number && this.#trials.length > FEW) return ACCENT;
-    if (this.#trials.length <= FEW) return colorOf(this.#trials.indexOf(trial));
-    if (trial === this.session.choices.trial) return SECOND;
-    return this.session.trials.get(trial)?.state === 'RUNNING' ? this.#ink() : this.#muted();
+  get canvas(): HTMLCanvasElement | undefined {
+    return this.#plot?.ctx.canvas;
+  }
+
+  /** What the y axis spans now. */
+  get span(): [number, number] | undefined {
+    const { min, max } = this.#plot?.scales.y ?? {};
+    return min === undefined || max === undefined ? undefined : [min, max];
   }
 
   /** Draw what has changed since the last time; cheap when nothing has. */
   update(): void {
     const width = this.root.clientWidth;
-    const { log, trial } = this.session.choices;
-    const state = [this.session.version, width, log, trial, this.zoom].join();
-    if (width === 0 || state === this.#drawn) return;
-    this.#drawn = state;
-    const curves = [...(this.session.series.metrics.get(this.metric) ?? [])].sort(([a], [b]) => a - b);
-    this.#trials = curves.map(([number]) => number);
-    const { columns, log: positive } = this.#columns(curves, width);
-    if (this.#plot && this.#logarithmic !== positive) this.#destroyPlot();
-    this.#logarithmic = positive;
-    this.#plot ??= new uPlot(this.#options(positive), [[], [], []], this.root);
-    this.#show(this.#plot, columns);
+    if (width === 0) return;
+    const { log, axis, smoothing, hidden, trial, hover, pinned } = this.session.choices;
+    const limits = this.session.limits(this.metric);
+    const drawn = [
+      this.session.version,
+      width,
+      log,
+      axis,
+      smoothing,
+      ...hidden,
+      'z',
+      this.zoom,
+      limits,
+    ].join();
+    const style = [trial, hover, this.session.best()?.number, ...pinned].join();
+    if (drawn === this.#drawn && style === this.#style) return;
+    if (drawn !== this.#drawn) this.#read(width);
+    [this.#drawn, this.#style] = [drawn, style];
+    this.#show();
   }
 
   redraw(): void {
@@ -71,7 +93,7 @@ export class Chart {
 
   destroy(): void {
     this.#resize.disconnect();
-    this.#destroyPlot();
+    this.#plot?.destroy();
     this.root.remove();
   }
 
@@ -81,115 +103,119 @@ export class Chart {
     this.zoomed();
   }
 
-  #show(plot: uPlot, columns: uPlot.AlignedData): void {
-    const wanted = columns.length;
-    // The last two series are the chosen and the best trial, drawn a second time on top of all.
-    while (plot.series.length < wanted)
-      plot.addSeries(this.#thin(plot.series.length - 3), plot.series.length - 2);
-    while (plot.series.length > wanted) plot.delSeries(1);
-    this.#style(plot);
-    plot.setData(columns, !this.zoom);
-    if (this.zoom) plot.setScale('x', { min: this.zoom[0], max: this.zoom[1] });
-    this.#tooltip.refresh(plot, this.#trials);
+  extent(): [number, number] {
+    return extent(this.#curves);
   }
 
-  #columns(curves: [number, Series][], width: number): { columns: uPlot.AlignedData; log: boolean } {
-    const [low, high] = this.zoom ?? this.#extent(curves.map(([, series]) => series));
-    const [steps, ...values] = align(
-      curves.map(([, series]) => series),
-      low,
-      high,
-      width,
-    );
-    const log = this.session.choices.log && curves.some(([, series]) => series.max > 0);
-    const shown = log ? values.map(positiveOnly) : values;
-    const of = (trial: number | undefined): Column => shown[this.#trials.indexOf(trial ?? -1)] ?? [];
-    const drawn = curves.length > 0 ? shown : [];
-    const columns = [steps, ...drawn, of(this.session.choices.trial), of(this.session.best()?.number)];
-    return { columns: columns as uPlot.AlignedData, log };
+  #read(width: number): void {
+    this.#curves = curvesOf(this.session, this.metric);
+    const [low, high] = this.zoom ?? this.extent();
+    const both = this.#curves.map(({ x, y }) => ({ x, y }));
+    if (this.session.choices.smoothing > 0) both.push(...this.#curves.map(({ x, raw }) => ({ x, y: raw })));
+    const [x, ...columns] = align(both, low, high, width);
+    this.#table = [x, ...(this.#isLog() ? columns.map(positiveOnly) : columns)];
   }
 
-  #extent(curves: Series[]): [number, number] {
-    const first = Math.min(...curves.map((series) => series.steps[0] ?? 0));
-    const last = Math.max(...curves.map((series) => series.steps.at(-1) ?? 0));
-    return [first, last];
+  #isLog(): boolean {
+    return this.session.choices.log && this.#curves.some(({ raw }) => raw.some((value) => value > 0));
   }
 
-  #style(plot: uPlot): void {
-    const few = this.#trials.length <= FEW;
+  #show(): void {
+    const kind = `${this.#isLog()} ${this.session.choices.axis}`;
+    if (kind !== this.#kind) {
+      this.#plot?.destroy();
+      this.#plot = undefined;
+      this.#kind = kind;
+    }
+    const [x, ...columns] = this.#table;
+    this.#layers = layersOf(this.session, this.#curves, columns);
+    const plot = (this.#plot ??= new uPlot(this.#options(), [[]], this.root));
+    while (plot.series.length <= this.#layers.length) plot.addSeries(this.#series());
+    while (plot.series.length > this.#layers.length + 1) plot.delSeries(plot.series.length - 1);
     plot.series.forEach((series, i) => {
-      if (i > 0 && i < plot.series.length - 2) series.dash = few ? dashOf(i - 1) : [];
+      if (i > 0) Object.assign(series, this.#stroke(i));
     });
+    plot.setData([x, ...this.#layers.map(({ column }) => column)] as uPlot.AlignedData);
+    this.#tooltip.refresh(plot, this.#curves);
   }
 
-  #thin(index: number): uPlot.Series {
-    const color = (_: uPlot, i: number): string => this.colorOf(this.#trials[i - 1] ?? 0);
-    return { stroke: color, width: 1.25, alpha: 0.9, dash: dashOf(index), points: { show: this.#lonely } };
+  /** What uPlot reads anew with each drawing; the colour it asks for by a function. */
+  #stroke(index: number): Pick<Stroke, 'width' | 'alpha' | 'dash'> {
+    const layer = this.#layers[index - 1];
+    if (!layer) return { width: 1, alpha: 1, dash: [] };
+    const { width, alpha, dash } = strokeOf(this.session, layer, this.#curves.length);
+    return { width, alpha, dash };
   }
 
-  #thick(trial: () => number | undefined, width: number): uPlot.Series {
-    const color = (): string => this.colorOf(trial() ?? 0);
-    return { stroke: color, width, points: { show: this.#lonely } };
+  #series(): uPlot.Series {
+    const color = (_: uPlot, i: number): string => colorOf(this.#layers[i - 1]?.trial ?? 1);
+    return {
+      stroke: color,
+      points: { show: false, filter: isolated, size: 5, width: 1, stroke: color, fill: color },
+    };
   }
 
-  /** A curve of one point has no line: show the point itself. */
-  readonly #lonely = (plot: uPlot, index: number): boolean => {
-    const column = plot.data[index] ?? [];
-    let seen = 0;
-    for (let i = 0; i < column.length && seen < 2; i++) if (typeof column[i] === 'number') seen++;
-    return seen === 1;
-  };
-
-  #options(log: boolean): uPlot.Options {
-    const ink = (): string => this.#ink();
+  #options(): uPlot.Options {
+    const ink = (): string => cssColor(this.root, '--at-ink-2', '#666');
     const line = (): string => cssColor(this.root, '--at-line', '#e3e3e3');
     const font = `11px ${cssColor(this.root, '--at-font', 'system-ui, sans-serif')}`;
-    const axis: uPlot.Axis = {
-      stroke: ink,
-      font,
-      grid: { stroke: line, width: 1 },
-      ticks: { show: false },
-      gap: 6,
-    };
+    const grid = { stroke: line, width: 1 };
+    const common: uPlot.Axis = { stroke: ink, font, ticks: { show: false }, gap: 6 };
+    const { axis } = this.session.choices;
+    const log = this.#isLog();
     return {
       ...this.#size(),
       padding: [10, 12, 0, 0],
       legend: { show: false },
       scales: {
-        x: { time: false, range: xRange },
-        // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- uPlot's enum has no value at run time
-        y: { distr: log ? 3 : 1 },
+        x: { time: axis === 'clock', range: () => xRange(this.extent(), this.zoom) },
+        y: {
+          // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- uPlot's enum has no value at run time
+          distr: log ? 3 : 1,
+          range: (_, low, high) => yRange(low, high, log, this.session.limits(this.metric)),
+        },
       },
       axes: [
-        { ...axis, size: 26, grid: { show: false }, incrs: WHOLE_STEPS, values: xLabels },
-        {
-          ...axis,
-          size: 52,
-          grid: { stroke: line, width: 1, ...(log ? { filter: powersOfTen } : {}) },
-          values: (_, splits) => splits.map((value) => yLabel(value as number | null)),
-        },
+        { ...common, size: axis === 'clock' ? 40 : 26, grid: { show: false }, ...xAxis(axis) },
+        { ...common, size: 52, grid, ...yAxis(log) },
       ],
-      series: [
-        {},
-        this.#thick(() => this.session.choices.trial, 2),
-        this.#thick(() => this.session.best()?.number, 2.5),
-      ],
+      series: [{}],
       cursor: {
         points: { show: false },
         y: false,
         drag: { x: true, y: false, setScale: false },
         bind: { dblclick: () => this.#reset },
       },
-      hooks: {
-        setCursor: [
-          (plot) => {
-            this.#tooltip.refresh(plot, this.#trials);
-          },
-        ],
-        setSelect: [this.#select],
-      },
+      hooks: { setCursor: [this.#point], setSelect: [this.#select], draw: [this.#star] },
     };
   }
+
+  readonly #point = (plot: uPlot): void => {
+    const closest = this.#tooltip.refresh(plot, this.#curves);
+    if (this.root.matches(':hover')) this.session.point(closest);
+  };
+
+  /** The best trial is told apart without colour. */
+  readonly #star = (plot: uPlot): void => {
+    const best = this.#curves.find(({ trial }) => trial === this.session.best()?.number);
+    const row = best ? lastNumber(best.y) : -1;
+    if (!best || row < 0) return;
+    const x = plot.valToPos(best.x[row] ?? 0, 'x', true);
+    const y = plot.valToPos(best.y[row] ?? 0, 'y', true);
+    const { left, top, width, height } = plot.bbox;
+    if (x < left || x > left + width + 1 || y < top || y > top + height) return;
+    const { ctx } = plot;
+    ctx.save();
+    ctx.font = `${14 * devicePixelRatio}px sans-serif`;
+    ctx.textAlign = 'center';
+    ctx.textBaseline = 'middle';
+    ctx.lineWidth = 3 * devicePixelRatio;
+    ctx.strokeStyle = cssColor(this.root, '--at-back', '#fff');
+    ctx.fillStyle = colorOf(best.trial);
+    ctx.strokeText('★', x, y);
+    ctx.fillText('★', x, y);
+    ctx.restore();
+  };
 
   readonly #reset = (): null => {
     this.setZoom(undefined);
@@ -203,76 +229,15 @@ export class Chart {
     this.setZoom([plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')]);
   };
 
-  /** Arrows move the reading line, + and - zoom around it, 0 and Escape show all. */
   readonly #key = (event: KeyboardEvent): void => {
-    const plot = this.#plot;
-    if (!plot || event.target !== this.root) return;
-    if (event.key === 'ArrowLeft' || event.key === 'ArrowRight')
-      this.#move(plot, event.key === 'ArrowLeft' ? -1 : 1);
-    else if (event.key === '+' || event.key === '=') this.#zoomBy(plot, 0.5);
-    else if (event.key === '-') this.#zoomBy(plot, 2);
-    else if (event.key === '0' || event.key === 'Escape') this.setZoom(undefined);
-    else return;
+    if (!this.#plot || event.target !== this.root || !chartKey(this, this.#plot, event.key)) return;
     event.preventDefault();
     event.stopPropagation();
   };
 
-  #move(plot: uPlot, by: number): void {
-    const steps = plot.data[0];
-    const [first, last] = plot.series[0]?.idxs ?? [0, steps.length - 1];
-    const at = Math.min(Math.max((plot.cursor.idx ?? (by > 0 ? first - 1 : last + 1)) + by, first), last);
-    plot.setCursor({ left: plot.valToPos(steps[at] ?? 0, 'x'), top: plot.over.clientHeight / 2 });
-  }
-
-  #zoomBy(plot: uPlot, factor: number): void {
-    const { min = 0, max = 1 } = plot.scales.x ?? {};
-    const left = plot.cursor.left ?? -1;
-    const center = left >= 0 ? plot.posToVal(left, 'x') : (min + max) / 2;
-    const [first, last] = this.#extent([...(this.session.series.metrics.get(this.metric)?.values() ?? [])]);
-    const low = Math.max(center - (center - min) * factor, first);
-    const high = Math.min(center + (max - center) * factor, last);
-    this.setZoom(low <= first && high >= last ? undefined : [low, high]);
-  }
-
   #size(): { width: number; height: number } {
     return { width: Math.max(this.root.clientWidth, 80), height: this.height };
   }
-
-  #ink(): string {
-    return cssColor(this.root, '--at-ink-2', '#666');
-  }
-
-  #muted(): string {
-    return cssColor(this.root, '--at-muted', '#b9bec6');
-  }
-
-  #destroyPlot(): void {
-    this.#plot?.destroy();
-    this.#plot = undefined;
-    this.#drawn = '';
-  }
-}
-
-const WHOLE_STEPS = [1, 2, 5]
-  .flatMap((unit) => Array.from({ length: 12 }, (_, power) => unit * 10 ** power))
-  .sort((a, b) => a - b);
-
-function xRange(_: uPlot, min: number | null, max: number | null): [number, number] {
-  if (min === null || max === null) return [0, 1];
-  return min === max ? [min - 1, max + 1] : [min, max];
-}
-
-/** The first label says what is counted. */
-function xLabels(_: uPlot, splits: number[]): string[] {
-  return splits.map((value, i) => (i === 0 ? `step ${number(value)}` : number(value)));
-}
-
-function powersOfTen(_: uPlot, splits: number[]): (number | null)[] {
-  return splits.map((value) => (Number.isInteger(Math.log10(value)) ? value : null));
-}
-
-function yLabel(value: number | null): string {
-  return value === null ? '' : number(value);
 }
 
 function positiveOnly(column: Column): Column {

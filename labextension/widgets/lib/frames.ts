@@ -47,6 +47,15 @@ export interface Frame {
 export interface Snapshot extends Frame {
   steps: DataView;
   values: DataView;
+  times: DataView;
+}
+
+/** Rows of all blocks of a frame, one block after another. */
+export interface Columns {
+  steps: Float64Array;
+  values: Float64Array;
+  /** Seconds since the epoch. */
+  times: Float64Array;
 }
 
 export interface LogTail {
@@ -58,8 +67,12 @@ export interface LogTail {
 
 export const ACTIVE = new Set(['WAITING', 'PREPARING', 'RUNNING']);
 
+export function columns(steps?: DataView, values?: DataView, times?: DataView): Columns {
+  return { steps: floats(steps), values: floats(values), times: floats(times) };
+}
+
 /** A copy is taken because the bytes of a message need not be aligned to eight. */
-export function floats(bytes: DataView | undefined): Float64Array {
+function floats(bytes: DataView | undefined): Float64Array {
   if (!bytes) return new Float64Array(0);
   return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }

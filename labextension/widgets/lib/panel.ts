@@ -84,7 +84,7 @@ export class ChartPanel {
     chart.update();
     const trial = this.session.best() ?? this.session.focus();
     const line = trend(chart.metric, this.session.curve(chart.metric, trial?.number));
-    const of = `Curves of ${chart.metric}, ${chart.trials.length} trials.`;
+    const of = `Curves of ${chart.metric}, ${chart.curves.length} trials.`;
     setAttribute(
       chart.root,
       'aria-label',

@@ -1,7 +1,9 @@
 /** One experiment as a model knows it; many views of one model share it, and it outlives each of them. */
 
-import type { Experiment, Frame, LogTail, Snapshot, Trial } from './frames';
-import { floats } from './frames';
+import type { Axis } from './curves';
+import type { Columns, Experiment, Frame, LogTail, Snapshot, Trial } from './frames';
+import { columns } from './frames';
+import type { Limits } from './scales';
 import type { Series } from './series';
 import { SeriesStore } from './series';
 
@@ -26,6 +28,13 @@ export interface Choices {
   trial: number | undefined;
   stream: string;
   logOpen: boolean;
+  axis: Axis;
+  /** The weight of the past in the moving average, 0 to below 1. */
+  smoothing: number;
+  hidden: ReadonlySet<number>;
+  pinned: ReadonlySet<number>;
+  /** The trial that is pointed at. */
+  hover: number | undefined;
 }
 
 export const ALL_METRICS = '*';
@@ -50,7 +59,13 @@ export class Session {
     trial: undefined,
     stream: 'stdout',
     logOpen: false,
+    axis: 'step',
+    smoothing: 0,
+    hidden: new Set(),
+    pinned: new Set(),
+    hover: undefined,
   };
+  readonly #limits = new Map<string, Limits>();
   readonly #listeners = new Set<() => void>();
   #seq = -1;
   #arrived_ms = 0;
@@ -61,7 +76,7 @@ export class Session {
     this.error = snapshot.error ?? '';
     if (snapshot.experiment) {
       const whole = snapshot as Snapshot;
-      this.#take(whole, floats(whole.steps), floats(whole.values));
+      this.#take(whole, columns(whole.steps, whole.values, whole.times));
     }
     wire.on('msg:custom', this.#receive);
     // Frames that came while this code was still loading are lost: the kernel knows whether there were any.
@@ -79,6 +94,27 @@ export class Session {
 
   choose(choices: Partial<Choices>): void {
     Object.assign(this.choices, choices);
+    this.#tell();
+  }
+
+  /** Point at a trial, in a table or a chart; undefined ends it. */
+  point(hover: number | undefined): void {
+    if (hover !== this.choices.hover) this.choose({ hover });
+  }
+
+  /** Put a trial into a set of trials, or out of it. */
+  toggle(set: 'hidden' | 'pinned', trial: number): void {
+    const next = new Set(this.choices[set]);
+    if (!next.delete(trial)) next.add(trial);
+    this.choose({ [set]: next });
+  }
+
+  limits(metric: string): Limits {
+    return this.#limits.get(metric) ?? [undefined, undefined];
+  }
+
+  limit(metric: string, limits: Limits): void {
+    this.#limits.set(metric, limits);
     this.#tell();
   }
 
@@ -135,7 +171,7 @@ export class Session {
 
   readonly #receive = (message: Message, buffers: DataView[]): void => {
     if (message.kind === 'frame') {
-      this.#take(message, floats(buffers[0]), floats(buffers[1]));
+      this.#take(message, columns(...buffers));
     } else if (message.kind === 'log') {
       const wanted = message.trial === this.focus()?.number && message.stream === this.choices.stream;
       if (wanted) this.logTail = message;
@@ -146,8 +182,8 @@ export class Session {
     this.#tell();
   };
 
-  #take(frame: Frame, steps: Float64Array, values: Float64Array): void {
-    const complete = this.series.take(frame.series, steps, values);
+  #take(frame: Frame, rows: Columns): void {
+    const complete = this.series.take(frame.series, rows);
     const missed = this.#seq >= 0 && frame.seq > this.#seq + 1;
     this.#seq = Math.max(this.#seq, frame.seq);
     this.experiment = frame.experiment;

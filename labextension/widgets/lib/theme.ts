@@ -4,16 +4,13 @@
 const PALETTE = ['#3b7dd8', '#e08214', '#1b9e77', '#c24e9a', '#56b4e9', '#b8860b', '#8c6bb1', '#d1495b'];
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
-export const ACCENT = PALETTE[0] ?? '';
-export const SECOND = PALETTE[1] ?? '';
-export const FEW = PALETTE.length;
-
-export function colorOf(index: number): string {
-  return PALETTE[index % PALETTE.length] ?? '';
+/** The colour of a trial: by its number, so it stays whatever else is shown. */
+export function colorOf(trial: number): string {
+  return PALETTE[(trial - 1) % PALETTE.length] ?? '#888';
 }
 
-export function dashOf(index: number): number[] {
-  return DASHES[index % DASHES.length] ?? [];
+export function dashOf(trial: number): number[] {
+  return DASHES[Math.floor((trial - 1) / PALETTE.length) % DASHES.length] ?? [];
 }
 
 export function cssColor(element: Element, name: string, fallback: string): string {

@@ -2,13 +2,17 @@
 
 import type uPlot from 'uplot';
 import { h, setText } from './dom';
-import { number, parameters } from './format';
+import type { Curve } from './curves';
+import { nearest, reaches } from './curves';
+import { duration, number, parameters } from './format';
 import type { Session } from './session';
+import { colorOf } from './theme';
 
 const ROWS = 6;
 
 interface Reading {
-  trial: number;
+  curve: Curve;
+  row: number;
   value: number;
 }
 
@@ -19,64 +23,71 @@ export class Tooltip {
     host: HTMLElement,
     readonly session: Session,
     readonly metric: string,
-    readonly colorOf: (trial: number) => string,
   ) {
     host.append(this.#box);
   }
 
-  refresh(plot: uPlot, trials: number[]): void {
+  /** Tell what lies under the cursor; gives the closest trial. */
+  refresh(plot: uPlot, curves: Curve[]): number | undefined {
     const { left = -1, top = -1 } = plot.cursor;
-    if (left < 0 || trials.length === 0) {
+    if (left < 0 || curves.length === 0) {
       this.#box.hidden = true;
-      return;
+      return undefined;
     }
-    const step = plot.posToVal(left, 'x');
+    const x = plot.posToVal(left, 'x');
     const height = plot.posToVal(top, 'y');
-    const near = this.#readings(trials, step)
-      .sort((a, b) => distance(a, height) - distance(b, height))
+    const far = ({ value }: Reading): number => (Number.isNaN(value) ? Infinity : Math.abs(value - height));
+    const near = readings(curves, x)
+      .sort((a, b) => far(a) - far(b))
       .slice(0, ROWS);
-    this.#box.hidden = near.length === 0;
-    if (near.length > 0) this.#fill(near, step, plot, left);
+    const [closest] = near;
+    this.#box.hidden = closest === undefined;
+    if (closest) this.#fill(near, closest, plot, left);
+    return closest?.curve.trial;
   }
 
-  #readings(trials: number[], step: number): Reading[] {
-    return trials.flatMap((trial) => {
-      const series = this.session.curve(this.metric, trial);
-      if (!series?.reaches(step)) return [];
-      return [{ trial, value: series.values[series.nearest(step)] ?? NaN }];
-    });
-  }
-
-  #fill(near: Reading[], step: number, plot: uPlot, left: number): void {
-    const closest = near[0];
-    const best = this.session.best()?.number;
-    const rows = [...near]
-      .sort((a, b) => b.value - a.value)
-      .map((reading) => {
-        const swatch = h('i', { style: `background:${this.colorOf(reading.trial)}` });
-        const name = `trial ${reading.trial}${reading.trial === best ? ' ★' : ''}`;
-        const strong = reading.trial === closest?.trial && near.length > 1;
-        return h(
-          'div',
-          { class: strong ? 'at-near' : '' },
-          swatch,
-          h('span', {}, name),
-          h('b', {}, number(reading.value)),
-        );
-      });
-    const exact = closest && this.session.curve(this.metric, closest.trial);
-    const row = exact?.nearest(step) ?? 0;
-    const head = h('div', { class: 'at-tip-head' }, `step ${number(exact?.steps[row] ?? step)}`);
+  #fill(near: Reading[], closest: Reading, plot: uPlot, left: number): void {
+    const rows = [...near].sort((a, b) => b.value - a.value).map((reading) => this.#row(reading, closest));
+    const head = h('div', { class: 'at-tip-head' }, this.#where(closest));
     const foot = h('div', { class: 'at-tip-foot' });
-    setText(foot, closest ? parameters(this.session.trials.get(closest.trial)) : '');
+    setText(foot, parameters(this.session.trials.get(closest.curve.trial)));
     this.#box.replaceChildren(head, ...rows, ...(foot.textContent ? [foot] : []));
     const from = plot.over.offsetLeft + left;
     const flip = left > plot.over.clientWidth / 2;
     this.#box.style.left = flip ? '' : `${from + 14}px`;
     this.#box.style.right = flip ? `${plot.root.clientWidth - from + 14}px` : '';
   }
+
+  #row(reading: Reading, closest: Reading): HTMLElement {
+    const { trial, raw } = reading.curve;
+    const best = trial === this.session.best()?.number;
+    const reported = raw[reading.row] ?? NaN;
+    const smooth = this.session.choices.smoothing > 0;
+    return h(
+      'div',
+      { class: reading === closest ? 'at-near' : '' },
+      h('i', { style: `background:${colorOf(trial)}` }),
+      h('span', {}, `trial ${trial}${best ? ' ★' : ''}`),
+      h('b', {}, number(reading.value)),
+      ...(smooth ? [h('small', {}, `reported ${number(reported)}`)] : []),
+    );
+  }
+
+  #where({ curve, row }: Reading): string {
+    const step = `step ${number(curve.steps[row])}`;
+    const x = curve.x[row] ?? NaN;
+    if (this.session.choices.axis === 'step') return step;
+    const time =
+      this.session.choices.axis === 'trial' ? duration(x) : new Date(x * 1000).toLocaleTimeString();
+    return `${time} · ${step}`;
+  }
 }
 
-function distance(reading: Reading, height: number): number {
-  return Math.abs(reading.value - height);
+function readings(curves: Curve[], x: number): Reading[] {
+  return curves
+    .filter((curve) => reaches(curve, x))
+    .map((curve) => {
+      const row = nearest(curve.x, x);
+      return { curve, row, value: curve.y[row] ?? NaN };
+    });
 }

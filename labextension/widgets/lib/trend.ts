@@ -14,11 +14,12 @@ export function trend(metric: string, series: Series | undefined): string {
 
 /** Compares the mean of the newest tenth of the points with that of the tenth before it. */
 function direction(series: Series): string {
-  const values = series.values;
+  if (!Number.isFinite(series.values.at(-1))) return 'not a number now';
+  const values = series.values.filter(Number.isFinite);
+  if (values.length < 2) return 'one number so far';
   const size = Math.max(Math.floor(values.length / 10), 1);
   const change = mean(values.subarray(-size)) - mean(values.subarray(-2 * size, -size));
   const span = series.max - series.min;
-  if (!Number.isFinite(change)) return 'not a number now';
   if (span === 0 || Math.abs(change) < 0.01 * span) return 'level now';
   return change > 0 ? 'still rising' : 'still falling';
 }

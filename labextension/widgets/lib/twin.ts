@@ -1,5 +1,6 @@
 /** The numbers of a chart as a table: for reading aloud, copying and exact values. */
 
+import { nearest } from './curves';
 import { h } from './dom';
 import { number } from './format';
 import type { Session } from './session';
@@ -12,7 +13,9 @@ export function fillTwin(session: Session, metric: string): HTMLElement {
   const curves = session.series.metrics.get(metric) ?? new Map<number, never>();
   const first = [session.choices.trial, session.best()?.number].filter((trial) => trial !== undefined);
   const order = new Set([...first, ...[...curves.keys()].sort((a, b) => b - a)]);
-  const trials = [...order].filter((trial) => curves.has(trial)).slice(0, MOST_TRIALS);
+  const trials = [...order]
+    .filter((trial) => curves.has(trial) && !session.choices.hidden.has(trial))
+    .slice(0, MOST_TRIALS);
   const steps = sample(trials.map((trial) => session.curve(metric, trial)?.steps ?? new Float64Array(0)));
   const rows = steps.map((step) =>
     h(
@@ -52,6 +55,6 @@ function sample(columns: Float64Array[]): number[] {
 
 function at(session: Session, metric: string, trial: number, step: number): string {
   const series = session.curve(metric, trial);
-  const row = series?.nearest(step) ?? -1;
+  const row = series ? nearest(series.steps, step) : -1;
   return series?.steps[row] === step ? number(series.values[row]) : '';
 }

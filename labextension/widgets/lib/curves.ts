@@ -1,0 +1,72 @@
+/** The curves of one metric as a chart draws them: which trials, along which axis, how smooth. */
+
+import type { Session } from './session';
+import { smooth } from './smooth';
+
+/** What lies along the x axis: the step, the seconds since the trial began, or the time of day. */
+export type Axis = 'step' | 'trial' | 'clock';
+
+export interface Curve {
+  trial: number;
+  /** Along the x axis; does not fall. */
+  x: Float64Array;
+  y: Float64Array;
+  /** As reported. */
+  raw: Float64Array;
+  steps: Float64Array;
+}
+
+/** The curves of the trials that are not hidden, by number. */
+export function curvesOf(session: Session, metric: string): Curve[] {
+  const { hidden } = session.choices;
+  const known = [...(session.series.metrics.get(metric)?.keys() ?? [])];
+  const shown = known.filter((trial) => !hidden.has(trial)).sort((a, b) => a - b);
+  return shown.flatMap((trial) => curveOf(session, metric, trial) ?? []);
+}
+
+export function curveOf(session: Session, metric: string, trial: number | undefined): Curve | undefined {
+  const series = session.curve(metric, trial);
+  if (!series || trial === undefined) return undefined;
+  const { axis, smoothing } = session.choices;
+  const { steps, values, times } = series;
+  const begun = session.trials.get(trial)?.started_s ?? times[0] ?? 0;
+  const x = axis === 'step' ? steps : axis === 'clock' ? times : times.map((time) => time - begun);
+  return { trial, x, y: smoothing > 0 ? smooth(values, smoothing) : values, raw: values, steps };
+}
+
+/** The row of a column that does not fall whose value is nearest to `x`; -1 when there is none. O(log rows). */
+export function nearest(column: Float64Array, x: number): number {
+  let low = 0;
+  let high = column.length - 1;
+  if (high < 0) return -1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((column[middle] ?? 0) < x) low = middle + 1;
+    else high = middle;
+  }
+  const before = Math.max(low - 1, 0);
+  return x - (column[before] ?? 0) < (column[low] ?? 0) - x ? before : low;
+}
+
+/** Whether `x` lies on the curve, or less than half of a usual step beside it. */
+export function reaches(curve: Curve, x: number): boolean {
+  const rows = curve.x.length;
+  const first = curve.x[0] ?? 0;
+  const last = curve.x[rows - 1] ?? 0;
+  const slack = rows > 1 ? (last - first) / (rows - 1) / 2 : 0.5;
+  return rows > 0 && x >= first - slack && x <= last + slack;
+}
+
+export function extent(curves: Curve[]): [number, number] {
+  if (curves.length === 0) return [0, 1];
+  const first = Math.min(...curves.map((curve) => curve.x[0] ?? Infinity));
+  const last = Math.max(...curves.map((curve) => curve.x.at(-1) ?? -Infinity));
+  return [first, last];
+}
+
+/** The row of the newest number of a column; -1 when there is none. */
+export function lastNumber(column: Float64Array): number {
+  let row = column.length - 1;
+  while (row >= 0 && !Number.isFinite(column[row])) row--;
+  return row;
+}
