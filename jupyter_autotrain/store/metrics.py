@@ -140,7 +140,7 @@ class Metrics(Section):
         )
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
-        return [Piece(*row[:4], _columns(row[4]), _times(row[4])) for row in rows]
+        return [_piece(row) for row in rows]
 
     def metric_names(self, experiment_id: str) -> list[str]:
         """The metrics reported so far, in order of their first report."""
@@ -214,9 +214,10 @@ def _columns(blob: bytes) -> Columns:
     return array("q", blob[:third]), array("d", blob[2 * third :])
 
 
-def _times(blob: bytes) -> array[float]:
+def _piece(row: tuple[int, int, int, str, bytes]) -> Piece:
+    last_id, number, attempt, name, blob = row
     third = len(blob) // 3
-    return array("d", blob[third : 2 * third])
+    return Piece(last_id, number, attempt, name, _columns(blob), array("d", blob[third : 2 * third]))
 
 
 def _by_name(
