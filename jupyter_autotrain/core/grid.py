@@ -90,6 +90,8 @@ def _steps(distribution: Uniform | Normal) -> int | None:
     """How many multiples of q lie between the bounds, ends clipped; None where the axis has no such steps."""
     if isinstance(distribution, Normal) or distribution.q is None:
         return None
+    if not math.isfinite(distribution.high / distribution.q) or not math.isfinite(distribution.low / distribution.q):
+        return None
     steps = round(distribution.high / distribution.q) - round(distribution.low / distribution.q) + 1
     return steps if steps <= _LARGEST_AXIS else None
 

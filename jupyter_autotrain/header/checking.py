@@ -13,6 +13,7 @@ from jupyter_autotrain.header.document import Document
 from jupyter_autotrain.header.faults import Fault, Path, UnfitError, gather, meant, nearest, shown
 from jupyter_autotrain.header.schema import EXHAUSTIVE_TUNERS, Header
 
+_MOST_FAULTS = 200  # that are explained one by one
 _LARGEST_GRID = 1000  # points that a grid may have without `trials:`
 _EXPECTED = {
     "model_type": "expected a mapping such as {key: value}",
@@ -43,7 +44,13 @@ def check(document: Document, backends: Sequence[str] = ()) -> Header:
     try:
         header = Header.model_validate(document.data)
     except ValidationError as error:
-        faults += [_fault(detail, document) for detail in error.errors(include_url=False)]
+        details = error.errors(include_url=False)
+        faults += [_fault(detail, document) for detail in details[:_MOST_FAULTS]]
+        if len(details) > _MOST_FAULTS:
+            place = document.place(tuple(details[_MOST_FAULTS]["loc"]))
+            faults.append(Fault(f"and {len(details) - _MOST_FAULTS} faults more", place=place))
+    except (ArithmeticError, RecursionError) as error:  # values given in Python: text cannot be so large or deep
+        faults.append(Fault(f"a value that cannot be read: {error}", "expected plain settings", "simplify it"))
     if header is not None:
         faults += [
             Fault(found, expected, action, document.place(path))

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.header.checking import keys_of
 from jupyter_autotrain.header.distributions import PARAMETERS
+from jupyter_autotrain.header.document import LIMIT_BYTES
 from jupyter_autotrain.header.flags import FLAGS, spellings
 from jupyter_autotrain.header.help import options_of
 
 MAGIC = "%%autotrain"
 _KEY_LINE = re.compile(r"(\s*)(?:- )?([A-Za-z_]\w*)\s*:(.*)")
 _HEADER_LINE = re.compile(r"\s*(?:[A-Za-z_]\w*\s*:(?:\s.*)?|-\s.*|#.*|[}\]].*|)")
-_WORD = re.compile(r"[\w.\-]*\Z")
 _REPORT = re.compile(r"\breport\s*\(([^()]*)")
-_KEYWORD = re.compile(r"(\w+)\s*=(?!=)")
+_KEYWORD = re.compile(r"\b(\w+)\s*=(?!=)")
 _LITERAL = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]*)?=\s*(?:[-+\d'\"]|True|False)", re.MULTILINE)
 
 
@@ -43,7 +43,7 @@ def completions(text: str, cursor: int, backends: Sequence[str] = ()) -> Complet
         cursor: Offset of the cursor in it, in characters.
         backends: Names of the places that can be used.
     """
-    if not text.startswith(MAGIC):
+    if not text.startswith(MAGIC) or cursor > LIMIT_BYTES:
         return Completions((), cursor)
     before = text[:cursor]
     if "\n" not in before:
@@ -102,8 +102,7 @@ def _in_header(rows: Sequence[str], text: str, backends: Sequence[str]) -> tuple
     if match:
         path, tail = [*path, match[2]], match[3].lstrip()
     path, tail, opened = _into_brackets(path, tail)
-    found = _WORD.search(tail)
-    word = found.group() if found else ""
+    word = _last_word(tail, ".-")
     if match and not opened:
         return _value_at(path, tail, text, backends)
     if ":" in tail and opened == "{":
@@ -128,13 +127,20 @@ def _path_above(rows: Sequence[str]) -> list[str]:
 
 def _into_brackets(path: list[str], tail: str) -> tuple[list[str], str, str]:
     """Follow `{` and `[` that are still open: the path inside, the text of the last item, the last bracket."""
-    opened = ""
-    while (match := re.search(r"^[^{}\[\]]*([{\[])(?!.*[}\]])(.*)$", tail)) is not None:
-        head, opened, rest = tail[: match.start(1)], match[1], match[2]
-        if key := re.search(r"([A-Za-z_]\w*)\s*:\s*$", head):
-            path = [*path, key[1]]
-        tail = rest
-    return (path, re.split(r",\s*", tail)[-1], opened) if opened else (path, tail, "")
+    opened = re.findall(r"[{}\[\]]", tail)
+    if not opened or not set(opened) <= {"{", "["}:
+        return path, tail, ""
+    *heads, last = re.split(r"[{\[]", tail)
+    keys = [_last_word(head.rstrip()[:-1].rstrip()) for head in heads if head.rstrip().endswith(":")]
+    return [*path, *filter(None, keys)], re.split(r",\s*", last)[-1], opened[-1]
+
+
+def _last_word(text: str, more: str = "") -> str:
+    """The letters, digits, underscores and `more` that the text ends with."""
+    start = len(text)
+    while start and (text[start - 1].isalnum() or text[start - 1] == "_" or text[start - 1] in more):
+        start -= 1
+    return text[start:]
 
 
 def _keys(path: list[str], text: str) -> list[str]:
@@ -149,8 +155,7 @@ def _value_at(path: list[str], tail: str, text: str, backends: Sequence[str]) ->
     key = ".".join(path)
     if path == ["objective"]:
         return tail, _values(key, text, backends)
-    found = _WORD.search(tail)
-    return found.group() if found else "", _values(key, text, backends)
+    return _last_word(tail, ".-"), _values(key, text, backends)
 
 
 def _values(key: str, text: str, backends: Sequence[str]) -> list[str]:

@@ -224,6 +224,8 @@ def _checked(distribution: Distribution) -> Distribution:
             raise UnfitError(f"expected low <= high, found {distribution.low:g} and {distribution.high:g}")
         if distribution.log and distribution.low <= 0:
             raise UnfitError(f"expected low > 0 on a logarithmic scale, found {distribution.low:g}")
+        if not math.isfinite(distribution.high - distribution.low):
+            raise UnfitError("expected low and high less than 1.8e308 apart")
     if isinstance(distribution, Normal) and distribution.sigma <= 0:
         raise UnfitError(f"expected sigma > 0, found {distribution.sigma:g}")
     if isinstance(distribution, Uniform | Normal) and distribution.q is not None and distribution.q <= 0:

@@ -38,6 +38,8 @@ _WORDS: Mapping[str, JsonValue] = {
 }  # fmt: skip
 _DEEPEST = 20
 _LONGEST_NUMBER = 40
+_MOST_BLOCKS = 100  # are read one by one when the whole is not YAML
+LIMIT_BYTES = 65_536  # of one header or settings file
 
 
 class Plain(str):
@@ -87,6 +89,9 @@ def load(lines: Lines, source: str = "") -> Document:
 
     When the whole is not YAML, each top-level block is read alone, so that one slip does not hide the others.
     """
+    size_bytes = sum(len(text.encode("utf-8", "replace")) + 1 for _, text in lines)
+    if size_bytes > LIMIT_BYTES:
+        return Document(faults=[_too_long(size_bytes, Place(lines[0][0], source))])
     faults = [
         Fault(f"the character U+{ord(bad.group()):04X}", "expected printable text", "remove it", Place(number, source))
         for number, text in lines
@@ -96,7 +101,14 @@ def load(lines: Lines, source: str = "") -> Document:
         return Document(faults=faults)
     whole = _Reader(lines, source).read()
     blocks = _blocks(lines) if whole.faults else []
-    return _join([_Reader(block, source).read() for block in blocks]) if len(blocks) > 1 else whole
+    if not 1 < len(blocks) <= _MOST_BLOCKS:
+        return whole
+    return _join([_Reader(block, source).read() for block in blocks])
+
+
+def _too_long(size_bytes: int, place: Place) -> Fault:
+    found = f"a header of {size_bytes / 1000:.0f} kB"
+    return Fault(found, f"expected at most {LIMIT_BYTES // 1000} kB", "keep data in the cell or in a file", place)
 
 
 def _blocks(lines: Lines) -> list[Lines]:
@@ -200,20 +212,29 @@ class _Reader:
 
     def _call(self, start: Event, value: object, *, pairs: bool) -> object:
         """Join `uniform(0, 1)`, which YAML splits at the comma inside `{}` and `[]`."""
-        while isinstance(value, Plain) and value.count("(") > value.count(")"):
+        if not isinstance(value, Plain) or (still_open := _opened(value)) <= 0:
+            return value
+        begin, end = start.start_mark.index, start.end_mark.index
+        while still_open > 0:
             event = next(self.events)
             if not isinstance(event, ScalarEvent):
-                raise _UnreadableError(shown(value), "expected `name(a, b)`", "close the bracket", _row(start))
+                found = shown(self.text[begin:end])
+                raise _UnreadableError(found, "expected `name(a, b)`", "close the bracket", _row(start))
             if pairs:
                 next(self.events)
-            value = Plain(self.text[start.start_mark.index : event.end_mark.index])
-        return value
+            still_open += _opened(self.text[end : event.end_mark.index])
+            end = event.end_mark.index
+        return Plain(self.text[begin:end])
 
     def _place(self, row: int) -> Place:
         return Place(self.lines[min(row, len(self.lines) - 1)][0] if self.lines else 0, self.source)
 
     def _fault(self, found: str, expected: str, action: str, row: int) -> None:
         self.document.faults.append(Fault(found, expected, action, self._place(row)))
+
+
+def _opened(text: str) -> int:
+    return text.count("(") - text.count(")")
 
 
 def _is_content(event: Event) -> bool:

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from jupyter_autotrain.core.credentials import holds_credential
 from jupyter_autotrain.errors import HeaderError
 
 Path = tuple[str | int, ...]
 SHOWN = 6  # lines of a notebook's error
-_TOKEN = re.compile(
-    r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)[\w\-]{12,}|(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)\w{24,}"
-)
+_TOKEN = re.compile(r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)[\w\-]{12,}|\w{24,}")
+_FORM = re.compile(r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)")
+_LONGEST_WORD = 64  # of a word that may be another one misspelt
+_READ_CHARS, _SHOWN_CHARS = 400, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ def gather(faults: Iterable[Fault]) -> HeaderError:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word most like `word`, or ""; letter case does not count."""
+    if len(word) > _LONGEST_WORD:
+        return ""
     by_fold = {name.casefold(): name for name in known}
     found = difflib.get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
     return by_fold[found[0]] if found else ""
@@ -79,11 +83,31 @@ def meant(word: str, known: Sequence[str]) -> str:
 
 def looks_secret(text: str) -> bool:
     """True when a text has the form of a token or key rather than of a name."""
-    return _TOKEN.fullmatch(text) is not None
+    match = _TOKEN.fullmatch(text)
+    return holds_credential(text) or (match is not None and _is_token(match))
+
+
+def _is_token(match: re.Match[str]) -> bool:
+    """True for a known form, and for a long word of small and capital letters and digits."""
+    text = match.group()
+    mixed = any(c.islower() for c in text) and any(c.isupper() for c in text) and any(c.isdigit() for c in text)
+    return _FORM.match(text) is not None or mixed
 
 
 def shown(value: object) -> str:
     """A value in at most 40 characters on one line; what looks like a secret is left out."""
-    text = _TOKEN.sub("***", repr(str(value)) if isinstance(value, str) else repr(value))
+    text = _written(value)
+    if len(text) > _READ_CHARS:
+        text = re.sub(r"[\w\-]+\Z", "", text[:_READ_CHARS]) + "..."  # the rest of a token may be cut off with it
+    text = _TOKEN.sub(lambda match: "***" if _is_token(match) else match.group(), text)
     text = text.encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 3]}..."
+
+
+def _written(value: object) -> str:
+    if isinstance(value, str):
+        return repr(str(value[: 2 * _READ_CHARS]))
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - the value is the user's, and so is its repr
+        return f"a {type(value).__name__}"

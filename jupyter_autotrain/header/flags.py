@@ -10,6 +10,7 @@ from jupyter_autotrain.header.document import Document, Plain
 from jupyter_autotrain.header.faults import Fault, Path, Place, meant, shown
 
 _PLACE = Place(1)
+_LONGEST_LINE = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,10 @@ def spellings() -> list[str]:
 def read_line(line: str) -> tuple[Flags, Document]:
     """Read the magic line into flags and settings; faults are in the document."""
     document = Document()
+    if len(line) > _LONGEST_LINE:
+        found = f"a magic line of {len(line)} characters"
+        document.faults.append(Fault(found, f"expected at most {_LONGEST_LINE}", "write a header below it", _PLACE))
+        return Flags(), document
     try:
         words = shlex.split(line, comments=True)
     except ValueError as error:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
-from jupyter_autotrain.header.document import NULLS, Document, Plain, load
+from jupyter_autotrain.header.document import LIMIT_BYTES, NULLS, Document, Plain, load
 from jupyter_autotrain.header.faults import Fault, Path, Place
 from jupyter_autotrain.header.spellings import SECTIONS, canonical
 
@@ -57,17 +57,25 @@ def stack(context: Context, header: Document, line: Document, file: str = "") ->
     if project and project != profile:
         layers.append(read_file(project, FILE_NAME))
     if file:
-        layers.append(read_file(context.cwd / FilePath(file).expanduser(), FilePath(file).name, Place(1)))
+        layers.append(_asked_file(context, file))
     merged = Document()
     for layer in [*layers, header, line]:
         merged = _over(merged, canonical(layer))
     return merged
 
 
+def _asked_file(context: Context, file: str) -> Document:
+    try:
+        path = context.cwd / FilePath(file).expanduser()
+    except RuntimeError:  # `~name` of a user that does not exist
+        path = context.cwd / file
+    return read_file(path, path.name, Place(1))
+
+
 def read_file(path: FilePath, source: str, asked_at: Place = Place()) -> Document:  # noqa: B008 - frozen
     """Settings of a file; what is wrong with it is a fault, at `asked_at` when it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _read(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         found = f"{path.name} cannot be read: {reason}"
@@ -77,17 +85,26 @@ def read_file(path: FilePath, source: str, asked_at: Place = Place()) -> Documen
     return load([(number, "" if row.rstrip() == "---" else row) for number, row in rows], source)
 
 
+def _read(path: FilePath) -> str:
+    """The text of a file; never more than a header may have, and nothing that is no file, such as a pipe."""
+    if path.exists() and not path.is_file():
+        raise OSError(None, "not a regular file")
+    with path.open("rb") as file:
+        data = file.read(LIMIT_BYTES + 1)
+    return data.decode("utf-8-sig", errors="replace" if len(data) > LIMIT_BYTES else "strict")
+
+
 def _over(below: Document, above: Document) -> Document:
-    data, places = dict(below.data), dict(below.places)
+    data, hidden = dict(below.data), set[Path]()
     for key, value in above.data.items():
         if key in SECTIONS and isinstance(value, dict):
             under = data.get(key)
             data[key] = _set(under | value if isinstance(under, dict) else value)
-            hidden: list[Path] = [(key, inner) for inner in value]
+            hidden |= {(key, inner) for inner in value}
         else:
             data[key] = value
-            hidden = [(key,)]
-        places = {path: place for path, place in places.items() if not any(path[: len(h)] == h for h in hidden)}
+            hidden.add((key,))
+    places = {path: place for path, place in below.places.items() if not hidden & {path[:1], path[:2]}}
     return Document(_set(data), places | above.places, below.faults + above.faults)
 
 

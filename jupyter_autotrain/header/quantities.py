@@ -12,6 +12,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ms|[smhd])\s*)+", re.IGNORECASE)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhd])", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST_CHARS = 64
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?")
 _SMALLEST_BARE_BYTES = 1_000_000
 _LARGEST_BYTES = 2**62
@@ -27,9 +28,9 @@ def parse_size(value: str | float) -> int:
     Raises:
         UnfitError: When it is no size, or a bare number too small to be meant in bytes.
     """
-    text = str(value).strip().removesuffix("..").strip()
+    text = _short(value, SIZE_FORM).removesuffix("..").strip()
     match = _SIZE.fullmatch(text)
-    if match is None or len(text) > 32:
+    if match is None:
         raise UnfitError(SIZE_FORM)
     number, prefix, binary = match.groups()
     if text == number and float(number) < _SMALLEST_BARE_BYTES:
@@ -46,15 +47,25 @@ def parse_duration(value: str | float) -> float:
     Raises:
         UnfitError: When it is no time, or not between 0 (excluded) and a year.
     """
-    text = str(value).strip()
+    text = _short(value, DURATION_FORM)
     if ":" in text:
         raise UnfitError(DURATION_FORM, "write 12h30m for 12:30:00")
     if _NUMBER.fullmatch(text):
         seconds = float(text)
-    elif _DURATION.fullmatch(text) and len(text) <= 64:
+    elif _DURATION.fullmatch(text):
         seconds = math.fsum(float(number) * _SECONDS[unit.lower()] for number, unit in _PART.findall(text))
     else:
         raise UnfitError(DURATION_FORM)
     if not 0 < seconds <= _LONGEST_S:
         raise UnfitError(f"{DURATION_FORM}, above 0 and at most a year")
     return seconds
+
+
+def _short(value: str | float, form: str) -> str:
+    try:
+        text = str(value).strip()
+    except ValueError:  # an integer of thousands of digits
+        raise UnfitError(form) from None
+    if len(text) > _LONGEST_CHARS:
+        raise UnfitError(form)
+    return text

@@ -52,31 +52,67 @@ def snake(key: str) -> str:
 
 
 def canonical(document: Document) -> Document:
-    """The same settings under the schema's own names."""
-    target = Document(faults=list(document.faults))
+    """The same settings under the schema's own names. Linear in the settings."""
+    respelling = _Respelling(document)
     for key, value in document.data.items():
-        _place(document, target, (key,), value)
-    return target
-
-
-def _place(source: Document, target: Document, old: Path, value: object) -> None:
-    new = _spelled(old)
-    if new[0] in _NEEDLESS:
-        target.faults.append(_needless(source, old, new))
-    elif (new in _MOVES and not isinstance(value, dict)) or new == ("search_space",):
-        _put(source, target, old, _MOVES[new], _moved(new, value))
-    elif isinstance(value, dict) and new[0] not in _FREE and len(new) < 3:
-        if new not in _GROUPS:
-            _put(source, target, old, new, {})
-        for key, item in value.items():
-            _place(source, target, (*old, key), item)
-    elif len(new) > 1 and new[:-1] in _GROUPS:
-        target.faults.append(_foreign(source, old))
-    else:
-        _put(source, target, old, new, value)
+        respelling.place((key,), value)
+    return respelling.finish()
 
 
 _GROUPS = {path[:i] for path in _MOVES for i in range(1, len(path))} - {("local",)}
+
+
+class _Respelling:
+    """Settings on their way to the schema's own names; `moved` says under which name each path went on."""
+
+    def __init__(self, source: Document) -> None:
+        self.source, self.target = source, Document(faults=list(source.faults))
+        self.moved: dict[Path, Path] = {}
+
+    def place(self, old: Path, value: object) -> None:
+        new = _spelled(old)
+        if new[0] in _NEEDLESS:
+            self._fault(old, f"{old[0]!r} is not needed", _NEEDLESS[str(new[0])], "remove this line")
+        elif (new in _MOVES and not isinstance(value, dict)) or new == ("search_space",):
+            self._put(old, _MOVES[new], _moved(new, value))
+        elif isinstance(value, dict) and new[0] not in _FREE and len(new) < 3:
+            if new not in _GROUPS:
+                self._put(old, new, {})
+            for key, item in value.items():
+                self.place((*old, key), item)
+        elif len(new) > 1 and new[:-1] in _GROUPS:
+            dotted = ".".join(str(part) for part in old)
+            self._fault(old, f"{dotted} has no counterpart here", "", "remove this line")
+        else:
+            self._put(old, new, value)
+
+    def _put(self, old: Path, new: Path, value: object) -> None:
+        inner = self.target.data
+        for part in new[:-1]:
+            step = inner.setdefault(str(part), {})
+            if not isinstance(step, dict):
+                return
+            inner = step
+        last = str(new[-1])
+        if last in inner and not (value == {} and isinstance(inner[last], dict)):
+            first = self.target.place(new)
+            self._fault(old, f"{old[-1]!r} sets {last!r} again (first on {first})", "expected once", "remove one")
+            return
+        inner.setdefault(last, value)
+        for i in range(1, len(new) + 1):
+            self.target.places.setdefault(new[:i], self.source.place(old))
+        self.moved.setdefault(old, new)
+
+    def _fault(self, old: Path, found: str, expected: str, action: str) -> None:
+        self.target.faults.append(Fault(found, expected, action, self.source.place(old)))
+
+    def finish(self) -> Document:
+        """Bring the lines of everything inside what was moved."""
+        for path, place in self.source.places.items():
+            length = next((i for i in range(len(path), 0, -1) if path[:i] in self.moved), 0)
+            if length:
+                self.target.places.setdefault(self.moved[path[:length]] + path[length:], place)
+        return self.target
 
 
 def _spelled(old: Path) -> Path:
@@ -85,36 +121,3 @@ def _spelled(old: Path) -> Path:
 
 def _moved(path: Path, value: object) -> object:
     return f"{value} default" if path[-1] == "optimize_mode" else value
-
-
-def _needless(source: Document, old: Path, new: Path) -> Fault:
-    return Fault(f"{old[0]!r} is not needed", _NEEDLESS[str(new[0])], "remove this line", source.place(old))
-
-
-def _foreign(source: Document, old: Path) -> Fault:
-    dotted = ".".join(str(part) for part in old)
-    return Fault(f"{dotted} has no counterpart here", "", "remove this line", source.place(old))
-
-
-def _put(source: Document, target: Document, old: Path, new: Path, value: object) -> None:
-    inner = target.data
-    for part in new[:-1]:
-        step = inner.setdefault(str(part), {})
-        if not isinstance(step, dict):
-            return
-        inner = step
-    last = str(new[-1])
-    if last in inner and not (value == {} and isinstance(inner[last], dict)):
-        first = target.place(new)
-        target.faults.append(
-            Fault(
-                f"{old[-1]!r} sets {last!r} again (first on {first})", "expected once", "remove one", source.place(old)
-            )
-        )
-        return
-    inner.setdefault(last, value)
-    for i in range(1, len(new)):
-        target.places.setdefault(new[:i], source.place(old))
-    for path, place in source.places.items():
-        if path[: len(old)] == old:
-            target.places[new + path[len(old) :]] = place

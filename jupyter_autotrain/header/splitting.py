@@ -23,7 +23,8 @@ from jupyter_autotrain.header.faults import Fault, Place, nearest
 FIRST_LINE = 2  # the cell's line 1 is the magic itself
 _RULE = re.compile(r"---\s*")
 _KEY = re.compile(r"([A-Za-z_]\w*)\s*:\s")
-_QUOTES = re.compile(r"'''|\"\"\"|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|#[^\n]*")
+# What a line leaves open ends with the line: trying it again from the next quote would be quadratic.
+_QUOTES = re.compile(r"'''|\"\"\"|'(?:\\.|[^'\\\n])*(?:'|\\?$)|\"(?:\\.|[^\"\\\n])*(?:\"|\\?$)|#[^\n]*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
