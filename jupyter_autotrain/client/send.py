@@ -14,6 +14,7 @@ from pathlib import Path
 from jupyter_autotrain.client import attention
 from jupyter_autotrain.client.drafts import draft
 from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
@@ -49,7 +50,7 @@ def send(
         attention.rouse(home, experiment_id, values)
         _publish(folder, home.experiment(experiment_id))
     try:
-        store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time())
+        store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time(), BootTime.now())
     except BaseException:
         _tidy(store, home, experiment_id)
         raise

@@ -35,6 +35,8 @@ def main() -> None:
     status = 0
     try:
         _serve(home, lock, idle_s=60 * float(os.environ.get(_IDLE_VARIABLE, _IDLE_MIN)))
+    except SystemExit as end:
+        logging.getLogger(__name__).warning("the manager ends: %s", end)
     except BaseException:
         logging.getLogger(__name__).exception("the manager ends by a fault; the next command starts it again")
         status = 1
@@ -48,21 +50,16 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
     from jupyter_autotrain import backends  # noqa: PLC0415
     from jupyter_autotrain.manager.house import Clocks, Doors, House  # noqa: PLC0415
     from jupyter_autotrain.manager.identity import Identity  # noqa: PLC0415
+    from jupyter_autotrain.manager.leadership import Leadership  # noqa: PLC0415
     from jupyter_autotrain.manager.loop import Loop  # noqa: PLC0415
     from jupyter_autotrain.store import Store  # noqa: PLC0415
 
     me = Identity.of(os.getpid())
     assert me is not None
-
-    def announce(present: bool) -> None:
-        if present:
-            me.write(lock)
-        else:
-            os.ftruncate(lock, 0)
-
     doors = Doors(backends.create, _create_tuner, _create_early_stop)
-    house = House(home, Store.open(home), Clocks(time.time, time.monotonic, time.sleep), doors)
-    Loop(house, idle_s, announce).serve()
+    store = Store.open(home)
+    house = House(home, store, Clocks(time.time, time.monotonic, time.sleep), doors)
+    Loop(house, idle_s, Leadership(home, store, lock, me)).serve()
     house.store.close()
 
 

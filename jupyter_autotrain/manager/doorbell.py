@@ -1,7 +1,7 @@
 """The doorbell: how a client wakes the manager, and the only way a secret reaches it. No port is opened.
 
 One Unix datagram socket in the home, mode 0600 in a folder of mode 0700. A datagram is one JSON object. A lost ring
-loses nothing: what is to be done stands in the store, which the manager also looks at now and then.
+loses nothing: what is to be done stands in the store, which the manager also looks at twice a second.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def ring(home: Home, message: JsonObject | None = None) -> bool:
         message: What to tell it, kept in its memory only: `{"secrets": {experiment id: {NAME: value}}}`.
 
     Returns:
-        False when nobody listens; then a manager that lives finds the news in the store within seconds.
+        False when nobody listens; then a manager that lives finds the news in the store within a second.
 
     Raises:
         ManagerError: When the message is too large for one datagram.
@@ -59,28 +59,45 @@ class Doorbell:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._socket: socket.socket | None = None
+        self._file: tuple[int, int] | None = None
 
     def hang(self) -> None:
         """Begin to listen; an old socket in the way is of a dead manager, since the caller holds the lock."""
-        with suppress(FileNotFoundError):
-            self._path.unlink()
+        self.take_down()
         try:
+            self._path.unlink(missing_ok=True)
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
             with _address(self._path) as address:
                 self._socket.bind(address)
             self._path.chmod(0o600)
+            self._file = self._file_at_path()
         except (OSError, AttributeError) as error:
             _log.warning("no doorbell here (%s): the store is polled instead", error)
             self.take_down()
 
+    def mend(self) -> None:
+        """Listen again where somebody deleted or replaced the socket; what was told before has to be read before."""
+        if self._socket is not None and self._file_at_path() != self._file:
+            _log.warning("the doorbell was deleted; it is back")
+            self.hang()
+
     def take_down(self) -> None:
-        """Listen no more."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-        with suppress(OSError):
-            self._path.unlink()
+        """Listen no more; a socket that another manager has put in its place stays."""
+        if self._socket is None:
+            return
+        self._socket.close()
+        self._socket = None
+        if self._file_at_path() == self._file:
+            with suppress(OSError):
+                self._path.unlink()
+
+    def _file_at_path(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.lstat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
 
     def fileno(self) -> int | None:
         """What to select on."""

@@ -18,12 +18,13 @@ _MOST_TIMES = (1 << 63) - 1
 
 @dataclass(slots=True)
 class Frames:
-    """What a piece of the stream says; `cursor` is the byte after the last whole line.
+    """What a piece of the stream says; it begins at byte `start`, and `cursor` is the byte after the last whole line.
 
     `points` are (name, step, time_s, value), a value of None being NaN; `notes` are (time_s, level, text, count).
     `objective_seen` is true when the objective was reported at all.
     """
 
+    start: int
     cursor: int
     points: list[tuple[str, int, float, float | None]] = field(default_factory=list)
     notes: list[tuple[float, str, str, int]] = field(default_factory=list)
@@ -40,7 +41,7 @@ def parse(data: bytes, offset: int, objective: str, now_s: float) -> Frames:
         now_s: The time to give to notes about unreadable lines.
     """
     whole, newline, rest = data.rpartition(b"\n")
-    frames = Frames(offset + len(whole) + len(newline))
+    frames = Frames(offset, offset + len(whole) + len(newline))
     if len(rest) >= _LONGEST_LINE_BYTES:
         # Nothing this package writes is that long; waiting for its end could wait for ever.
         frames.cursor += len(rest)

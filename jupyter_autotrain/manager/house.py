@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from jupyter_autotrain.core.backend import Backend
+from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
-from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.errors import LeaseLostError, StoreError
 from jupyter_autotrain.store import Store
 
 P = ParamSpec("P")
@@ -22,11 +23,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """`now_s` gives seconds since the epoch, for people; `tick_s` never goes back, for waiting; `pause` sleeps."""
+    """The clocks, as functions so that tests can stop them.
+
+    Attributes:
+        now_s: Seconds since the epoch, for people; it jumps when somebody sets it.
+        tick_s: Never goes back; for waiting.
+        pause: Sleeps.
+        boot: Never goes back and means the same to every process of this machine; for durations.
+    """
 
     now_s: Callable[[], float]
     tick_s: Callable[[], float]
     pause: Callable[[float], None]
+    boot: Callable[[], BootTime] = BootTime.now
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +63,14 @@ class House:
 
         Raises:
             StoreError: When the store says that the call itself is wrong; trying again would not help.
+            SystemExit: When another manager has taken over; this one has to end at once.
         """
         pause = _FIRST_PAUSE_S
         while True:
             try:
                 return call(*args, **kwargs)
+            except LeaseLostError as error:
+                raise SystemExit(error.found) from error
             except StoreError as error:
                 if error.__cause__ is None:
                     raise

@@ -129,7 +129,7 @@ class Manager:
 
     def _take_in(self, events: list[Event]) -> None:
         seen = [(event, *found) for event in events if isinstance(event, Seen) and (found := self._find(event.job_id))]
-        rows = [_ingest(run, task, event) for event, run, task in seen if event.frames.points or event.frames.notes]
+        rows = [_ingest(run, task, event) for event, run, task in seen if event.frames.cursor > event.frames.start]
         if rows:
             self._house.insist(self._house.store.ingest, rows)
         for event in events:
@@ -193,7 +193,7 @@ class Manager:
 
     def _advance(self, run: Run) -> None:
         clocks = self._house.clocks
-        if run.over_at_s is not None and clocks.now_s() > run.over_at_s and not run.stopping:
+        if run.over_at_s is not None and run.now_s() > run.over_at_s and not run.stopping:
             budget_s = run.record.spec.budget.time_s
             run.end_all(Ending(TrialState.CANCELLED, f"the time budget of {budget_s:g} s is used up"))
         tick_s = clocks.tick_s()
@@ -239,6 +239,7 @@ def _ingest(run: Run, task: Task, event: Seen) -> Ingest:
         frames.points,
         frames.notes,
         objective=run.record.spec.objective,
+        cursor_before=frames.start,
     )
 
 

@@ -7,6 +7,7 @@ not known may or may not have been submitted; it is submitted again, which start
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.records import ExperimentRecord
@@ -30,6 +31,7 @@ def take_up(house: House, record: ExperimentRecord, *, again: bool = False) -> R
     """
     trials = {trial.number: trial for trial in house.insist(house.store.trials, record.id)}
     budget_s = record.spec.budget.time_s
+    record = _on_this_boot(house, record)
     run = Run(
         house,
         record,
@@ -49,6 +51,17 @@ def take_up(house: House, record: ExperimentRecord, *, again: bool = False) -> R
         _resume_retries(run)
         run.keep_budget()
     return run
+
+
+def _on_this_boot(house: House, record: ExperimentRecord) -> ExperimentRecord:
+    """Go on counting durations after a restart of the machine; how long that took, only the wall clock can say."""
+    now = house.clocks.boot()
+    if now.since(record.begun) is not None:
+        return record
+    passed_s = max(0.0, house.clocks.now_s() - record.created_s)
+    begun = replace(now, at_s=now.at_s - passed_s)
+    house.insist(house.store.begin_experiment, record.id, begun)
+    return replace(record, begun=begun)
 
 
 def _task(run: Run, number: int) -> Task:

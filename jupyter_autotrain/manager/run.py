@@ -69,6 +69,11 @@ class Run:
         """True when nothing is left to do."""
         return self.closed and not self.active
 
+    def now_s(self) -> float:
+        """The present time as it is counted for this experiment: it never jumps, so differences are durations."""
+        clocks = self.house.clocks
+        return self.record.now_s(clocks.now_s(), clocks.boot())
+
     def waiting(self) -> list[int]:
         """The trials that wait for their turn, oldest first."""
         return sorted(n for n in self.active if self.trials[n].state is TrialState.WAITING)
@@ -104,8 +109,7 @@ class Run:
 
     def _add(self, number: int, params: Mapping[str, JsonValue]) -> None:
         house = self.house
-        now_s = house.clocks.now_s()
-        self._keep(house.insist(house.store.add_trial, self.id, number, params, now_s))
+        self._keep(house.insist(house.store.add_trial, self.id, number, params, self.now_s()))
 
     def close(self, reason: str = "") -> None:
         """Create no further trial. The store is told at the very end: until then, a killed manager comes back to it."""
@@ -114,7 +118,7 @@ class Run:
     def keep_end(self) -> None:
         """Tell the store that nothing more will happen."""
         house = self.house
-        house.insist(house.store.close_experiment, self.id, house.clocks.now_s(), self.closing_reason)
+        house.insist(house.store.close_experiment, self.id, self.now_s(), self.closing_reason)
 
     def move(
         self,
@@ -128,7 +132,7 @@ class Run:
         """Move a trial, in the store and here."""
         house = self.house
         move = partial(house.store.move, reason=reason, ref=ref, gpus=gpus)
-        self._keep(house.insist(move, self.id, number, state, house.clocks.now_s()))
+        self._keep(house.insist(move, self.id, number, state, self.now_s()))
 
     def _keep(self, trial: TrialRecord) -> None:
         self.trials[trial.number] = trial

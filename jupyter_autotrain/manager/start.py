@@ -86,13 +86,24 @@ def take_lock(home: Home) -> int | None:
         OSError: When the home cannot be written.
     """
     home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fd = os.open(home.manager_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    while True:
+        fd = os.open(home.manager_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        if is_lock_in_place(home, fd):
+            return fd
+        os.close(fd)  # deleted in between: what nobody can find keeps nobody out
+
+
+def is_lock_in_place(home: Home, lock: int) -> bool:
+    """True when the lock file that a process holds is still the one that others find."""
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        return None
-    return fd
+        return os.path.samestat(home.manager_lock.stat(), os.fstat(lock))
+    except FileNotFoundError:
+        return False
 
 
 def _spawn(home: Home) -> int:

@@ -31,3 +31,12 @@ class Leases(Section):
             generation = int(connection.execute(_TAKE, (owner,)).fetchall()[0][0])
         self._database.generation = generation
         return generation
+
+    def confirm_lease(self) -> None:
+        """Make sure that nobody has taken the lease since.
+
+        Raises:
+            LeaseLostError: Somebody has.
+        """
+        with self._database.write():
+            pass

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, Chunk, JobRef, JobStatus, Probe
+from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
@@ -114,6 +115,7 @@ class World:
         self.store = Store.open(self.home)
         self.place = Place()
         self.now = 1000.0
+        self.jump_s = 0.0  # by how much somebody has set the wall clock forward
         self.tuner = self.early_stop = None
         self.pauses = []
         self.create_backend = lambda: self.place
@@ -131,7 +133,7 @@ class World:
             self.pauses.append(seconds)
             self.now += seconds
 
-        clocks = Clocks(lambda: self.now, lambda: self.now, pause)
+        clocks = Clocks(lambda: self.now + self.jump_s, lambda: self.now, pause, lambda: BootTime("boot", self.now))
         doors = Doors(lambda name, home: self.create_backend(), lambda spec: self.tuner, lambda spec: self.early_stop)
         self.mailbox.close()
         self.mailbox = Mailbox()

@@ -10,12 +10,14 @@ from dataclasses import replace
 import pytest
 
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.errors import ManagerError
+from jupyter_autotrain.errors import LeaseLostError, ManagerError
 from jupyter_autotrain.manager import ensure, ring, status
 from jupyter_autotrain.manager.doorbell import Doorbell
 from jupyter_autotrain.manager.frames import parse
 from jupyter_autotrain.manager.identity import Identity
-from jupyter_autotrain.manager.start import take_lock
+from jupyter_autotrain.manager.leadership import Leadership
+from jupyter_autotrain.manager.start import is_lock_in_place, take_lock
+from jupyter_autotrain.store import Store
 
 
 @pytest.fixture
@@ -55,6 +57,88 @@ def test_the_lock_is_held_once_and_a_stale_one_is_harmless(home):
     again = take_lock(home)
     assert again is not None
     os.close(again)
+
+
+def test_a_lock_whose_file_was_deleted_is_told_from_one_in_place(home):
+    lock = take_lock(home)
+    assert is_lock_in_place(home, lock)
+    home.manager_lock.unlink()
+    assert not is_lock_in_place(home, lock)
+    other = take_lock(home)
+    assert is_lock_in_place(home, other)
+    assert not is_lock_in_place(home, lock)
+    os.close(lock)
+    os.close(other)
+
+
+@pytest.fixture
+def leading(home):
+    """A leadership of this very process."""
+    lock = take_lock(home)
+    with Store.open(home) as store:
+        leadership = Leadership(home, store, lock, Identity.of(os.getpid()))
+        leadership.announce(True)
+        yield leadership
+        leadership.close()
+    os.close(lock)
+
+
+def test_a_manager_whose_lock_file_is_deleted_takes_the_lock_again(home, leading):
+    leading.keep()
+    home.manager_lock.unlink()
+    leading.keep()
+    assert Identity.read(home.manager_lock) == Identity.of(os.getpid())
+    assert take_lock(home) is None
+
+
+def test_a_manager_whose_lock_another_one_holds_ends_and_leaves_everything_alone(home, leading):
+    home.manager_lock.unlink()
+    other = take_lock(home)
+    with pytest.raises(SystemExit, match="another manager"):
+        leading.keep()
+    assert home.manager_lock.read_text() == ""
+    os.close(other)
+
+
+def test_a_manager_that_was_overtaken_and_finds_the_lock_free_again_ends(home, leading):
+    home.manager_lock.unlink()
+    with Store.open(home) as store:
+        store.take_lease("another")
+    with pytest.raises(LeaseLostError):
+        leading.keep()
+    assert home.manager_lock.read_text() == ""
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_a_manager_whose_home_was_removed_ends_and_makes_none(home, leading, made_anew):
+    home.root.rename(home.root.with_name(f"{home.root.name}-away"))
+    if made_anew:
+        home.root.mkdir()
+    with pytest.raises(SystemExit, match="removed"):
+        leading.keep()
+    assert not home.manager_lock.exists()
+
+
+def test_a_doorbell_that_was_deleted_or_replaced_is_hung_again(home, bell):
+    other = Doorbell(home.doorbell)
+    for replace_it in (bool, lambda: home.doorbell.write_text("a file"), other.hang):
+        home.doorbell.unlink()
+        replace_it()
+        bell.mend()
+        assert ring(home, {"a": 1})
+        assert bell.messages() == [{"a": 1}]
+    other.take_down()
+    assert home.doorbell.is_socket()
+
+
+def test_who_takes_a_doorbell_down_leaves_that_of_another(home, bell):
+    other = Doorbell(home.doorbell)
+    other.hang()
+    bell.take_down()
+    assert ring(home, {"a": 1})
+    assert other.messages() == [{"a": 1}]
+    other.take_down()
+    assert not home.doorbell.exists()
 
 
 def test_a_living_manager_is_found_and_not_started_again(home):

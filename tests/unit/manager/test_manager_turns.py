@@ -316,6 +316,39 @@ def test_secrets_reach_the_trial_and_nothing_else(world):
     assert found.stdout == b""
 
 
+def test_a_wall_clock_that_jumps_uses_up_no_budget_and_stretches_no_duration(world):
+    experiment = world.submit(budget=Budget(time_s=3600.0))
+    world.step()
+    assert world.states(experiment) == ["RUNNING"]
+    begun_s = world.now
+    world.jump_s = 30 * 86_400
+    world.step()
+    assert world.states(experiment) == ["RUNNING"]
+    world.jump_s = -30 * 86_400
+    world.step()
+    world.restart()
+    world.step()
+    assert world.states(experiment) == ["RUNNING"]
+    world.now += 100
+    world.place.job(1).end()
+    world.step()
+    (trial,) = world.trials(experiment)
+    assert trial.state is TrialState.SUCCEEDED
+    assert 100 < trial.ended_s - trial.started_s < 110
+    record = world.store.experiment(experiment)
+    assert world.now - begun_s <= record.ended_s - record.created_s < 110
+
+
+def test_a_budget_of_time_is_used_up_by_the_clock_that_nobody_sets(world):
+    experiment = world.submit(budget=Budget(time_s=60.0), concurrency=1)
+    world.step()
+    world.jump_s = -1e6
+    world.now += 61
+    world.step()
+    assert world.states(experiment) == ["CANCELLED"]
+    assert "time budget" in world.trials(experiment)[0].reason
+
+
 def test_a_failing_store_delays_and_loses_nothing(world, monkeypatch):
     from jupyter_autotrain.errors import StoreError
 

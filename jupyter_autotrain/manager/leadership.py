@@ -1,0 +1,73 @@
+"""What makes a process the one manager of its home: the lock file it holds, its identity in it, and the store's lease.
+
+The lock keeps others from starting; the lease keeps one that was overtaken all the same from writing. Somebody may
+delete the lock file or the whole home under a living manager, so each turn looks whether both are still its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.start import is_lock_in_place, take_lock
+from jupyter_autotrain.store import Store
+
+_log = logging.getLogger(__name__)
+
+
+class Leadership:
+    """Held from the start of a manager to its end.
+
+    Args:
+        home: The home.
+        store: Its store; it writes under the lease from now on.
+        lock: The open lock file, locked by this process.
+        me: This process.
+    """
+
+    def __init__(self, home: Home, store: Store, lock: int, me: Identity) -> None:
+        self._home, self._store, self._lock, self._me = home, store, lock, me
+        # Held open, so that a home made anew cannot look like this one by getting its number.
+        self._root = os.open(home.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._announced = False
+        generation = store.take_lease(f"pid {me.pid} on {me.host}")
+        _log.info("serving %s under lease %d", home.root, generation)
+
+    def announce(self, present: bool) -> None:
+        """Write down who serves the home, or that nobody does any more."""
+        self._announced = present
+        if present:
+            self._me.write(self._lock)
+        else:
+            os.ftruncate(self._lock, 0)
+
+    def keep(self) -> None:
+        """Look whether this is still the manager, and take the lock again when its file was deleted.
+
+        Raises:
+            SystemExit: The home is gone, or another manager serves it; this one has to end at once.
+        """
+        if is_lock_in_place(self._home, self._lock):
+            return
+        if not self._is_home_there():
+            raise SystemExit(f"the home {self._home.root} was removed")
+        again = take_lock(self._home)
+        if again is None:
+            raise SystemExit(f"another manager serves {self._home.root}: the lock file of this one was deleted")
+        os.dup2(again, self._lock, inheritable=False)
+        os.close(again)
+        self._store.confirm_lease()
+        self.announce(self._announced)
+        _log.warning("the lock file was deleted; it is back")
+
+    def close(self) -> None:
+        """Give the home's folder back; the lock goes with the process."""
+        os.close(self._root)
+
+    def _is_home_there(self) -> bool:
+        try:
+            return os.path.samestat(self._home.root.stat(), os.fstat(self._root))
+        except OSError:
+            return False
