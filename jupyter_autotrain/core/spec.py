@@ -30,6 +30,19 @@ class LocalOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlyStopOptions:
+    """When an early-stopping rule may begin to judge.
+
+    Attributes:
+        warmup_steps: No trial is stopped before it reports this step.
+        min_trials: How many other trials must have come as far; None: the rule's own number.
+    """
+
+    warmup_steps: int = 0
+    min_trials: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """When an experiment ends before its trials are used up."""
 
@@ -104,6 +117,7 @@ class ExperimentSpec:
     search: Mapping[str, Distribution] = field(default_factory=dict)
     tuner: str = "tpe"
     early_stop: str = "none"
+    early_stop_options: EarlyStopOptions = field(default_factory=EarlyStopOptions)
     trials: int = 1
     concurrency: int = 1
     resources: Resources = field(default_factory=Resources)

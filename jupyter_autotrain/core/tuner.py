@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.space import Params
 from jupyter_autotrain.core.states import TrialState
+
+Curve: TypeAlias = Sequence[tuple[int, float]]
+"""A trial's value, by the objective's rule, after each of its reports: (step, value)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,18 @@ class Tuner(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """Why a trial is not worth going on with: its value at a step, and what that was compared with, in words."""
+
+    step: int
+    value: float
+    compared_with: str
+
+
 class EarlyStop(Protocol):
     """Decides whether a running trial is worth going on with."""
 
-    def should_stop(self, curve: Sequence[tuple[int, float]], others: Sequence[Sequence[tuple[int, float]]]) -> bool:
-        """Judge a trial's (step, value) curve against the curves of the others."""
+    def reason_to_stop(self, curve: Curve, others: Sequence[Curve]) -> StopReason | None:
+        """Judge a trial's curve, which has a point at least, against the curves of the others; None: it goes on."""
         ...

@@ -11,11 +11,13 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.environment import passed
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.spec import Budget, Bundle, ExperimentSpec, LocalOptions, Resources
+from jupyter_autotrain.core.spec import Budget, Bundle, EarlyStopOptions, ExperimentSpec, LocalOptions, Resources
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.objectives import Goal
 from jupyter_autotrain.header.sections import (
+    EARLY_STOP_RULE,
     BudgetSection,
+    EarlyStopSection,
     LocalSection,
     ParallelSection,
     ResourcesSection,
@@ -30,6 +32,7 @@ from jupyter_autotrain.header.types import (
     OneOf,
     Patterns,
     Secrets,
+    ShortForm,
     Text,
     Variable,
     Variables,
@@ -37,13 +40,11 @@ from jupyter_autotrain.header.types import (
 )
 
 TUNERS = ("tpe", "random", "evolution", "grid", "batch")
-EARLY_STOPS = ("none", "median", "asha")
 MODES = ("batch",)
 EXHAUSTIVE_TUNERS = ("grid", "batch")
 DEFAULT_TRIALS = 10  # of a search without `trials:`
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NNI_TUNERS = (("gridsearch", "grid"), ("batchtuner", "batch"))
-_NNI_ASSESSORS = (("medianstop", "median"),)
 
 _Distribution = Annotated[
     Any, BeforeValidator(read_distribution), WithJsonSchema({"type": ["string", "array", "object"]})
@@ -81,8 +82,11 @@ class Header(Section):
     tuner: Annotated[str, OneOf(TUNERS, _NNI_TUNERS)] | None = Field(
         default=None, description="Search algorithm; tpe where there is an objective, else random.", examples=["random"]
     )
-    early_stop: Annotated[str, OneOf(EARLY_STOPS, _NNI_ASSESSORS)] = Field(
-        default="none", description="Ends trials that fall behind.", examples=["median"]
+    early_stop: Annotated[EarlyStopSection, ShortForm("rule", EARLY_STOP_RULE)] = Field(
+        default=EarlyStopSection(rule="none"),
+        description="Ends trials that fall behind: median, those worse than the median of the others at the same step; "
+        "asha, all but the best third at 1, 3, 9, ... reports.",
+        examples=["median", "{rule: median, warmup_steps: 5, min_trials: 3}"],
     )
     trials: Count | None = Field(
         default=None, description="How many trials; 1 without a search, 10 with one, all with a grid.", examples=["40"]
@@ -169,7 +173,8 @@ class Header(Section):
             objective=self.objective,
             search=dict(self.search),
             tuner=self.tuner or default_tuner(self.objective),
-            early_stop=self.early_stop,
+            early_stop=self.early_stop.rule,
+            early_stop_options=EarlyStopOptions(self.early_stop.warmup_steps, self.early_stop.min_trials),
             trials=self.trial_count,
             concurrency=self.concurrency,
             resources=Resources(needs.cpus, needs.memory, needs.gpus, needs.gpu_memory),

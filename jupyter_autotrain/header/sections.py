@@ -6,10 +6,24 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jupyter_autotrain.header.types import AS_NUMBER, Count, Duration, Few, Indices, OneOf, Size, Text, Texts, Truth
+from jupyter_autotrain.header.types import (
+    AS_INTEGER,
+    AS_NUMBER,
+    Count,
+    Duration,
+    Few,
+    Indices,
+    OneOf,
+    Size,
+    Text,
+    Texts,
+    Truth,
+)
 
 PARALLEL_MODES = ("auto_parallel", "hybrid_parallel", "data_parallel", "stand_alone")
 SEARCHES = ("recursive_programming", "dynamic_programming", "exhaustive")
+EARLY_STOPS = ("none", "median", "asha")
+EARLY_STOP_RULE = OneOf(EARLY_STOPS, (("medianstop", "median"),))
 
 
 class Section(BaseModel):
@@ -34,6 +48,22 @@ class BudgetSection(Section):
 
     time: Duration | None = Field(default=None, description="Wall-clock time of the experiment.", examples=["2h"])
     failures: Count | None = Field(default=None, description="Give up after this many failed trials.", examples=["3"])
+
+
+class EarlyStopSection(Section):
+    """When trials that fall behind are ended."""
+
+    rule: Annotated[str, EARLY_STOP_RULE] = Field(
+        default="median", description="How they are told.", examples=["median"]
+    )
+    warmup_steps: Annotated[int, Field(ge=0, le=10**12), AS_INTEGER] = Field(
+        default=0, description="No trial is stopped before it reports this step.", examples=["5"]
+    )
+    min_trials: Count | None = Field(
+        default=None,
+        description="How many other trials must have come as far; 3 with median, 2 with asha.",
+        examples=["3"],
+    )
 
 
 class LocalSection(Section):

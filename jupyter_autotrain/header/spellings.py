@@ -33,7 +33,8 @@ _MOVES: Mapping[Path, Path] = {
     ("tuner", "class_args", "optimize_mode"): ("objective",),
     ("tuner", "class_args", "seed"): ("seed",),
     ("assessor",): ("early_stop",),
-    ("assessor", "name"): ("early_stop",),
+    ("assessor", "name"): ("early_stop", "rule"),
+    ("assessor", "class_args", "start_step"): ("early_stop", "warmup_steps"),
 }
 _NEEDLESS = {
     "trial_command": "the cell's code is the trial",

@@ -152,6 +152,28 @@ class OneOf:
         return {"type": "string", "enum": list(self.names)}
 
 
+@dataclass(frozen=True)
+class ShortForm:
+    """Annotates a section that one text may stand for: the value of its key `key`, one of `texts`."""
+
+    key: str
+    texts: OneOf
+
+    def read(self, value: object) -> object:
+        """The section that is meant.
+
+        Raises:
+            UnfitError: When the text is none of those known.
+        """
+        return {self.key: self.texts.read(value)} if isinstance(value, str) else value
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
+        return {"anyOf": [{"type": "string", "enum": list(self.texts.names)}, handler(schema)]}
+
+
 def _quantity(parse: Callable[[str | float], float], form: str) -> Callable[[object], float]:
     def read(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):

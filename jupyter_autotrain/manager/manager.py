@@ -160,8 +160,8 @@ class Manager:
             self._seen(run, task, event)
 
     def _seen(self, run: Run, task: Task, event: Seen) -> None:
-        if run.take(task, event.frames):
-            self._stop_softly(run, task)
+        if reason := run.take(task, event.frames):
+            self._stop_softly(run, task, reason)
         if not event.status.state.is_final:
             run.seen(task, event.status)
         elif task.cancelling:
@@ -169,8 +169,7 @@ class Manager:
         else:
             self._finish(run, task, event.status)
 
-    def _stop_softly(self, run: Run, task: Task) -> None:
-        reason = f"stopped early by the rule {run.record.spec.early_stop!r}: other trials were better at this step"
+    def _stop_softly(self, run: Run, task: Task, reason: str) -> None:
         run.end(task, Ending(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
         mark = self._house.home.trial(run.id, task.trial.number, task.trial.attempt) / wire.STOP_FILE
         mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

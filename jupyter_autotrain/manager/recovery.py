@@ -94,6 +94,6 @@ def _early_stopping(house: House, record: ExperimentRecord) -> EarlyStopping | N
     rule = house.doors.create_early_stop(spec)
     if rule is None:
         return None
-    stopping = EarlyStopping(rule, spec.objective.metric)
+    stopping = EarlyStopping(rule, spec.early_stop, spec.objective)
     house.insist(stopping.remember, house.store, record.id)
     return stopping

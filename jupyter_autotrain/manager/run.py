@@ -161,19 +161,19 @@ class Run:
         if status.state is TrialState.RUNNING and self.trials[number].state is TrialState.PREPARING:
             self.move(number, TrialState.RUNNING, ref=task.ref)
 
-    def take(self, task: Task, frames: Frames) -> bool:
-        """Follow what a trial reports, already in the store; true when the early-stopping rule says: enough."""
+    def take(self, task: Task, frames: Frames) -> str:
+        """Follow what a trial reports, already in the store; gives why it shall stop early, or ""."""
         task.objective_seen = task.objective_seen or frames.objective_seen
         if self.early is None or task.ending is not None:
-            return False
+            return ""
         try:
-            return self.early.should_stop(task.trial.number, frames)
+            return self.early.reason_to_stop(task.trial.number, frames)
         except Exception as error:  # noqa: BLE001 - a bad rule fails its trial, not the manager
             _log.exception("%s: the early-stopping rule failed", self.label)
             self.early = None
             reason = f"the early-stopping rule failed: {type(error).__name__}: {error}"
             self.end(task, Ending(TrialState.FAILED, reason))
-            return False
+            return ""
 
     def finish(self, task: Task, status: JobStatus) -> None:
         """Give a trial its final state, and begin another attempt when one is due."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 
-from jupyter_autotrain.core.objective import Direction
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
 from jupyter_autotrain.errors import AutotrainError
@@ -18,6 +18,10 @@ _LIGHT: Mapping[str, type[Tuner]] = {
     "evolution": simple.EvolutionTuner,
     "grid": simple.GridTuner,
     "batch": simple.BatchTuner,
+}
+_RULES: Mapping[str, type[stopping.MedianStop] | type[stopping.Asha]] = {
+    "median": stopping.MedianStop,
+    "asha": stopping.Asha,
 }
 
 
@@ -49,11 +53,11 @@ def create_early_stop(spec: ExperimentSpec) -> EarlyStop | None:
     """
     if spec.early_stop == "none" or spec.objective is None:
         return None
-    maximize = spec.objective.direction is Direction.MAXIMIZE
-    if spec.early_stop == "median":
-        return stopping.MedianStop(maximize)
-    if spec.early_stop == "asha":
-        return stopping.Asha(maximize)
+    make = _RULES.get(spec.early_stop)
+    if make is not None:
+        options = spec.early_stop_options
+        rule = make(spec.objective, options.warmup_steps)
+        return rule if options.min_trials is None else replace(rule, min_trials=options.min_trials)
     raise AutotrainError(
         f"No early-stopping rule is called {spec.early_stop!r}.", "There are none, median, asha.", "Choose one."
     )

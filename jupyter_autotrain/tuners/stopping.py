@@ -1,4 +1,7 @@
-"""Early stopping: pure functions of the curves."""
+"""Early stopping: pure functions of the curves.
+
+A curve is what a trial's value was after each of its reports, by the objective's rule; NaN before the first finite one.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +11,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-Curve = Sequence[tuple[int, float]]
+from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.tuner import Curve, StopReason
+from jupyter_autotrain.core.wording import count, number
+
+_LEAST_REPORTS = 2  # a single report is no curve
 
 
 @dataclass(frozen=True, slots=True)
 class MedianStop:
-    """Stops a trial whose best value so far is worse than the median of the others' running means at that step.
+    """Stops a trial whose value is worse than the median of the other trials' values at the same step.
 
-    Source: Golovin et al., Google Vizier, KDD 2017, section 3.2.2. O(points of the others) per call.
+    Source: Golovin et al., Google Vizier, KDD 2017, section 3.2.2, with the objective's own rule in place of best value
+    and running mean. O(others x log points) per call.
 
     Attributes:
-        maximize: Whether more is better.
-        least_trials: How many others must have come as far before anything is stopped.
-        least_reports: How many values a trial may report before it is judged.
+        objective: What ranks trials.
+        warmup_steps: No trial is judged before it reports this step.
+        min_trials: How many others must have come as far before one is stopped.
     """
 
-    maximize: bool
-    least_trials: int = 3
-    least_reports: int = 2
+    objective: Objective
+    warmup_steps: int = 0
+    min_trials: int = 3
 
-    def should_stop(self, curve: Curve, others: Sequence[Curve]) -> bool:
-        """Judge a trial against the others."""
-        if len(curve) < self.least_reports:
-            return False
-        sign, step = (1 if self.maximize else -1), curve[-1][0]
-        best = max((sign * value for _, value in curve if not math.isnan(value)), default=-math.inf)
-        means = [sign * mean for other in others if (mean := _mean_until(other, step)) is not None]
-        return len(means) >= self.least_trials and best < median(means)
-
-
-def _mean_until(curve: Curve, step: int) -> float | None:
-    """The mean of a curve up to a step; None when it did not come that far, or has no numbers."""
-    if not curve or curve[-1][0] < step:
-        return None
-    end = bisect_right(curve, step, key=lambda point: point[0])
-    values = [value for _, value in curve[:end] if not math.isnan(value)]
-    return math.fsum(values) / len(values) if values and all(map(math.isfinite, values)) else None
+    def reason_to_stop(self, curve: Curve, others: Sequence[Curve]) -> StopReason | None:
+        """Judge a trial against the others at its newest step."""
+        step, value = curve[-1]
+        if len(curve) < _LEAST_REPORTS or step < self.warmup_steps:
+            return None
+        rivals = [rival for other in others if not math.isnan(rival := _value_at(other, step))]
+        if len(rivals) < max(self.min_trials, 1):
+            return None
+        middle = median(rivals)
+        if not _is_worse(self.objective, value, middle):
+            return None
+        return StopReason(step, value, f"median of {count(len(rivals), 'trial')} at this step {number(middle)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +54,55 @@ class Asha:
     """Asynchronous successive halving: at 1, 3, 9, ... reports only the best third of those that came there goes on.
 
     Source: Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020, algorithm 2 (its stopping
-    form). A trial goes on while fewer than `factor` trials reached its rung. O(others) per call and rung.
+    form). O(others x log others) per call and rung.
 
     Attributes:
-        maximize: Whether more is better.
+        objective: What ranks trials.
+        warmup_steps: Rungs at earlier steps stop nobody.
+        min_trials: How many others must have reached a rung before one is stopped there.
         first: Reports before the first rung.
         factor: One in so many goes on, and each rung is so many times longer.
     """
 
-    maximize: bool
+    objective: Objective
+    warmup_steps: int = 0
+    min_trials: int = 2
     first: int = 1
     factor: int = 3
 
-    def should_stop(self, curve: Curve, others: Sequence[Curve]) -> bool:
+    def reason_to_stop(self, curve: Curve, others: Sequence[Curve]) -> StopReason | None:
         """Judge a trial at every rung it has reached."""
         rung = self.first
         while rung <= len(curve):
-            rivals = [self._best(other, rung) for other in others if len(other) >= rung]
-            own = self._best(curve, rung)
-            if sum(rival > own for rival in rivals) >= max(1, (len(rivals) + 1) // self.factor) and (
-                len(rivals) + 1 >= self.factor
-            ):
-                return True
+            if reason := self._reason_at(rung, curve, others):
+                return reason
             rung *= self.factor
-        return False
+        return None
 
-    def _best(self, curve: Curve, rung: int) -> float:
-        sign = 1 if self.maximize else -1
-        return max((sign * value for _, value in curve[:rung] if not math.isnan(value)), default=-math.inf)
+    def _reason_at(self, rung: int, curve: Curve, others: Sequence[Curve]) -> StopReason | None:
+        step, value = curve[rung - 1]
+        rivals = [other[rung - 1][1] for other in others if len(other) >= rung]
+        if step < self.warmup_steps or len(rivals) < max(self.min_trials, 1):
+            return None
+        better = [rival for rival in rivals if _is_worse(self.objective, value, rival)]
+        kept = max(1, (len(rivals) + 1) // self.factor)
+        if len(better) < kept:
+            return None
+        better.sort(reverse=self.objective.direction is Direction.MAXIMIZE)
+        told = f"of {len(rivals) + 1} trials with {count(rung, 'report')} the best {kept} go on, from "
+        return StopReason(step, value, f"{told}{number(better[kept - 1])}")
+
+
+def _is_worse(objective: Objective, value: float, other: float) -> bool:
+    """True when `other` beats `value`; NaN loses to every number."""
+    if math.isnan(other):
+        return False
+    return math.isnan(value) or objective.better(other, value)
+
+
+def _value_at(curve: Curve, step: int) -> float:
+    """A curve's value at a step; NaN when it has none, or did not come that far."""
+    if not curve or curve[-1][0] < step:
+        return math.nan
+    end = bisect_right(curve, step, key=lambda point: point[0])
+    return curve[end - 1][1] if end else math.nan

@@ -6,10 +6,11 @@ import subprocess
 
 import pytest
 
-from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.objective import Objective, Summary
 from jupyter_autotrain.core.space import RandInt
 from jupyter_autotrain.core.spec import Budget
 from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.tuner import StopReason
 
 
 def test_an_experiment_runs_all_its_trials_within_its_concurrency(world):
@@ -151,8 +152,9 @@ def test_no_tuner_is_asked_where_nothing_is_searched(world):
 
 
 class LaterIsWorse:
-    def should_stop(self, curve, others):
-        return bool(others) and curve[-1][1] < max(c[-1][1] for c in others)
+    def reason_to_stop(self, curve, others):
+        best = max((other[-1][1] for other in others), default=0.0)
+        return StopReason(*curve[-1], f"best of {len(others)} is {best}") if curve[-1][1] < best else None
 
 
 def test_an_early_stop_is_soft_and_survives_a_restart(world):
@@ -170,6 +172,28 @@ def test_an_early_stop_is_soft_and_survives_a_restart(world):
     world.place.job(2).end()
     world.step()
     assert world.states(experiment) == ["RUNNING", "EARLY_STOPPED"]
+    assert world.trials(experiment)[1].reason == (
+        "stopped early by the rule 'median' at step 1: acc (last) 0.1; best of 1 is 0.9"
+    )
+
+
+def test_early_stopping_judges_by_the_rule_of_the_objective_also_after_a_restart(world):
+    world.early_stop = LaterIsWorse()
+    objective = Objective("acc", summary=Summary.MAX)
+    experiment = world.submit(trials=2, concurrency=2, objective=objective, early_stop="median")
+    world.step()
+    world.place.job(1).report(step=1, acc=0.5)
+    world.place.job(2).report(step=1, acc=0.9)
+    world.step()
+    world.restart()
+    world.step()
+    world.place.job(2).report(step=2, acc=0.1)
+    world.step()
+    assert world.place.job(2).files == {}
+    world.place.job(1).report(step=2, acc=0.6)
+    world.step()
+    assert world.place.job(1).files["control/stop"].decode().endswith("at step 2: max(acc) 0.6; best of 1 is 0.9")
+    assert [trial.value for trial in world.trials(experiment)] == [0.6, 0.9]
 
 
 def test_a_trial_deaf_to_its_early_stop_is_cancelled(world):

@@ -6,12 +6,22 @@ import pytest
 
 from jupyter_autotrain import tuners
 from jupyter_autotrain.core.objective import Direction, Objective
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.spec import Bundle, EarlyStopOptions, ExperimentSpec
+from jupyter_autotrain.core.tuner import StopReason
 from jupyter_autotrain.errors import AutotrainError
 
+MIN = Direction.MINIMIZE
 
-def rule(name, direction=Direction.MAXIMIZE):
-    return tuners.create_early_stop(ExperimentSpec("x", Bundle(), early_stop=name, objective=Objective("a", direction)))
+
+def rule(name, direction=Direction.MAXIMIZE, **options):
+    options = EarlyStopOptions(**options)
+    objective = Objective("a", direction)
+    spec = ExperimentSpec("x", Bundle(), early_stop=name, early_stop_options=options, objective=objective)
+    return tuners.create_early_stop(spec)
+
+
+def is_stopped(name, curve, others, direction=Direction.MAXIMIZE, **options):
+    return rule(name, direction, **options).reason_to_stop(curve, others) is not None
 
 
 def flat(value, steps=5):
@@ -21,43 +31,78 @@ def flat(value, steps=5):
 GOOD = [flat(0.8), flat(0.9), flat(0.7)]
 
 
-def test_a_trial_below_the_median_of_the_others_is_stopped():
-    assert rule("median").should_stop(flat(0.1, 3), GOOD)
-    assert not rule("median").should_stop(flat(0.85, 3), GOOD)
+def test_a_trial_below_the_median_of_the_others_is_stopped_and_told_what_it_was_compared_with():
+    assert rule("median").reason_to_stop(flat(0.1, 3), GOOD) == StopReason(
+        2, 0.1, "median of 3 trials at this step 0.8"
+    )
+    assert not is_stopped("median", flat(0.85, 3), GOOD)
 
 
 def test_when_less_is_better_the_higher_curve_is_stopped():
-    assert rule("median", Direction.MINIMIZE).should_stop(flat(2.0, 3), GOOD)
-    assert not rule("median", Direction.MINIMIZE).should_stop(flat(0.1, 3), GOOD)
+    assert is_stopped("median", flat(2.0, 3), GOOD, MIN)
+    assert not is_stopped("median", flat(0.1, 3), GOOD, MIN)
 
 
 def test_nothing_is_stopped_before_three_others_came_as_far():
-    assert not rule("median").should_stop(flat(0.1, 5), [flat(0.9, 5), flat(0.9, 5), flat(0.9, 3)])
+    assert not is_stopped("median", flat(0.1, 5), [flat(0.9, 5), flat(0.9, 5), flat(0.9, 3)])
+
+
+def test_others_are_compared_at_the_same_step_not_at_their_end():
+    late = [[(0, 0.1), (1, 0.1), (2, 0.9), (3, 0.9)]] * 3
+    assert not is_stopped("median", [(0, 0.2), (1, 0.2)], late)
+    assert is_stopped("median", [(0, 0.2), (1, 0.2), (2, 0.2)], late)
+
+
+@pytest.mark.parametrize("name", ["median", "asha"])
+def test_no_trial_is_stopped_before_its_warm_up_is_over(name):
+    for steps in (1, 3, 5):
+        assert not is_stopped(name, flat(0.1, steps), GOOD, warmup_steps=5)
+    nine = [flat(value, 12) for value in (0.8, 0.9, 0.7)]
+    assert is_stopped(name, flat(0.1, 9), nine, warmup_steps=5)
+
+
+@pytest.mark.parametrize("name", ["median", "asha"])
+def test_min_trials_says_how_many_others_must_have_come_as_far(name):
+    assert not is_stopped(name, flat(0.1), GOOD, min_trials=4)
+    assert is_stopped(name, flat(0.1), GOOD, min_trials=3)
+    assert is_stopped(name, flat(0.1), GOOD[:1], min_trials=1)
 
 
 def test_the_first_report_is_never_judged_by_the_median():
-    assert not rule("median").should_stop(flat(0.1, 1), GOOD)
+    assert not is_stopped("median", flat(0.1, 1), GOOD)
 
 
 @pytest.mark.parametrize("name", ["median", "asha"])
 def test_a_trial_of_nothing_but_nan_is_stopped_among_good_ones(name):
-    assert rule(name).should_stop(flat(math.nan), GOOD)
+    assert is_stopped(name, flat(math.nan), GOOD)
+
+
+@pytest.mark.parametrize("name", ["median", "asha"])
+def test_trials_of_nothing_but_nan_stop_nobody(name):
+    assert not is_stopped(name, flat(0.1), [flat(math.nan)] * 5)
 
 
 @pytest.mark.parametrize("name", ["median", "asha"])
 def test_alone_a_trial_goes_on(name):
-    assert not rule(name).should_stop(flat(0.1), [])
+    assert not is_stopped(name, flat(0.1), [])
 
 
-def test_asha_lets_the_best_third_of_a_rung_go_on():
+@pytest.mark.parametrize(("direction", "stopped"), [(Direction.MAXIMIZE, [True] * 6 + [False] * 3),
+                                                     (MIN, [False] * 3 + [True] * 6)])  # fmt: skip
+def test_asha_lets_the_best_third_of_a_rung_go_on(direction, stopped):
     values = [i / 9 for i in range(9)]
-    verdicts = [rule("asha").should_stop(flat(v, 3), [flat(o, 3) for o in values if o != v]) for v in values]
-    assert verdicts == [True] * 6 + [False] * 3
+    rivals = {value: [flat(other, 3) for other in values if other != value] for value in values}
+    assert [is_stopped("asha", flat(value, 3), rivals[value], direction) for value in values] == stopped
+
+
+def test_asha_says_at_which_rung_and_against_whom():
+    reason = rule("asha").reason_to_stop(flat(0.1, 3), GOOD)
+    assert reason == StopReason(0, 0.1, "of 4 trials with 1 report the best 1 go on, from 0.9")
 
 
 def test_asha_judges_at_rungs_even_when_reports_come_in_bulk():
     late_bloomer = [(0, 0.0), (1, 0.0), (2, 0.0), (3, 1.0), (4, 1.0)]
-    assert rule("asha").should_stop(late_bloomer, GOOD)
+    assert is_stopped("asha", late_bloomer, GOOD)
 
 
 def test_no_rule_or_no_objective_means_no_stopping():
