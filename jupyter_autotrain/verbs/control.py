@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import time
 
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.wording import count, cut, duration, number, size
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
@@ -19,11 +22,11 @@ def wait(desk: Desk, arguments: argparse.Namespace) -> None:
 def follow(desk: Desk, experiment: Experiment, *, timeout_s: float | None = None) -> None:
     """Stream a bounded summary (a line per ended trial, 40 at most) until the experiment ends."""
     summary = _Summary(desk)
-    began_s = desk.now()
+    began_s = time.monotonic()
     try:
         while not experiment.wait(timeout_s=0.5):
             summary.update(experiment)
-            if timeout_s is not None and desk.now() - began_s > timeout_s:
+            if timeout_s is not None and time.monotonic() - began_s > timeout_s:
                 desk.write(f"{experiment.name} is still {experiment.state} after {duration(timeout_s)}.\n")
                 return
     except KeyboardInterrupt:
@@ -101,5 +104,11 @@ def _chosen(desk: Desk, arguments: argparse.Namespace) -> list[Experiment]:
         return [desk.find(reference) for reference in arguments.experiment]
     if arguments.older is None:
         return []
-    limit_s = desk.now() - arguments.older * 86_400
-    return [e for e in desk.all() if e.state.is_final and e.record.created_s < limit_s]
+    found = [(experiment, experiment.record) for experiment in desk.all()]
+    old_s = arguments.older * 86_400
+    return [e for e, record in found if record.state.is_final and _age_s(desk, record) > old_s]
+
+
+def _age_s(desk: Desk, record: ExperimentRecord) -> float:
+    """How long ago it was submitted; a wall clock that jumped makes nothing old."""
+    return record.now_s(desk.now(), BootTime.now()) - record.created_s

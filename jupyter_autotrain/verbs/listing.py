@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatch
 
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
@@ -48,7 +49,8 @@ def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[
     ended = sum(many for state, many in record.counts.items() if state.is_final)
     failures = record.counts.get(TrialState.FAILED, 0)
     failed = f" ({failures} failed)" if failures else ""
-    ended_s = record.ended_s if record.ended_s is not None else desk.now()
+    now_s = record.now_s(desk.now(), BootTime.now())
+    ended_s = record.ended_s if record.ended_s is not None else now_s
     objective = record.spec.objective
     best = experiment.best if objective else None
     return (
@@ -56,7 +58,7 @@ def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[
         str(record.state),
         f"{ended}/{record.spec.trials}{failed}",
         f"{objective.label} {number(best.value)}" if objective and best else "-",
-        f"{duration(max(0.0, desk.now() - record.created_s))} ago",
+        f"{duration(max(0.0, now_s - record.created_s))} ago",
         duration(max(0.0, ended_s - record.created_s)),
         record.spec.backend,
     )

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
@@ -52,7 +53,7 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None) -> 
     trials = ranked(record.spec.objective, store.trials(record.id))
     metrics = _metrics(record, store.metric_names(record.id))
     warnings = warned(store.notes(record.id), _WARNINGS)
-    page = _Page(record, trials, time.time() if now_s is None else now_s, warnings)
+    page = _Page(record, trials, record.now_s(time.time(), BootTime.now()) if now_s is None else now_s, warnings)
     curves = {name: store.series(record.id, name) for name in metrics[:_PANELS]}
     made = Card(printable(page.text()), page.html(curves))
     if len(made.text.encode()) + len(made.html.encode()) <= LIMIT_BYTES:

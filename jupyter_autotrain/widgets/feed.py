@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from jupyter_autotrain.core import ranking
+from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord
@@ -88,7 +89,7 @@ class Feed:
         self.seq += 1
         head: dict[str, JsonValue] = {
             "seq": self.seq,
-            "experiment": _experiment(record, trials, now_s),
+            "experiment": _experiment(record, trials, record.now_s(now_s, BootTime.now())),
             **self._noted(),
         }
         return _frame(head, changed, _blocks(pieces, self._rows), final=record.state.is_final)

@@ -27,6 +27,8 @@ class Reporter:
 
     def __init__(self, directory: str, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
+        # Seconds since the epoch, counted on a clock that does not jump when somebody sets the other.
+        self._epoch_s = time.time() - time.monotonic()
         self.seen: set[str] = set()
         self.refusals = Refusals(self.note)
         self.step = -1
@@ -63,7 +65,10 @@ class Reporter:
                 body.append(f"{self._keys.get(name) or self._key(name)}{text}")
         if body:
             self.step = number
-            self._write(f'["m",{number},{time.time():.6f},{{{",".join(body)}}}]\n')
+            self._write(f'["m",{number},{self._now_s():.6f},{{{",".join(body)}}}]\n')
+
+    def _now_s(self) -> float:
+        return self._epoch_s + time.monotonic()
 
     def _next_step(self, step: object) -> int | None:
         if step is None:
@@ -111,7 +116,7 @@ class Reporter:
 
     def note(self, level: str, text: str, count: int = 1) -> None:
         """Send a note to the user; level is info, warning or error. A repeated text replaces its count."""
-        frame = ["n", round(time.time(), 6), level, self._redact(text), *([count] if count > 1 else [])]
+        frame = ["n", round(self._now_s(), 6), level, self._redact(text), *([count] if count > 1 else [])]
         self._write(json.dumps(frame) + "\n")
 
     def _write(self, line: str) -> None:

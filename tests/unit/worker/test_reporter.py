@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+import time
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -182,3 +183,14 @@ def test_a_refused_value_that_is_long_is_told_short(report: Reporter, tmp_path: 
     report(acc=np.arange(10_000))
     assert len(str(notes(tmp_path)[0])) < 160
     assert "\n" not in str(notes(tmp_path)[0])
+
+
+def test_times_of_reports_do_not_jump_with_the_wall_clock(
+    tmp_path: Path, report: Reporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report(step=1, loss=1.0)
+    wall_s = time.time()
+    monkeypatch.setattr(time, "time", lambda: wall_s + 30 * 86_400)
+    report(step=2, loss=1.0)
+    first_s, second_s = (float(str(frame[2])) for frame in frames(tmp_path))
+    assert 0 <= second_s - first_s < 3600
