@@ -6,11 +6,13 @@ import difflib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.plan.unpriced import honest_gap, unpriced_shares
 from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, Question, Solution, StagePart, Strategy
 
 
@@ -77,8 +79,16 @@ class PlanRecord:
 
     @property
     def gap(self) -> float:
-        """How far the step can be from the best in the space searched, at most; 0.0 is proved best."""
-        return self.solution.gap
+        """How far the step can be from the best in the space searched, at most; 0.0 is proved best.
+
+        Infinite where ops without a rule hold more than 1 % of the estimated work (see `unpriced`).
+        """
+        return honest_gap(self.solution.gap, self.unpriced)
+
+    @cached_property
+    def unpriced(self) -> Mapping[str, float]:
+        """Kinds of ops without a rule → their share of the estimated work, greatest first."""
+        return unpriced_shares(self.graph, self.cluster.device)
 
     @property
     def search_s(self) -> float:

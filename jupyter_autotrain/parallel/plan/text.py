@@ -13,8 +13,9 @@ from jupyter_autotrain.parallel.search import RankCost
 def summary(record: PlanRecord) -> str:
     """The plan in a few lines and the table of candidates."""
     cost, solution = record.cost, record.solution
+    proved = proof(record.gap, solution.complete, record.unpriced)
     lines = [
-        f"{record.name} on {record.cluster}: {ms(cost.step_s)} per step, {proof(record.gap, solution.complete)}",
+        f"{record.name} on {record.cluster}: {ms(cost.step_s)} per step, {proved}",
         f"  mesh    {record.mesh}" + _pipeline(record),
         f"  time    compute {ms(cost.compute_s)} + communication {ms(cost.communication_s)} + bubble "
         f"{ms(cost.bubble_s)} + optimizer {ms(cost.optimizer_s)}",

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Final
+
+MOST_TELLING_GAP: Final = 0.5
+MOST_NAMED: Final = 5
 
 
 def ms(seconds: float) -> str:
@@ -35,9 +40,20 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def proof(gap: float, complete: bool) -> str:
-    """What a gap says about a plan, and whether its search ran to the end."""
+def proof(gap: float, complete: bool, unpriced: Mapping[str, float]) -> str:
+    """What a gap says about a plan, whether its search ran to the end, and which ops keep it from being proved."""
     early = "" if complete else " (search stopped early)"
     if gap <= 1e-9:
         return f"proved best{early}"
-    return (f"at most {gap:.1%} from the best" if gap < 0.5 else "not proved (the search gives no near bound)") + early
+    if gap < MOST_TELLING_GAP:
+        return f"at most {gap:.1%} from the best{early}"
+    missing = f"{shares(unpriced)} without a rule" if unpriced and gap == inf else "the search gives no near bound"
+    return f"not proved ({missing}){early}"
+
+
+def shares(unpriced: Mapping[str, float]) -> str:
+    """Kinds of ops and what they hold of the work: `12 % of the work is in foo, bar`."""
+    total = sum(unpriced.values())
+    named = list(unpriced)[:MOST_NAMED]
+    rest = len(unpriced) - len(named)
+    return f"{total:.0%} of the work is in ops {', '.join(named)}{f' and {rest} more' if rest else ''}"

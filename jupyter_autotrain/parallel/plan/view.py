@@ -3,7 +3,9 @@
 Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index counts `mesh.axes`, outermost first):
 
 * `version` 1; `name` of the model; `mode`, `search`; `complete` (false: stopped early, best so far); `gap`, `bound_s`;
-  `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that are replicated for want of a rule.
+  `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that are replicated for want of a rule, and
+  `unpriced`: `{kind: share of the estimated work}` of them. `gap` is null where nothing is proved: no near bound, or
+  more than 1 % of the work unpriced.
 * `cluster`: `name`, `devices`, `device`, `memory_bytes` and what training can have of it, `usable_bytes`; `levels`,
   innermost first: `{name, size, kind, bytes_per_s}`.
 * `mesh`: `axes` and `shape` over the devices of one stage, `stages` (device number = stage * devices of a stage +
@@ -34,7 +36,7 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from math import isfinite, prod
 from typing import Final, cast
 
 from jupyter_autotrain.core.json import JsonObject, to_json
@@ -65,12 +67,13 @@ def view(record: PlanRecord) -> JsonObject:
         "mode": str(record.mode),
         "search": str(record.question.search),
         "complete": solution.complete,
-        "gap": record.gap,
+        "gap": record.gap if isfinite(record.gap) else None,
         "bound_s": solution.bound_s,
         "trace_s": record.trace_s,
         "search_s": record.search_s,
         "limit_bytes": solution.limit_bytes,
         "unknown": list(record.unknown),
+        "unpriced": dict(record.unpriced),
         "cluster": _cluster(record),
         "mesh": {"axes": record.mesh.axes, "shape": record.mesh.shape, "stages": len(record.stages)},
         "microbatches": record.microbatches,

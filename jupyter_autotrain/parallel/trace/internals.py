@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 Passed: TypeAlias = Any
 """What torch hands through its hooks: the function, arguments and results of any op."""
@@ -24,6 +26,12 @@ def running_node() -> int | None:
     """Sequence number of the autograd node whose backward runs now."""
     node: Any = torch._C._current_autograd_node()  # noqa: SLF001 - as make_fx does
     return None if node is None else int(node._sequence_nr())  # noqa: SLF001 - as make_fx does
+
+
+def without_modes() -> AbstractContextManager[None]:
+    """Inside, ops are neither faked nor recorded."""
+    mode: AbstractContextManager[None] = _disable_current_modes()
+    return mode
 
 
 def is_mutable(func: Passed) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+from jupyter_autotrain.parallel.trace.formulas import FORMULAS
 from jupyter_autotrain.parallel.trace.internals import Passed
 
 FACTORIES = frozenset(
@@ -23,7 +25,9 @@ FREE = frozenset(
     )
 )
 """Move no data."""
-LOOKUPS = frozenset(["embedding", "index", "index_select", "gather"])
+COMPLEX = 4
+"""Real multiply-adds of a complex one."""
+LOOKUPS = frozenset(["embedding", "_embedding_bag", "index", "index_select", "gather"])
 
 
 def kind_of(func: torch._ops.OpOverload) -> str:
@@ -33,13 +37,13 @@ def kind_of(func: torch._ops.OpOverload) -> str:
 
 
 def flops(func: torch._ops.OpOverload, args: Sequence[Passed], kwargs: dict[str, Passed], out: object) -> float:
-    """Floating point operations by torch's own formulas, and of grouped products, which those leave out."""
-    formula = flop_registry.get(func.overloadpacket)
-    if formula is not None:
-        return float(formula(*args, **kwargs, out_val=out))
-    if "grouped_mm" in func.overloadpacket.__name__ and isinstance(out, torch.Tensor):
-        return 2.0 * int(args[0].numel()) * (out if out.dim() == 2 else args[1]).shape[-1]
-    return 0.0
+    """Floating point operations by torch's own formulas, and of what those leave out."""
+    counted = flop_registry.get(func.overloadpacket)
+    if counted is not None:
+        is_complex = any(isinstance(value, torch.Tensor) and value.is_complex() for value in args)
+        return float(counted(*args, **kwargs, out_val=out)) * (COMPLEX if is_complex else 1)
+    formula, made = FORMULAS.get(kind_of(func)), next(iter(tree_leaves(out)), None)
+    return formula(args, made) if formula is not None and isinstance(made, torch.Tensor) else 0.0
 
 
 def moved_bytes(func: torch._ops.OpOverload, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> float:

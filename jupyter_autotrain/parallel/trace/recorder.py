@@ -35,6 +35,9 @@ from jupyter_autotrain.parallel.trace.internals import (
 from jupyter_autotrain.parallel.trace.records import Record, Seen
 from jupyter_autotrain.parallel.trace.values import Values
 
+STRIDED = frozenset(("as_strided", "as_strided_copy"))
+"""Ops that speak of memory, so that the strides of what they read count."""
+
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves the base untyped
     """Records ops on fake tensors.
@@ -189,6 +192,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
             record.inner.extend(self.place_output(tensor) for tensor in outputs)
             return record
         record.args = named_arguments(func, args, kwargs)
+        if record.kind in STRIDED:
+            record.args = {**record.args, "input_stride": list(args[0].stride())}
         record.pointwise = torch.Tag.pointwise in func.tags
         record.inputs = [] if record.kind in price.FACTORIES else places
         record.outputs = [self.place_output(t) for t in outputs]

@@ -6,6 +6,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own custom
@@ -15,7 +16,9 @@ from torch.utils._pytree import tree_leaves
 from jupyter_autotrain.parallel.trace.attention import attend
 from jupyter_autotrain.parallel.trace.experts import GroupedProduct, grouped_costs
 from jupyter_autotrain.parallel.trace.internals import Passed
+from jupyter_autotrain.parallel.trace.packing import pack, pad
 from jupyter_autotrain.parallel.trace.recorder import Recorder
+from jupyter_autotrain.parallel.trace.recurrent import CELLS, read, run
 
 WHOLE: Mapping[Callable[..., Passed], str] = {
     F.linear: "linear",
@@ -41,6 +44,14 @@ class Functions(TorchFunctionMode):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self._recorder = recorder
+        self._stand_ins: Mapping[Callable[..., Passed], Callable[..., Passed]] = {
+            F.scaled_dot_product_attention: self._attention,
+            F.dropout: _dropout,
+            F.embedding_bag: self._bags,
+            torch._VF._pack_padded_sequence: partial(self._packed, pack),  # noqa: SLF001 - what torch's own wrapper calls
+            torch._VF._pad_packed_sequence: partial(self._packed, pad),  # noqa: SLF001 - likewise
+            **{cell: partial(self._recurrent, kind) for cell, kind in CELLS.items()},
+        }
 
     def __torch_function__(
         self,
@@ -56,10 +67,8 @@ class Functions(TorchFunctionMode):
             with self._recorder.region(WHOLE[func], inputs, **named) as (_, results):
                 results.append(func(*args, **kwargs))
                 return results[0]
-        if func is F.scaled_dot_product_attention:
-            return self._attention(*args, **kwargs)
-        if func is F.dropout:
-            return _dropout(*args, **kwargs)
+        if func in self._stand_ins:
+            return self._stand_ins[func](*args, **kwargs)
         if func in GROUPED and args[0].dim() == 2 and args[1].dim() == 3:
             return self._grouped(args[0], args[1])
         if func in UNFOLDED:
@@ -81,6 +90,22 @@ class Functions(TorchFunctionMode):
         with self._recorder.region("attention", operands) as (record, results):
             results.append(attend(record, query, key, value, attn_mask, dropout_p))
             out: torch.Tensor = results[0]
+            return out
+
+    def _recurrent(self, kind: str, *args: Passed) -> tuple[torch.Tensor, ...]:
+        return run(self._recorder, read(kind, args))
+
+    def _packed(self, stand_in: Callable[..., Passed], *args: Passed) -> tuple[torch.Tensor, ...]:
+        found: tuple[torch.Tensor, ...] | None = stand_in(self._recorder.values, *args)
+        real = torch._VF._pack_padded_sequence if stand_in is pack else torch._VF._pad_packed_sequence  # noqa: SLF001
+        return found or real(*args)
+
+    def _bags(self, input: torch.Tensor, weight: torch.Tensor, *rest: Passed, **words: Passed) -> torch.Tensor:
+        others = [leaf for leaf in tree_leaves((rest, words)) if isinstance(leaf, torch.Tensor)]
+        mode = words.get("mode", "mean")
+        with self._recorder.region("embedding_bag", [weight, input, *others], mode=mode) as (_, results):
+            out: torch.Tensor = F.embedding_bag(input, weight, *rest, **words)
+            results.append(out)
             return out
 
     def _grouped(self, tokens: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -171,7 +196,7 @@ def _module_kind(module: torch.nn.Module, width: int) -> tuple[str, dict[str, in
     name = type(module).__name__
     parameters = list(module.parameters())
     if name.endswith(("RMSNorm", "LayerNorm")) and not isinstance(module, torch.nn.LayerNorm):
-        flat = parameters and all(p.dim() == 1 for p in parameters) and not list(module.children())
+        flat = parameters and all(p.shape == (width,) for p in parameters) and not list(module.children())
         return ("rms_norm" if flat else ""), {}
     stacked = [p for p in parameters if p.dim() == 3]
     if name.endswith("Experts") and len(stacked) > 1:

@@ -48,7 +48,7 @@ def trace(
     args, kwargs = _arguments(model, example_inputs)
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = Recorder(fakes)
-    with _training(model), fakes:
+    with _training(model), _unvalidated(), fakes:
         state = _shapes(recorder, model)
         args, kwargs = _inputs(recorder, args, kwargs)
         try:
@@ -164,3 +164,14 @@ def _training(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for module, mode in before.items():
             module.training = mode
+
+
+@contextmanager
+def _unvalidated() -> Iterator[None]:
+    """Distributions do not look at the values of their parameters, which no trace has."""
+    before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a setter, but no getter
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(before)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
-from torch.utils._pytree import tree_any, tree_map
+from torch.utils._pytree import tree_any, tree_leaves, tree_map
 
-from jupyter_autotrain.parallel.trace.internals import Passed
+from jupyter_autotrain.parallel.trace.internals import Passed, without_modes
 
 LARGEST = 1 << 22
 """Elements of the largest tensor whose values are kept."""
 
 
+RANDOM = frozenset((torch.ops.aten.rand.default, torch.ops.aten.rand.generator))
+MEAN = 0.5
+"""Stands for one random number between 0 and 1, so that a branch on it takes the likelier course."""
+
+
 class Values:
     """Fake integer tensor → its value, for tensors computed from nothing but example inputs of integer type.
+
+    A layer that is dropped at random (`torch.rand([]) < rate`) is taken to be kept, unless it mostly is not.
 
     A value is used for shapes (which edges, how many) and for integers; never for a branch, since the branch of one
     batch is not that of the next.
@@ -37,11 +46,32 @@ class Values:
         """Whether a value is known and does not come from the example inputs."""
         return id(fake) in self._real and id(fake) not in self._given
 
+    def numbers(self, fake: torch.Tensor) -> list[int] | None:
+        """The elements of a one-dimensional tensor, where they are known."""
+        real = self._real.get(id(fake))
+        if real is None:
+            return None
+        with without_modes():
+            return [int(element) for element in real.tolist()]
+
+    def of_numbers(self, elements: Sequence[int], source: object) -> torch.Tensor:
+        """A fake one-dimensional tensor of known elements that were computed from `source`."""
+        with without_modes():
+            real = torch.tensor(elements, dtype=torch.int64)
+            return self._fake(real, source)
+
     def follow(self, func: Passed, args: Passed, kwargs: Passed, out: Passed) -> None:
-        """Compute an op on values when all are known and the result is one integer tensor."""
-        exact = isinstance(out, torch.Tensor) and not out.is_floating_point() and out.numel() <= LARGEST
-        if exact and self._known((args, kwargs)):
-            self._keep(out, self._compute(func, args, kwargs), (args, kwargs))
+        """Compute an op on values when all are known and the results are integers; a random number is its mean."""
+        outs = tree_leaves(out)
+        if func in RANDOM and out.numel() == 1:
+            with unset_fake_temporarily():
+                self._keep(out, torch.full(out.shape, MEAN), ())
+        elif outs and self._is_followed((args, kwargs), outs):
+            for fake, real in zip(outs, tree_leaves(self._compute(func, args, kwargs)), strict=True):
+                self._keep(fake, real, (args, kwargs))
+        else:
+            for fake in outs:
+                self._real.pop(id(fake), None)  # what was changed in place is no longer what it was
 
     def resolve(self, func: Passed, args: Passed, kwargs: Passed) -> Passed:
         """The result of an op whose shape or number depends on values, or None when they are not known."""
@@ -85,7 +115,21 @@ class Values:
     def _known(self, tree: Passed) -> bool:
         return not tree_any(lambda leaf: isinstance(leaf, torch.Tensor) and id(leaf) not in self._real, tree)
 
+    def _is_followed(self, source: Passed, outs: Sequence[Passed]) -> bool:
+        """Whether to compute an op on values: integers from integers, and what comes of a random number."""
+        if not self._known(source):
+            return False
+        read = [leaf for leaf in tree_leaves(source) if isinstance(leaf, torch.Tensor)]
+        drawn = bool(read) and all(leaf.numel() == 1 for leaf in (*read, *outs) if isinstance(leaf, torch.Tensor))
+        return drawn or all(map(_is_exact, outs))
+
     def _compute(self, func: Passed, args: Passed, kwargs: Passed) -> Passed:
         args, kwargs = tree_map(lambda t: self._real[id(t)] if isinstance(t, torch.Tensor) else t, (args, kwargs))
         with unset_fake_temporarily():
             return func(*args, **kwargs)
+
+
+def _is_exact(leaf: object) -> bool:
+    if not isinstance(leaf, torch.Tensor) or leaf.is_floating_point() or leaf.is_complex():
+        return False
+    return leaf.numel() <= LARGEST

@@ -2,7 +2,7 @@
 
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
-import { gapText, meshText, percent, seconds, bytes, amount } from './words';
+import { gapText, isProven, meshText, percent, seconds, bytes, amount } from './words';
 import type { View } from './view';
 
 export class Head {
@@ -43,7 +43,7 @@ export class Head {
     this.#drawn = view;
     setText(this.#name, `${view.name} on ${view.cluster.devices} × ${view.cluster.device}`);
     setText(this.#gap, gapText(view));
-    this.#gap.dataset.state = view.gap <= 5e-4 ? 'SUCCEEDED' : 'STOPPING';
+    this.#gap.dataset.state = isProven(view) ? 'SUCCEEDED' : 'STOPPING';
     this.#gap.title = 'How much faster any other plan in the space searched can be, at most';
     this.#figures.replaceChildren(...figures(view).map(([word, value, rest]) => figure(word, value, rest)));
     setText(this.#notes, notes(view));

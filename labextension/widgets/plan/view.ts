@@ -113,11 +113,14 @@ export interface View {
   name: string;
   search: string;
   complete: boolean;
-  gap: number;
+  /** null where nothing is proved. */
+  gap: number | null;
   search_s: number;
   trace_s: number;
   limit_bytes: number;
   unknown: string[];
+  /** Kind of op without a rule → its share of the work. */
+  unpriced: Record<string, number>;
   cluster: { name: string; devices: number; device: string; memory_bytes: number; levels: Level[] };
   mesh: Mesh;
   microbatches: number;

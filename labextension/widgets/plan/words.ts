@@ -36,10 +36,25 @@ export function meshText(mesh: Mesh): string {
   return parts.join(' × ') || 'one device';
 }
 
+export function isProven(view: View): boolean {
+  return view.gap !== null && view.gap <= 5e-4;
+}
+
+/** What is proved of a plan; a gap that is no number proves nothing. */
 export function gapText(view: View): string {
-  if (view.gap <= 5e-4) return 'Proven best, gap 0';
+  if (isProven(view)) return 'Proven best, gap 0';
+  const unpriced = unpricedText(view);
+  if (view.gap === null) return `Not proved: ${unpriced || 'the search gives no near bound'}`;
   const what = view.complete ? 'At most' : 'Stopped early: at most';
   return `${what} ${percent(view.gap)} from best`;
+}
+
+/** Ops without a rule that hold more of the work than a proof may leave out; empty where a proof stands. */
+function unpricedText(view: View): string {
+  const shares = Object.values(view.unpriced);
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  const kinds = Object.keys(view.unpriced).slice(0, 5).join(', ');
+  return total > 0.01 ? `${percent(total)} of the work is in ops without a rule (${kinds})` : '';
 }
 
 /** What a node is split along: `batch ÷16`, `feature ÷8, batch ÷2`, or `replica`. */

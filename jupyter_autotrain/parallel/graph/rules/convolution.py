@@ -31,12 +31,26 @@ def _fixed(call: Call) -> str:
 def pooling(call: Call) -> Nest:
     """Pooling and resizing: each picture and each channel for itself."""
     image = call.inputs[0]
-    if len(image) < 3:
+    places = next((int(digit) for digit in call.kind if digit.isdigit()), 2)
+    lead = "nc"[max(0, 2 + places - len(image)) :]
+    if len(lead) + places != len(image):
         return replicated(call, Family.REDUCTION)
-    lead = "nc"[-2:] if len(image) > 3 or len(call.outputs[0]) == len(image) else "c"
     words = [lead + "." * (len(shape) - len(lead)) for shape in (image, *call.outputs)]
     rest = ["." * len(shape) for shape in call.inputs[1:]]
     return nest(call, Family.REDUCTION, [words[0], *rest], words[1:])
+
+
+def patches(call: Call) -> Nest:
+    """Patches of a picture as columns, and back: (n, c, ...) and (n, c patch, places)."""
+    lead = "nc" if len(call.outputs[0]) + len(call.inputs[0]) == 7 else "c"
+    words = [lead + "." * (len(shape) - len(lead)) for shape in (call.inputs[0], call.outputs[0])]
+    return nest(call, Family.RESHAPE, words[:1], words[1:])
+
+
+def sampling(call: Call) -> Nest:
+    """`out[n, c, y, x] = picture[n, c, grid[n, y, x]]`."""
+    words = ["nc" + "." * (len(call.inputs[0]) - 2), "n" + "." * (len(call.inputs[1]) - 1)]
+    return nest(call, Family.REDUCTION, words, ["nc" + "." * (len(call.outputs[0]) - 2)])
 
 
 POOLS = (
@@ -51,6 +65,25 @@ POOLS = (
     "upsample_nearest2d",
     "upsample_bilinear2d",
     "upsample_bicubic2d",
+    "upsample_nearest1d",
+    "upsample_nearest3d",
+    "upsample_linear1d",
+    "upsample_trilinear3d",
+    "_upsample_nearest_exact2d",
+    "_upsample_bilinear2d_aa",
+    "_upsample_bicubic2d_aa",
+    "reflection_pad1d",
     "reflection_pad2d",
+    "reflection_pad3d",
+    "replication_pad1d",
+    "replication_pad2d",
+    "replication_pad3d",
+    "adaptive_max_pool3d",
 )
-RULES: Mapping[str, Rule] = {"convolution": convolution, **dict.fromkeys(POOLS, pooling)}
+RULES: Mapping[str, Rule] = {
+    "convolution": convolution,
+    **dict.fromkeys(POOLS, pooling),
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), pooling),
+    **dict.fromkeys(("im2col", "col2im"), patches),
+    **dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d"), sampling),
+}

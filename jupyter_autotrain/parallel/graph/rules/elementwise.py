@@ -17,6 +17,13 @@ def elementwise(call: Call, family: Family = Family.ELEMENTWISE) -> Nest:
     return nest(call, family, [broadcast(shape, out, word) for shape in call.inputs], [word] * len(call.outputs))
 
 
+def gated(call: Call) -> Nest:
+    """One half of a dim gates the other: that dim stays whole."""
+    pairs = zip(call.inputs[0], call.outputs[0], strict=True)
+    word = "".join(POOL[d] if size == made else "." for d, (size, made) in enumerate(pairs))
+    return nest(call, Family.ELEMENTWISE, [word], [word])
+
+
 def dropout(call: Call) -> Nest:
     """Dropout: element by element, each device draws its own mask."""
     return elementwise(call, Family.DROPOUT)
@@ -30,8 +37,10 @@ fmod floor_divide floor ceil round trunc erf erfc erfinv lerp addcmul addcdiv eq
 logical_xor logical_not bitwise_and bitwise_or bitwise_not bitwise_xor isnan isinf isfinite nan_to_num _to_copy clone
 copy contiguous fill zero zeros_like ones_like full_like empty_like rand_like randn_like bernoulli uniform
 alias detach lift_fresh lift_fresh_copy prelu _prelu_kernel xlogy
+_conj conj_physical resolve_conj _neg_view resolve_neg real imag angle complex polar
 """
 RULES: Mapping[str, Rule] = {
     **dict.fromkeys(NAMES.split(), elementwise),
+    "glu": gated,
     **dict.fromkeys(("native_dropout", "dropout"), dropout),
 }

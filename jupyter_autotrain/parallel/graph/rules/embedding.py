@@ -14,4 +14,22 @@ def embedding(call: Call) -> Nest:
     return nest(call, Family.EMBEDDING, ["vd", rows], [rows + "d"])
 
 
-RULES: Mapping[str, Rule] = {"embedding": embedding}
+def bags(call: Call) -> Nest:
+    """`out[b, d] = sum (or mean, or max) over i of weight[index[b, i], d]`.
+
+    Inputs: the table, the indices, then offsets or weights per sample. Indices in rows (bags, most) split with the
+    bags; flat ones, cut by offsets, are whole everywhere, and each device looks up those of its bags. Rows of the table
+    are split for sums and means alone: the greatest of parts is no sum.
+    """
+    flat = len(call.inputs[1]) == 1
+    rest = [_of_bags(len(shape), flat=flat) for shape in call.inputs[1:]]
+    others = ["." * len(shape) for shape in call.outputs[1:]]
+    fixed = "v" if call.args.get("mode") == "max" else ""
+    return nest(call, Family.EMBEDDING, ["vd", *rest], ["bd", *others], fixed=fixed)
+
+
+def _of_bags(rank: int, *, flat: bool) -> str:
+    return "." * rank if flat else "b."[:rank]
+
+
+RULES: Mapping[str, Rule] = {"embedding": embedding, "embedding_bag": bags}

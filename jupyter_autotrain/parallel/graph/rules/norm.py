@@ -38,6 +38,15 @@ def group_norm(call: Call) -> Nest:
     return nest(call, Family.NORM, inputs, _outputs(call, word))
 
 
+def weight_norm(call: Call) -> Nest:
+    """`weight = g v / |v|`, a norm for each slice of one dim, along which it may be split."""
+    rank = len(call.inputs[0])
+    (dim,) = call.dims("dim", rank, (0,))
+    words = ["".join(POOL[d] if d == dim and len(s) == rank else "." for d in range(len(s))) for s in call.inputs]
+    outputs = ["".join(POOL[d] if d == dim and len(s) == rank else "." for d in range(len(s))) for s in call.outputs]
+    return nest(call, Family.NORM, words, outputs)
+
+
 def _outputs(call: Call, word: str) -> list[str]:
     """The first output is like the input; statistics are not followed."""
     return [word, *("." * len(shape) for shape in call.outputs[1:])]
@@ -47,4 +56,5 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("native_layer_norm", "layer_norm", "rms_norm", "_fused_rms_norm"), layer_norm),
     **dict.fromkeys(("native_batch_norm", "_native_batch_norm_legit", "batch_norm_with_update"), batch_norm),
     "native_group_norm": group_norm,
+    "_weight_norm_interface": weight_norm,
 }

@@ -109,12 +109,13 @@ def last_two(call: Call) -> Nest:
 
 CUTS = frozenset(("slice", "cat", "narrow", "index_fill", "slice_scatter"))
 VIEWS = "view _unsafe_view reshape _reshape_alias squeeze unsqueeze flatten unflatten view_as"
+SPLITS = "split split_with_sizes chunk unsafe_split unsafe_split_with_sizes unsafe_chunk"
 RULES: Mapping[str, Rule] = {
     **dict.fromkeys(VIEWS.split(), view),
     **dict.fromkeys(("permute", "transpose", "t", "swapaxes"), permute),
     "expand": expand,
     **dict.fromkeys((*CUTS, "constant_pad_nd", "flip", "roll"), within),
-    **dict.fromkeys(("split", "split_with_sizes", "chunk"), split),
+    **dict.fromkeys(SPLITS.split(), split),
     **dict.fromkeys(("select", "unbind"), drop),
     "stack": stack,
     **dict.fromkeys(("tril", "triu"), last_two),

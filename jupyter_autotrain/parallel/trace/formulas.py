@@ -1,0 +1,86 @@
+"""FLOPs of kinds of ops that torch's own counter leaves out, from shapes; a multiply-add counts twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import log2, prod
+from typing import TypeAlias
+
+import torch
+
+from jupyter_autotrain.parallel.trace.internals import Passed
+
+Formula: TypeAlias = Callable[[Sequence[Passed], torch.Tensor], float]
+"""From arguments and first output to FLOPs."""
+
+
+def grouped_product(args: Sequence[Passed], out: torch.Tensor) -> float:
+    """Each row of tokens meets one expert's matrix."""
+    return 2.0 * int(args[0].numel()) * (out if out.dim() == 2 else args[1]).shape[-1]
+
+
+def transform(args: Sequence[Passed], out: torch.Tensor) -> float:
+    """`5 N log2 N` for each Fourier transform of N complex points, half for real ones (Cooley and Tukey's count)."""
+    x, dims = args[0], args[1]
+    both = x.is_complex() and out.is_complex()
+    points = x if not x.is_complex() else out
+    length = prod(points.shape[d] for d in dims)
+    whole = 5.0 * points.numel() * log2(max(length, 2))
+    return whole if both else whole / 2
+
+
+def _rows(args: Sequence[Passed]) -> tuple[int, int]:
+    """Matrices times rows of each, and the rows of each."""
+    matrix = args[0]
+    return matrix.numel() // max(1, matrix.shape[-1]), int(matrix.shape[-1])
+
+
+def triangle(args: Sequence[Passed], out: torch.Tensor) -> float:
+    """`n^2 k` to solve a triangular system with k right sides (Golub and Van Loan, 3.1)."""
+    return float(out.numel() * args[0].shape[-1])
+
+
+def cholesky(args: Sequence[Passed], _out: torch.Tensor) -> float:
+    """`n^3 / 3` (Golub and Van Loan, 4.2)."""
+    rows, size = _rows(args)
+    return rows * size**2 / 3
+
+
+def factors(args: Sequence[Passed], _out: torch.Tensor) -> float:
+    """`2 n^3 / 3` for an LU factorisation (Golub and Van Loan, 3.2)."""
+    return 2 * cholesky(args, _out)
+
+
+def inverse(args: Sequence[Passed], _out: torch.Tensor) -> float:
+    """`2 n^3`: factors, and n right sides."""
+    return 6 * cholesky(args, _out)
+
+
+def solution(args: Sequence[Passed], out: torch.Tensor) -> float:
+    """Factors, then two triangular systems."""
+    return factors(args, out) + 2 * triangle(args, out)
+
+
+def distances(args: Sequence[Passed], out: torch.Tensor) -> float:
+    """Subtract, multiply and add for each feature of each pair."""
+    return 3.0 * out.numel() * int(args[0].shape[-1])
+
+
+def trilinear(args: Sequence[Passed], out: torch.Tensor) -> float:
+    """Two multiply-adds for each weight and row."""
+    return 4.0 * out.numel() * int(args[0].shape[-1]) * int(args[2].shape[-1])
+
+
+FORMULAS: Mapping[str, Formula] = {
+    **dict.fromkeys(("_fft_c2c", "_fft_r2c", "_fft_c2r"), transform),
+    **dict.fromkeys(("_grouped_mm", "_scaled_grouped_mm", "grouped_mm"), grouped_product),
+    **dict.fromkeys(("linalg_solve_triangular", "triangular_solve"), triangle),
+    "linalg_cholesky_ex": cholesky,
+    **dict.fromkeys(("linalg_lu_factor_ex", "_linalg_det", "_linalg_slogdet"), factors),
+    "linalg_inv_ex": inverse,
+    "_linalg_solve_ex": solution,
+    "linalg_lu_solve": triangle,
+    **dict.fromkeys(("_cdist_forward", "_euclidean_dist"), distances),
+    "_trilinear": trilinear,
+}
+"""Short name of an op → its formula."""

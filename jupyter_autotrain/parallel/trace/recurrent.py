@@ -1,0 +1,126 @@
+"""Recurrent layers on shapes: each layer is one op, whatever kernels a device has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from jupyter_autotrain.parallel.trace.internals import Passed
+from jupyter_autotrain.parallel.trace.recorder import Recorder
+from jupyter_autotrain.parallel.trace.records import Record
+
+GATES: Mapping[str, int] = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+CELLS: Mapping[Callable[..., Passed], str] = {getattr(torch, name): name for name in GATES}
+"""Functions of torch that run all layers of a recurrent module."""
+
+
+class Layer(torch.autograd.Function):
+    """One layer on shapes: keeps its input, its output and its gates."""
+
+    @staticmethod
+    def forward(ctx: Passed, gates: int, x: torch.Tensor, width: int, *rest: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Output of shape (..., width), then the states as they are left; `rest` is states, then weights."""
+        ctx.count = len(rest)
+        states = [tensor for tensor in rest if tensor.dim() == 3]
+        out = x.new_empty(*x.shape[:-1], width)
+        hidden = states[-1].shape[0] * states[-1].shape[-1]
+        ctx.save_for_backward(x, out, x.new_empty(*x.shape[:-1], gates * hidden), *rest)
+        return out, *(torch.empty_like(state) for state in states)
+
+    @staticmethod
+    def backward(ctx: Passed, *_grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of input, states and weights."""
+        x, _, _, *rest = ctx.saved_tensors
+        return None, torch.empty_like(x), None, *(torch.empty_like(tensor) for tensor in rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A call of a recurrent function.
+
+    Attributes:
+        kind: Its name.
+        x: Input: (steps, samples, features), samples first if `samples` is 0, or (rows, features) when packed.
+        states: Of all layers, each (layers x directions, samples, width).
+        weights: Per layer and direction: from the input, from the state, biases, and a projection.
+        layers: Number of layers.
+        directions: 1, or 2.
+        dropout: Between layers.
+        samples: Dim of `x` that counts samples; -1 where there is none.
+        steps: Steps in time.
+    """
+
+    kind: str
+    x: torch.Tensor
+    states: list[torch.Tensor]
+    weights: Sequence[torch.Tensor]
+    layers: int
+    directions: int
+    dropout: float
+    samples: int
+    steps: int
+
+
+def read(kind: str, args: Sequence[Passed]) -> Stack:
+    """What the arguments of a recurrent function mean; with packed sequences the second is their batch sizes."""
+    packed = not isinstance(args[3], bool)
+    x, states, weights = (args[0], args[2], args[3]) if packed else args[:3]
+    _, layers, dropout, train, both = args[4:9] if packed else args[3:8]
+    first = not packed and args[8]
+    samples = -1 if packed or x.dim() < 3 else 0 if first else 1
+    steps = args[1].shape[0] if packed else x.shape[1 if first and x.dim() == 3 else 0]
+    held = [states] if isinstance(states, torch.Tensor) else list(states)
+    return Stack(kind, x, held, weights, layers, 1 + both, dropout if train else 0.0, samples, steps)
+
+
+def run(recorder: Recorder, stack: Stack) -> tuple[torch.Tensor, ...]:
+    """Stand in for a recurrent function: output of the last layer, and the states of all."""
+    per_layer = len(stack.weights) // stack.layers
+    x, left = stack.x, []
+    for layer in range(stack.layers):
+        if layer and stack.dropout:
+            x = torch.native_dropout(x, stack.dropout, True)[0]
+        here = slice(layer * stack.directions, (layer + 1) * stack.directions)
+        states = [state if stack.layers == 1 else state[here] for state in stack.states]
+        weights = stack.weights[layer * per_layer : (layer + 1) * per_layer]
+        x, *after = _layer(recorder, stack, x, states, weights)
+        left.append(after)
+    joined = [parts[0] if stack.layers == 1 else torch.cat(parts) for parts in zip(*left, strict=True)]
+    return x, *joined
+
+
+def _layer(
+    recorder: Recorder,
+    stack: Stack,
+    x: torch.Tensor,
+    states: Sequence[torch.Tensor],
+    weights: Sequence[torch.Tensor],
+) -> Sequence[torch.Tensor]:
+    width = stack.directions * int(states[0].shape[-1])
+    known = {"samples": stack.samples, "states": len(states)}
+    with recorder.region(stack.kind, [x, *states, *weights], **known) as (record, results):
+        out: Sequence[torch.Tensor] = Layer.apply(GATES[stack.kind], x, width, *states, *weights)  # type: ignore[no-untyped-call]  # untyped in torch
+        results.extend(out)
+        if record is not None:
+            _price(record, stack, x, out[0], weights)
+    return out
+
+
+def _price(record: Record, stack: Stack, x: torch.Tensor, out: torch.Tensor, weights: Sequence[torch.Tensor]) -> None:
+    """Products with every weight matrix for every row; what comes from the state is read anew in every step.
+
+    FLOPs: 2 per multiply-add, as of `mm`; the backward pass has two such products. Gates are written, and read once.
+    """
+    rows = x.numel() // x.shape[-1]
+    matrices = [weight for weight in weights if weight.dim() == 2]
+    per_direction = len(matrices) // stack.directions
+    repeated = [weight for place, weight in enumerate(matrices) if place % per_direction]
+    products = rows * sum(weight.numel() for weight in matrices)
+    gates = rows * stack.directions * int(matrices[0].shape[0])
+    streamed = sum(weight.numel() for weight in weights) + (stack.steps - 1) * sum(w.numel() for w in repeated)
+    record.exact = True
+    record.flops_forward, record.flops_backward = 2.0 * products, 4.0 * products
+    record.bytes_forward = float((x.numel() + out.numel() + 2 * gates + streamed) * x.element_size())
+    record.bytes_backward = 2.0 * record.bytes_forward
