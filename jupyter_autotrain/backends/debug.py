@@ -74,7 +74,7 @@ class DebugBackend(folder.TrialFolders):
             context = api.of(trial.directory)
             enter_work(trial.directory, trial.bundle)
             outcome, code = Run(context).run()
-        told: settle.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line")}
+        told: settle.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line", "kind")}
         settle.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})
         return ref
 
@@ -95,7 +95,7 @@ def _first_status() -> settle.Status:
     return {
         "wire": wire.VERSION, "state": "RUNNING", "reason": "", "exit_code": None, "signal": None, "supervisor": me,
         "worker": me, "started_s": time.time(), "ended_s": None, "peak_memory_bytes": None,
-        "limits": "none: runs in this process", "groups": [], "traceback": "", "cell_line": "",
+        "limits": "none: runs in this process", "groups": [], "traceback": "", "cell_line": "", "kind": "",
     }  # fmt: skip
 
 

@@ -29,11 +29,12 @@ The first line is `["v", VERSION]`. A reader takes whole lines and passes over a
 `status.json`: `{"wire": 1, "state": TrialState, "reason": str, "exit_code": int|null, "signal": int|null,
 "supervisor": identity, "worker": identity|null, "started_s": float, "ended_s": float|null,
 "peak_memory_bytes": int|null, "limits": str, "groups": [cgroup folders], "traceback": str, "cell_line": str,
-"receipt": {"ended": [pid], "killed": [pid], "left": [pid], "elapsed_s": float}}`.
+"kind": as in outcome.json, "receipt": {"ended": [pid], "killed": [pid], "left": [pid], "elapsed_s": float}}`.
 An identity is `[pid, create_time_s, boot_id]`; `create_time_s` counts from the machine's boot, so that a clock that is
 set back cannot confuse it.
 
-`outcome.json`: `{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str}`.
+`outcome.json`: `{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str}`; `kind` is one
+of "" (none of these), start, exit, exception, import, memory, and objective where the objective was never reported.
 """
 
 from __future__ import annotations

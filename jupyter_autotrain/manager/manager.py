@@ -211,7 +211,9 @@ class Manager:
             elif not task.sent:
                 run.blocked[task.trial.number] = _secrets_missing(missing)
         for number in run.waiting():
-            if missing:
+            if run.hold.reason:
+                run.blocked[number] = run.hold.sentence()
+            elif missing:
                 run.blocked[number] = _secrets_missing(missing)
             else:
                 self._places.start(run, number, secrets)

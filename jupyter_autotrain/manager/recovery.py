@@ -42,6 +42,7 @@ def take_up(house: House, record: ExperimentRecord, *, again: bool = False) -> R
         over_at_s=None if budget_s is None or again else record.created_s + budget_s,
     )
     run.active = {number for number, trial in trials.items() if not trial.state.is_final}
+    run.hold.seen = any(trial.value is not None for trial in trials.values())
     run.failures = sum(trial.state is TrialState.FAILED for trial in trials.values())
     run.early = _early_stopping(house, record)
     for number in sorted(run.active):

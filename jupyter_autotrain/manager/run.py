@@ -17,6 +17,7 @@ from jupyter_autotrain.core.tuner import Observation, Tuner
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.manager.early import EarlyStopping
 from jupyter_autotrain.manager.frames import Frames
+from jupyter_autotrain.manager.hold import Hold
 from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.resources import Need
 from jupyter_autotrain.manager.task import GRACE_S, Task
@@ -51,6 +52,7 @@ class Run:
     tasks: dict[int, Task] = field(default_factory=dict)
     blocked: dict[int, str] = field(default_factory=dict)
     published: dict[int, str] = field(default_factory=dict)
+    hold: Hold = field(default_factory=Hold)
     failures: int = 0
     closing_reason: str = ""
 
@@ -80,7 +82,9 @@ class Run:
 
     def create_trials(self) -> None:
         """Fill the free slots with new trials, until there are as many as were asked for."""
-        while not self.closed and len(self.active) < self.concurrency and len(self.trials) < self.record.spec.trials:
+        if self.hold.reason and not self.tasks:
+            self._end_held()
+        while self._may_create():
             number = max(self.trials, default=0) + 1
             try:
                 params = self._suggest(number)
@@ -97,6 +101,10 @@ class Run:
             self._add(number, params)
         if not self.closed and len(self.trials) >= self.record.spec.trials:
             self.close()
+
+    def _may_create(self) -> bool:
+        slots, spec = len(self.active) < self.concurrency, self.record.spec
+        return slots and not self.closed and not self.hold.reason and len(self.trials) < spec.trials
 
     def _suggest(self, number: int) -> Mapping[str, JsonValue] | None:
         spec = self.record.spec
@@ -164,6 +172,8 @@ class Run:
     def take(self, task: Task, frames: Frames) -> str:
         """Follow what a trial reports, already in the store; gives why it shall stop early, or ""."""
         task.objective_seen = task.objective_seen or frames.objective_seen
+        if frames.objective_seen:
+            self.hold.release()
         if self.early is None or task.ending is not None:
             return ""
         try:
@@ -178,18 +188,31 @@ class Run:
     def finish(self, task: Task, status: JobStatus) -> None:
         """Give a trial its final state, and begin another attempt when one is due."""
         number = task.trial.number
-        end = judge(status, task.ending, task.trial.objective, self._names_instead(task, status))
+        names = self._names_instead(task, status)
+        end = judge(status, task.ending, task.trial.objective, names)
         del self.tasks[number]
         self.move(number, end.state, end.reason, ref=task.ref or status.ref)
-        self.retry_or_count(number)
+        if self.hold.ended(number, task.trial.objective, end, status, names):
+            self.count_failure()
+        else:
+            self.retry_or_count(number)
+
+    def _end_held(self) -> None:
+        """No trial that could report the objective runs any more: what was held back never begins."""
+        waiting = self.waiting()
+        left = len(waiting) + (0 if self.closed else self.record.spec.trials - len(self.trials))
+        reason = self.hold.conclusion(left)
+        self.hold.reason = ""
+        if left:
+            self.close(reason)
+        self.end_some(waiting, Ending(TrialState.CANCELLED, reason))
 
     def _names_instead(self, task: Task, status: JobStatus) -> list[str] | None:
         """The metrics reported in place of the objective; None when it was reported."""
         if not task.trial.objective or status.state is not TrialState.SUCCEEDED or task.objective_seen:
             return None
-        trial, store = task.trial, self.house.store
-        points = self.house.insist(store.points, self.id)
-        names = {p.name for p in points if (p.number, p.attempt) == (trial.number, trial.attempt)}
+        trial = task.trial
+        names = self.house.insist(self.house.store.metric_names, self.id, trial.number, trial.attempt)
         return None if trial.objective in names else sorted(names)
 
     def retry_or_count(self, number: int) -> None:

@@ -142,11 +142,15 @@ class Metrics(Section):
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
         return [_piece(row) for row in rows]
 
-    def metric_names(self, experiment_id: str) -> list[str]:
-        """The metrics reported so far, in order of their first report."""
-        query = "SELECT name FROM series WHERE experiment = ? GROUP BY name ORDER BY min(id)"
+    def metric_names(self, experiment_id: str, number: int | None = None, attempt: int | None = None) -> list[str]:
+        """The metrics reported so far, in order of their first report; of all trials, or of one, or of one attempt."""
+        query = (
+            "SELECT name FROM series WHERE experiment = ?1 AND (?2 IS NULL OR number = ?2) "
+            "AND (?3 IS NULL OR attempt = ?3) GROUP BY name ORDER BY min(id)"
+        )
         with self._database.read() as connection:
-            return [name for (name,) in connection.execute(query, (key_of(connection, experiment_id),))]
+            where = (key_of(connection, experiment_id), number, attempt)
+            return [name for (name,) in connection.execute(query, where)]
 
     def last_step(self, experiment_id: str, number: int, attempt: int) -> int | None:
         """The step that an attempt of a trial reported last; None when it has reported nothing."""

@@ -19,6 +19,7 @@ class Cause:
         self.traceback, self.cell_line = str(more.get("traceback", "")), str(more.get("cell_line", ""))
         self.peak_bytes = int(more.get("peak_bytes", 0))
         self.grace_s = float(more.get("grace_s", -1.0))
+        self.kind = str(more.get("kind", ""))
 
 
 def mapping(value: object) -> dict[str, object]:
@@ -114,6 +115,7 @@ def of_exit(trial: Mapping[str, object], exit_status: int, oom_kills: int, peak_
             str(outcome.get("reason", "")),
             traceback=str(outcome.get("traceback", "")),
             cell_line=str(outcome.get("cell_line", "")),
+            kind=str(outcome.get("kind", "")),
         )
     if code == 0:
         return Cause("SUCCEEDED", "The cell ended the process itself with exit code 0; `returns:` were not saved.")

@@ -49,6 +49,7 @@ class Supervisor:
             "wire": wire.VERSION, "state": "PREPARING", "reason": "", "exit_code": None, "signal": None,
             "supervisor": processes.identity(os.getpid()), "worker": None, "started_s": time.time(),
             "ended_s": None, "peak_memory_bytes": None, "limits": "", "groups": [], "traceback": "", "cell_line": "",
+            "kind": "",
         }  # fmt: skip
 
     def write(self, *, patience_s: float = 0.0, **changes: object) -> None:
@@ -185,7 +186,7 @@ class Supervisor:
         final: dict[str, object] = {
             "state": cause.state, "reason": self.redactor.text(cause.reason),
             "traceback": self.redactor.text(cause.traceback), "cell_line": self.redactor.text(cause.cell_line),
-            "ended_s": time.time(), "peak_memory_bytes": peak or None, "groups": [],
+            "ended_s": time.time(), "peak_memory_bytes": peak or None, "groups": [], "kind": cause.kind,
         }  # fmt: skip
         if self.receipt is not None:
             final["receipt"] = self.receipt.to_json()

@@ -140,17 +140,23 @@ class Run:
         if self.context.stop_seen:
             return outcome | {"state": "EARLY_STOPPED", "reason": self.context.stop_reason()}, 0
         if objective and not self.context.was_reported(objective):
-            return outcome | {"state": "FAILED", "kind": "objective", "reason": self._without(objective)}, 1
+            kind, reason = self._without(objective)
+            return outcome | {"state": "FAILED", "kind": kind, "reason": reason}, 1
         return outcome, 0
 
-    def _without(self, objective: str) -> str:
-        """Why there is no objective."""
+    def _without(self, objective: str) -> tuple[str, str]:
+        """Why there is no objective: the kind of the failure, and its reason."""
         reporter = self.context.reporter
-        _, why = reporter.refusals.of(objective)
+        refused, why = reporter.refusals.of(objective)
         if why:
-            return f"No value of the objective {objective!r} could be kept: {why}."
+            # An infinite value is this trial's own; a value of the wrong type is every trial's.
+            kind = "" if refused in {"inf", "-inf"} else "objective"
+            return kind, f"No value of the objective {objective!r} could be kept: {why}."
         said = ", ".join(sorted(reporter.seen)) or "nothing"
-        return f"The objective {objective!r} was never reported; reported was: {said}. Add report({objective}=...)."
+        return (
+            "objective",
+            f"The objective {objective!r} was never reported; reported was: {said}. Add report({objective}=...).",
+        )
 
     def _save_returns(self, names: Mapping[str, object]) -> None:
         wanted = self.trial.get("returns")

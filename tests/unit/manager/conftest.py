@@ -40,13 +40,14 @@ class Job:
     metrics: bytes = b'["v", 1]\n'
     stdout: bytes = b""
     starts: int = 1
+    detail: dict = field(default_factory=dict)
     files: dict = field(default_factory=dict)
 
     def report(self, step=1, **values):
         self.metrics += json.dumps(["m", step, 100.0 + step, values]).encode() + b"\n"
 
-    def end(self, state=TrialState.SUCCEEDED, reason=""):
-        self.state, self.reason = state, reason
+    def end(self, state=TrialState.SUCCEEDED, reason="", **detail):
+        self.state, self.reason, self.detail = state, reason, detail
 
 
 class Place:
@@ -83,7 +84,8 @@ class Place:
     def poll(self, refs):
         if self.down:
             raise BackendError(self.down)
-        return [JobStatus(ref, self.jobs[ref.job_id].state, self.jobs[ref.job_id].reason) for ref in refs]
+        jobs = [(ref, self.jobs[ref.job_id]) for ref in refs]
+        return [JobStatus(ref, job.state, job.reason, job.detail) for ref, job in jobs]
 
     def read(self, cursors):
         streams = ((c, getattr(self.jobs[c.ref.job_id], c.stream, b"")) for c in cursors)

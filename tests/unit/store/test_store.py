@@ -205,7 +205,8 @@ def test_points_come_back_once_in_order_with_nan_as_none(store):
     assert store.points("a1", after_id=2) == got[2:]
     assert store.points("a1", limit=1) == got[:1]
     assert store.points("a1", names=["acc"]) == got[3:]
-    assert store.metric_names("a1") == ["loss", "acc"]
+    assert store.metric_names("a1") == store.metric_names("a1", 1, 1) == ["loss", "acc"]
+    assert store.metric_names("a1", 1, 2) == store.metric_names("a1", 2) == []
     assert [(note.text, note.level) for note in store.notes("a1")] == [("hello", "info")]
     assert store.cursor("a1", 1, 1, "metrics") == 80
     assert store.cursor("a1", 1, 1, "stdout") == 0
