@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
@@ -28,7 +28,7 @@ from jupyter_autotrain.widgets import svg
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
 _PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED, _WARNINGS = 3, 24, 10, 2, 12, 3
-_POINTS: Final = 2_400
+_POINTS: Final = 1_800
 _WIDTH, _HEIGHT = 720.0, 170.0
 _COLORS: Final = {"SUCCEEDED": "#1b9e77", "FAILED": "#d1495b", "CANCELLED": "#8a8a8a", "RUNNING": "#3b7dd8"}
 _PATH = re.compile(r"(?<![\w.…/])~?/(?:[^\s/:'\"<>|]+/)+(?=[^\s/:'\"<>|])")
@@ -199,18 +199,16 @@ def _drawn(series: Mapping[int, Columns], order: Sequence[int], budget: int) -> 
         steps, values = series[trial]
         columns = np.frombuffer(steps, dtype=np.int64).astype(np.float64), np.frombuffer(values, dtype=np.float64)
         kept_steps, kept_values = svg.decimate(*columns, buckets)
-        curves.append(_styled(svg.Curve(kept_steps, kept_values, label=str(trial)), rank, len(numbers)))
+        curves.append(_styled(svg.Curve(kept_steps, kept_values, label=str(trial)), trial, rank, len(numbers)))
     # The best lies on top.
     return curves[::-1]
 
 
-def _styled(curve: svg.Curve, rank: int, total: int) -> svg.Curve:
+def _styled(curve: svg.Curve, trial: int, rank: int, total: int) -> svg.Curve:
+    look = replace(curve, color=svg.color_of(trial), dash=svg.dash_of(trial))
     if rank == 0:
-        return svg.Curve(curve.steps, curve.values, svg.PALETTE[0], 2.25, label=curve.label)
-    if total > len(svg.PALETTE):
-        return svg.Curve(curve.steps, curve.values, "currentColor", 1.0, 0.28, label=curve.label)
-    color, dash = svg.PALETTE[rank % len(svg.PALETTE)], svg.DASHES[rank % len(svg.DASHES)]
-    return svg.Curve(curve.steps, curve.values, color, 1.25, 0.85, dash, curve.label)
+        return replace(look, width=2.25)
+    return replace(look, width=1.25, opacity=0.9 if total <= len(svg.PALETTE) else 0.45)
 
 
 def _captured(names: Sequence[CapturedName]) -> str:

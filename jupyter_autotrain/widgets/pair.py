@@ -23,13 +23,13 @@ _STYLE: Final = (
 def display_page(html: str, text: str) -> DisplayHandle:
     """Show the page; the view comes right below it, by `display_view`."""
     handle: Any = DisplayHandle()  # type: ignore[no-untyped-call] # IPython gives it no types
-    handle.display(_bundle(html, text), raw=True)
+    handle.display(bundle(html, text), raw=True)
     return cast("DisplayHandle", handle)
 
 
 def refresh_page(handle: DisplayHandle, html: str, text: str) -> None:
     """Show a newer page where `display_page` has shown one."""
-    cast("Any", handle).update(_bundle(html, text), raw=True)
+    cast("Any", handle).update(bundle(html, text), raw=True)
 
 
 def display_view(view: object) -> None:
@@ -38,5 +38,6 @@ def display_view(view: object) -> None:
     display({_VIEW: reference, "text/plain": ""}, raw=True)  # type: ignore[no-untyped-call] # IPython gives it no types
 
 
-def _bundle(html: str, text: str) -> dict[str, str]:
+def bundle(html: str, text: str) -> dict[str, str]:
+    """The page as a notebook keeps it, in both forms."""
     return {"text/html": f'<div class="autotrain-card">{_STYLE}{html}</div>', "text/plain": text}

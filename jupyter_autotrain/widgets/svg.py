@@ -1,4 +1,4 @@
-"""Curves as one inline SVG: no script, no style sheet, no address; text takes the colour of what is around it."""
+"""Curves as one picture: no script, no style sheet, no address."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from jupyter_autotrain.core.picture import INK, image
 from jupyter_autotrain.core.wording import cut, number
 
 # Readable on white and on black, told apart by people with colour blindness; dashes tell them apart without colour.
@@ -24,11 +25,11 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line: its points, and how it is drawn. `color` may be "currentColor"."""
+    """One line: its points, and how it is drawn."""
 
     steps: Floats
     values: Floats
-    color: str = "currentColor"
+    color: str = INK
     width: float = 1.0
     opacity: float = 1.0
     dash: str = ""
@@ -48,6 +49,16 @@ class _Frame:
         across = self.left + (curve.steps - self.x[0]) / (self.x[1] - self.x[0]) * self.width
         down = self.top + (self.y[1] - curve.values) / (self.y[1] - self.y[0]) * self.height
         return " ".join(f"{px:.4g},{py:.4g}" for px, py in zip(across, down, strict=True))
+
+
+def color_of(trial: int) -> str:
+    """The colour of a trial: by its number, as in the live view, so it stays whatever else is shown."""
+    return PALETTE[(trial - 1) % len(PALETTE)]
+
+
+def dash_of(trial: int) -> str:
+    """The dashes of a trial: they tell apart those that share a colour."""
+    return DASHES[(trial - 1) // len(PALETTE) % len(DASHES)]
 
 
 def decimate(steps: Floats, values: Floats, buckets: int) -> tuple[Floats, Floats]:
@@ -79,12 +90,12 @@ def chart(title: str, curves: Sequence[Curve], x: float, width: float, height: f
 
 
 def document(panels: Sequence[str], width: float, height: float, label: str) -> str:
-    """The panels side by side, as one picture with a spoken label."""
-    return (
-        f'<svg viewBox="0 0 {width:g} {height:g}" width="100%" style="max-width:{width:g}px" role="img" '
-        f'aria-label="{escape(label, quote=True)}" font-family="system-ui,sans-serif" font-size="11" '
-        f'fill="currentColor">{"".join(panels)}</svg>'
+    """The panels side by side, as one image element with a spoken label."""
+    picture = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'font-family="system-ui,sans-serif" font-size="11" fill="{INK}">{"".join(panels)}</svg>'
     )
+    return image(picture, label, width)
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -117,12 +128,12 @@ def _axes(frame: _Frame) -> str:
     for value in ticks(*frame.y):
         y = frame.top + (frame.y[1] - value) / (frame.y[1] - frame.y[0]) * frame.height
         parts.append(
-            f'<path d="M{frame.left:g} {y:.1f}H{right:g}" stroke="currentColor" opacity=".15"/>'
-            f'<text x="{frame.left - 6:g}" y="{y + 3.5:.1f}" text-anchor="end" opacity=".7">{number(value)}</text>'
+            f'<path d="M{frame.left:g} {y:.1f}H{right:g}" stroke="{INK}" opacity=".25"/>'
+            f'<text x="{frame.left - 6:g}" y="{y + 3.5:.1f}" text-anchor="end">{number(value)}</text>'
         )
     for value, anchor, x, unit in ((frame.x[0], "start", frame.left, "step "), (frame.x[1], "end", right, "")):
         label = unit + (f"{value:.0f}" if abs(value) < 1e6 else number(value))
-        parts.append(f'<text x="{x:g}" y="{bottom + 15:g}" text-anchor="{anchor}" opacity=".7">{label}</text>')
+        parts.append(f'<text x="{x:g}" y="{bottom + 15:g}" text-anchor="{anchor}">{label}</text>')
     return "".join(parts)
 
 

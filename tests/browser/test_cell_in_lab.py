@@ -76,7 +76,7 @@ def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_card(lab
     lab.reopen_without_kernel("SUCCEEDED")
     expect(card).to_be_visible(timeout=60_000)
     expect(card).to_contain_text("2 of 2 trials ended")
-    expect(card.locator("svg")).to_be_visible()
+    expect(card.locator("img")).to_be_visible()
     # The place of the view holds an error of JupyterLab's now.
     gone = lab.page.get_by_text("Error displaying widget")
     gone.wait_for(state="attached", timeout=60_000)

@@ -1,13 +1,15 @@
-"""The pictures of a plan as inline SVG: timeline, memory, devices, model. Colours are CSS variables of the page."""
+"""The pictures of a plan: timeline, memory, devices, model, each an image that needs nothing of the page around it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
 from math import prod
+from types import MappingProxyType
 from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.picture import INK, image
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.folded import Folded, op_of
 from jupyter_autotrain.parallel.plan.naming import colour, label
@@ -21,6 +23,22 @@ LEFT: Final = 70
 MOST_ROWS: Final = 8
 MOST_DEVICES: Final = 128
 MOST_NODES: Final = 60
+# Seen on white and on black.
+COLOURS: Final = MappingProxyType(
+    {
+        "data": "#3b82c4",
+        "sequence": "#8b6fc4",
+        "tensor": "#d0743a",
+        "expert": "#2c9a68",
+        "spatial": "#b0902a",
+        "mixed": "#b0508a",
+        "replica": "#8b949e",
+        "forward": "#3b82c4",
+        "backward": "#2c5f9e",
+        "communication": "#d0743a",
+        "optimizer": "#2c9a68",
+    }
+)
 HELD: Final = (
     ("parameter_bytes", "parameters", "data"),
     ("gradient_bytes", "gradients", "tensor"),
@@ -54,7 +72,7 @@ def memory(rows: Sequence[dict[str, JsonValue]]) -> str:
             body.append(_rect((x, i * 22, width, 18), colour_))
             x += width
         limit = LEFT + _number(row, "limit_bytes") / most * (WIDTH - 150)
-        body.append(f'<path d="M{limit:.1f} {i * 22 - 1}v20" stroke="var(--ink)" stroke-width="2"/>')
+        body.append(f'<path d="M{limit:.1f} {i * 22 - 1}v20" stroke="{INK}" stroke-width="2"/>')
         body.append(_text(0, i * 22 + 13, f"stage {row['stage']}"))
         told = f"{gigabytes(_number(row, 'peak_bytes'))} of {gigabytes(_number(row, 'limit_bytes'))}"
         body.append(_text(LEFT + WIDTH - 140, i * 22 + 13, told))
@@ -72,7 +90,7 @@ def mesh(record: PlanRecord) -> str:
     for device in range(count):
         x, y = device % columns * (size + 4), device // columns * 26
         body.append(
-            f'<rect x="{x}" y="{y}" width="{size}" height="22" rx="3" fill="none" stroke="var(--line)"/>'
+            f'<rect x="{x}" y="{y}" width="{size}" height="22" rx="3" fill="none" stroke="{INK}" stroke-opacity=".5"/>'
             + _text(x + 5, y + 15, str(device))
         )
     height = (count + columns - 1) // columns * 26
@@ -126,7 +144,7 @@ def _number(row: dict[str, JsonValue], key: str) -> float:
 
 def _rect(box: tuple[float, float, float, float], name: str) -> str:
     x, y, width, height = (f"{value:.1f}".removesuffix(".0") for value in box)
-    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="var(--{name})"/>'
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{COLOURS[name]}"/>'
 
 
 def _text(x: float, y: float, words: str) -> str:
@@ -134,6 +152,8 @@ def _text(x: float, y: float, words: str) -> str:
 
 
 def _svg(width: int, height: float, body: Sequence[str], title: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {width} {height:.0f}" width="{width}" role="img" aria-label="{title}">{"".join(body)}</svg>'
+    picture = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" '
+        f'font-family="system-ui,sans-serif" font-size="11" fill="{INK}">{"".join(body)}</svg>'
     )
+    return image(picture, title, width)

@@ -1,4 +1,4 @@
-"""A plan as one static page: no script, no network, inline SVG, light and dark."""
+"""A plan as one static page: no script, no network, light and dark."""
 
 from __future__ import annotations
 
@@ -17,18 +17,14 @@ from jupyter_autotrain.parallel.plan.units import gigabytes, ms, proof
 MOST_BYTES = 50_000
 
 _STYLE = """
-.at-plan{--ink:#1f2328;--soft:#656d76;--line:#d0d7de;--paper:#fff;--data:#2f6fb7;--sequence:#7b5bb5;--tensor:#c4622d;
---expert:#2c8a5b;--spatial:#a8851a;--mixed:#a03c78;--replica:#8b949e;--forward:#2f6fb7;--backward:#1d4a80;
---communication:#c4622d;--optimizer:#2c8a5b;--bubble:transparent;color:var(--ink);background:var(--paper);
+.at-plan{--ink:#1f2328;--soft:#656d76;--line:#d0d7de;--paper:#fff;color:var(--ink);background:var(--paper);
 font:13px/1.45 system-ui,sans-serif;padding:8px;max-width:960px}
-@media (prefers-color-scheme:dark){.at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--paper:#0d1117;
---data:#5b9be6;--forward:#5b9be6;--backward:#3b74b9;--tensor:#e08a55;--communication:#e08a55;--sequence:#a98ae0}}
+@media (prefers-color-scheme:dark){.at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--paper:#0d1117}}
 body[data-jp-theme-light="false"] .at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--paper:transparent}
 .at-plan h3{font-size:14px;margin:12px 0 4px}.at-plan p{margin:2px 0}.at-plan .soft{color:var(--soft)}
 .at-plan table{border-collapse:collapse;font:inherit;color:inherit;font-variant-numeric:tabular-nums}
 .at-plan table td,.at-plan table th{padding:2px 10px 2px 0;text-align:left;border-bottom:1px solid var(--line)}
-.at-plan svg{max-width:100%;height:auto;display:block}.at-plan svg text{fill:var(--ink);font:11px system-ui,sans-serif}
-.at-plan .found{font-weight:600}
+.at-plan img{height:auto;display:block}.at-plan .found{font-weight:600}
 """.replace("\n", "")
 
 
