@@ -65,7 +65,11 @@ def _parse(line: str) -> _Rule | None:
     body = body.removeprefix("/")
     if not body:
         return None
-    return _Rule(re.compile(("" if anchored else "(?:.*/)?") + _translate(body), re.DOTALL), ignores, folders_only)
+    expression = ("" if anchored else "(?:.*/)?") + _translate(body)
+    try:
+        return _Rule(re.compile(expression, re.DOTALL), ignores, folders_only)
+    except re.error:  # such as [z-a], which fits nothing in git either
+        return None
 
 
 def _translate(pattern: str) -> str:

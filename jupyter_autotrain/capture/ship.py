@@ -6,12 +6,13 @@ import ast
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from jupyter_autotrain.capture.ignore import Ignore
 from jupyter_autotrain.capture.result import Limits
 from jupyter_autotrain.capture.sizes import human, tree
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.wording import count, cut
 from jupyter_autotrain.errors import ShipError
 
 _LONGEST_PATH = 240
@@ -22,17 +23,34 @@ _WRITES = ("save", "dump", "to_", "write", "export")
 def globbed(patterns: Sequence[str], folder: Path, ignore: Ignore) -> dict[str, Path]:
     """The files that `ship:` names; a folder means all files in it.
 
+    A link that is named itself is followed wherever it leads; one that a pattern or a folder brings along, only inside
+    the folder.
+
     Raises:
         ShipError: A pattern leaves the folder, or fits nothing.
     """
     files: dict[str, Path] = {}
     for pattern in patterns:
         _check_inside(pattern)
-        found = dict(_below(sorted(folder.glob(pattern)), folder, ignore))
+        paths = _glob(folder, pattern)
+        named = paths if not set(pattern) & set("*?[") else []
+        found = dict(_below(paths, folder, ignore, named))
         if not found:
-            raise _fits_nothing(pattern, folder, ignored=any(folder.glob(pattern)))
+            raise _fits_nothing(pattern, folder, left_out=bool(paths))
         files |= found
     return files
+
+
+def _glob(folder: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(folder.glob(pattern))
+    except (ValueError, OSError, NotImplementedError, RecursionError) as error:
+        near = pattern.replace("**", "**/*")
+        raise ShipError(
+            f"ship: {cut(pattern, 60)!r} is no pattern: {error}.",
+            "`*` stands for any part of a name, `**` between slashes for any folders.",
+            f"Write {near!r}, for example." if "**" in pattern and len(pattern) < 60 else "Correct the pattern.",
+        ) from None
 
 
 def named_in(tree_: ast.Module, folder: Path, ignore: Ignore) -> dict[str, Path]:
@@ -44,7 +62,7 @@ def named_in(tree_: ast.Module, folder: Path, ignore: Ignore) -> dict[str, Path]
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in written
     }
     paths = [path for text in sorted(texts) if (path := _existing(text, folder))]
-    return dict(_below(paths, folder, ignore))
+    return dict(_below(paths, folder, ignore, paths))
 
 
 def check_limits(files: Mapping[str, Path], limits: Limits) -> None:
@@ -84,16 +102,30 @@ def _by_first_part(sizes: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _below(paths: Iterable[Path], folder: Path, ignore: Ignore) -> Iterator[tuple[str, Path]]:
-    """All files at or below these paths that are not ignored, by their place in the folder."""
-    count = 0
+def _below(paths: Iterable[Path], folder: Path, ignore: Ignore, named: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """All files at or below these paths that are not ignored, by their place in the folder; links lead not out of it.
+
+    `named` are paths that may be links to anywhere.
+    """
+    count, inside = 0, _inside([folder, *named])
     for path in paths:
         for file in _files(path, lambda p: ignore(p.relative_to(folder).as_posix(), is_folder=True)):
             place = file.relative_to(folder).as_posix()
-            if not ignore(place) and file.is_file():
+            if not ignore(place) and file.is_file() and inside(file):
                 yield place, file
                 if (count := count + 1) >= _COUNTED_AT_MOST:
                     return
+
+
+def _inside(roots: Iterable[Path]) -> Callable[[Path], bool]:
+    """Says of a file whether it really lies in one of the folders."""
+    real = [root.resolve() for root in roots]
+
+    @cache
+    def known(path: Path) -> bool:
+        return any(path.resolve().is_relative_to(root) for root in real)
+
+    return lambda file: known(file) if file.is_symlink() else known(file.parent) or file.resolve() in real
 
 
 def _files(path: Path, skip: Callable[[Path], bool]) -> Iterator[Path]:
@@ -118,12 +150,12 @@ def _check_inside(pattern: str) -> None:
     )
 
 
-def _fits_nothing(pattern: str, folder: Path, *, ignored: bool) -> ShipError:
-    if ignored:
+def _fits_nothing(pattern: str, folder: Path, *, left_out: bool) -> ShipError:
+    if left_out:
         return ShipError(
-            f"ship: {pattern!r} names only files that .autotrainignore or .nniignore leave out.",
-            "",
-            "Take them out of the ignore file, or take the pattern out of the header.",
+            f"ship: {pattern!r} names only what .autotrainignore or .nniignore leave out, or links out of the folder.",
+            "A link travels where it is named itself, without a pattern.",
+            "Take the files out of the ignore file, or take the pattern out of the header.",
         )
     names = sorted(path.name for path in folder.iterdir())
     near = difflib.get_close_matches(pattern, names, 1)

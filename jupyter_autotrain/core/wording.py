@@ -17,6 +17,8 @@ def number(value: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """A duration to read at a glance: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
+    if not math.isfinite(seconds):
+        return "-"
     if seconds < 10:
         return f"{max(seconds, 0.0):.1f} s"
     if seconds < 60:

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState, experiment_state
 from jupyter_autotrain.errors import UnknownExperimentError
-from jupyter_autotrain.store.section import Section, key_of, plain, unknown
+from jupyter_autotrain.store.section import Section, key_of, plain, undamaged, unknown
 
 _NEWER = "EXISTS (SELECT 1 FROM experiments AS newer WHERE newer.name = e.name AND newer.version > e.version)"
 _COLUMNS = f"key, id, name, version, {_NEWER}, spec, created_s, closed, closed_s, reason, stop_requested, boot, boot_s"
@@ -146,20 +146,25 @@ def _look_up(connection: sqlite3.Connection, reference: str) -> list[ExperimentR
     if reference == "_":
         reference = "-1"
     if reference.startswith("-") and reference[1:].isdecimal():
-        back = max(int(reference[1:]), 1) - 1
+        back = max(_number(reference[1:]), 1) - 1
         return _records(connection, "ORDER BY key DESC LIMIT 1 OFFSET ?", (back,))
     if by_name := _records(connection, "WHERE name = ? ORDER BY key DESC LIMIT 1", (reference,)):
         return by_name
     name, at, version = reference.rpartition("@")
     if at and version.isdecimal():
-        return _records(connection, "WHERE name = ? AND version = ?", (name, int(version)))
+        return _records(connection, "WHERE name = ? AND version = ?", (name, _number(version)))
     return _records(connection, "WHERE ? != '' AND substr(id, 1, ?) = ?", (reference, len(reference), reference))
+
+
+def _number(digits: str) -> int:
+    """A number that SQLite can hold; no experiment has a larger one."""
+    return int(digits) if len(digits) <= 18 else 10**18
 
 
 def _records(connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]) -> list[ExperimentRecord]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM experiments AS e {where}", values).fetchall()  # noqa: S608 - own text
     tallies = _tallies(connection, [row[0] for row in rows])
-    return [_record(row, tallies[row[0]]) for row in rows]
+    return [_checked(row, tallies[row[0]]) for row in rows]
 
 
 def _tallies(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, _Tally]:
@@ -168,8 +173,14 @@ def _tallies(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, _
     for key in keys:
         rows = connection.execute(query, (key,)).fetchall()
         ends = [end for _, _, end in rows if end is not None]
-        tallies[key] = _Tally({TrialState(state): count for state, count, _ in rows}, max(ends, default=None))
+        with undamaged(f"the state of a trial of experiment number {key}"):
+            tallies[key] = _Tally({TrialState(state): count for state, count, _ in rows}, max(ends, default=None))
     return tallies
+
+
+def _checked(row: tuple[object, ...], tally: _Tally) -> ExperimentRecord:
+    with undamaged(f"experiment {row[1]}"):
+        return _record(row, tally)
 
 
 def _record(row: tuple[object, ...], tally: _Tally) -> ExperimentRecord:

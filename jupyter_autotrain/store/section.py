@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from jupyter_autotrain.errors import UnknownExperimentError
+from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.errors import StoreError, UnknownExperimentError
 from jupyter_autotrain.store.database import Database
 
 
@@ -19,6 +22,19 @@ class Section:
 def plain(text: str) -> str:
     """The text as UTF-8 can hold it: half a surrogate pair, as trials may send, becomes a question mark."""
     return text.encode("utf-8", "replace").decode()
+
+
+@contextmanager
+def undamaged(row: str) -> Iterator[None]:
+    """Raise a `StoreError` that names the row where what it holds cannot be read, as after a flipped byte."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise StoreError(
+            f"The store is damaged: {row} cannot be read ({cut(str(error), 80)}).",
+            "What this package wrote there was expected.",
+            "Run '%autotrain doctor --repair': it keeps what can be read.",
+        ) from None
 
 
 def key_of(connection: sqlite3.Connection, experiment_id: str) -> int:
@@ -40,7 +56,7 @@ def unknown(connection: sqlite3.Connection, reference: str) -> UnknownExperiment
     ]
     near = difflib.get_close_matches(reference.partition("@")[0], names, n=3, cutoff=0.5) or names[:3]
     return UnknownExperimentError(
-        f"No experiment answers to {reference!r}.",
+        f"No experiment answers to {cut(reference, 80)!r}.",
         f"Near or recent names: {', '.join(near)}." if near else "There is no experiment yet.",
         "List them all with '%autotrain ls'.",
     )

@@ -13,7 +13,7 @@ from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.records import Move, TrialRecord
 from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.section import Section, key_of, plain
+from jupyter_autotrain.store.section import Section, key_of, plain, undamaged
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus"
 
@@ -126,7 +126,13 @@ class Trials(Section):
         )
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
-        return [Move(row[0], experiment_id, row[1], row[2], TrialState(row[3]), row[4], row[5]) for row in rows]
+        return [_move(experiment_id, row) for row in rows]
+
+
+def _move(experiment_id: str, row: tuple[Any, ...]) -> Move:
+    move_id, number, attempt, state, time_s, reason = row
+    with undamaged(f"move {move_id} of trial {number} of experiment {experiment_id}"):
+        return Move(move_id, experiment_id, number, attempt, TrialState(state), time_s, reason)
 
 
 def _check_legal(trial: TrialRecord, state: TrialState) -> None:
@@ -182,17 +188,18 @@ def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number:
 
 def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
     number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus = row
-    return TrialRecord(
-        experiment_id=experiment_id,
-        number=number,
-        state=TrialState(state),
-        params=json.loads(params),
-        reason=reason,
-        attempt=attempt,
-        value=value,
-        created_s=created_s,
-        started_s=started_s,
-        ended_s=ended_s,
-        ref=None if ref is None else from_json(JobRef, json.loads(ref)),
-        gpus=tuple(json.loads(gpus)),
-    )
+    with undamaged(f"trial {number} of experiment {experiment_id}"):
+        return TrialRecord(
+            experiment_id=experiment_id,
+            number=number,
+            state=TrialState(state),
+            params=json.loads(params),
+            reason=reason,
+            attempt=attempt,
+            value=value,
+            created_s=created_s,
+            started_s=started_s,
+            ended_s=ended_s,
+            ref=None if ref is None else from_json(JobRef, json.loads(ref)),
+            gpus=tuple(json.loads(gpus)),
+        )

@@ -18,6 +18,7 @@ from jupyter_autotrain.core.wording import cut, number
 # Readable on white and on black, told apart by people with colour blindness; dashes tell them apart without colour.
 PALETTE: Final = ("#3b7dd8", "#e08214", "#1b9e77", "#c24e9a", "#56b4e9", "#b8860b", "#8c6bb1", "#d1495b")
 DASHES: Final = ("", "6 3", "2 2", "8 3 2 3")
+_LARGEST, _SMALLEST = 4e307, 1e-290  # of an axis: its span and its steps stay numbers
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 10.0, 24.0, 20.0
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -47,7 +48,8 @@ class _Frame:
 
     def points(self, curve: Curve) -> str:
         across = self.left + (curve.steps - self.x[0]) / (self.x[1] - self.x[0]) * self.width
-        down = self.top + (self.y[1] - curve.values) / (self.y[1] - self.y[0]) * self.height
+        values = np.clip(curve.values, *self.y)  # beyond the axis are only values that no axis can span
+        down = self.top + (self.y[1] - values) / (self.y[1] - self.y[0]) * self.height
         return " ".join(f"{px:.4g},{py:.4g}" for px, py in zip(across, down, strict=True))
 
 
@@ -114,10 +116,10 @@ def _frame(curves: Sequence[Curve], width: float, height: float) -> _Frame:
 
 
 def _range(columns: Sequence[Floats], margin: float) -> tuple[float, float]:
-    low = min(float(column.min()) for column in columns)
-    high = max(float(column.max()) for column in columns)
-    if high - low <= abs(high) * 1e-9:
-        pad = abs(high) * 0.1 or 1.0
+    ends = min(float(column.min()) for column in columns), max(float(column.max()) for column in columns)
+    low, high = (min(max(end, -_LARGEST), _LARGEST) for end in ends)
+    if high - low <= max(abs(high) * 1e-9, _SMALLEST):
+        pad = abs(high) * 0.1 if abs(high) > 10 * _SMALLEST else 1.0
         return low - pad, high + pad
     return low - margin * (high - low), high + margin * (high - low)
 

@@ -166,3 +166,45 @@ def test_ignore_rules_agree_with_git(tmp_path, lines):
         text=True,
     )
     assert {path for path in PATHS if Ignore(lines)(path)} == set(done.stdout.replace('"', "").split())
+
+
+@pytest.fixture
+def outside(tmp_path_factory):
+    place = tmp_path_factory.mktemp("outside")
+    (place / "private.txt").write_text("mine")
+    return place
+
+
+def test_a_pattern_follows_no_link_out_of_the_folder(notebook, folder, outside):
+    write(folder, data__a_txt="1", own_txt="2")
+    (folder / "linked").symlink_to(outside)
+    (folder / "data" / "private.txt").symlink_to(outside / "private.txt")
+    (folder / "inner.txt").symlink_to(folder / "data" / "a.txt")
+    for pattern, expected in {
+        "**/*": {"data/a.txt", "own.txt", "inner.txt"},
+        "*/*.txt": {"data/a.txt"},
+        "data": {"data/a.txt"},
+    }.items():
+        assert set(notebook(cwd=folder).capture("x = 1", ship=[pattern]).files) == expected
+    with pytest.raises(ShipError, match="links out of the folder"):
+        notebook(cwd=folder).capture("x = 1", ship=["link*"])
+
+
+def test_a_link_that_is_named_itself_is_followed(notebook, folder, outside):
+    (folder / "linked").symlink_to(outside)
+    (folder / "one.txt").symlink_to(outside / "private.txt")
+    (outside / "away.txt").symlink_to("/etc/hostname")
+    captured = notebook(cwd=folder).capture("x = 1", ship=["linked", "one.txt"])
+    assert set(captured.files) == {"linked/private.txt", "one.txt"}
+
+
+@pytest.mark.parametrize("pattern", ["**.csv", "a**", "x\0y", "a" * 5000, "[", "[z-a]", "**/**/**/*.csv", "***"])
+def test_a_pattern_that_is_none_is_told_as_such(notebook, folder, pattern):
+    with pytest.raises(ShipError):
+        notebook(cwd=folder).capture("x = 1", ship=[pattern])
+
+
+def test_a_faulty_line_of_an_ignore_file_ignores_nothing(notebook, folder):
+    write(folder, a_txt="1")
+    (folder / ".autotrainignore").write_text("[z-a]\n[\n")
+    assert set(notebook(cwd=folder).capture("x = 1", ship=["*.txt"]).files) == {"a.txt"}

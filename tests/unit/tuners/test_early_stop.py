@@ -113,3 +113,8 @@ def test_no_rule_or_no_objective_means_no_stopping():
 def test_an_unknown_rule_names_those_there_are():
     with pytest.raises(AutotrainError, match="none, median, asha"):
         rule("hyperband")
+
+
+@pytest.mark.parametrize("name", ["median", "asha"])
+def test_the_largest_numbers_are_compared_too(name):
+    assert rule(name).reason_to_stop(flat(0.0), [flat(1.7e308)] * 5) is not None

@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective
@@ -198,3 +200,34 @@ def test_refused_reports_are_told_in_both_forms_of_the_card(store):
     assert "Trial 1 and 1 other warned (24 times): acc is 'high' (str), not one number; it was not kept." in made.text
     assert "Trial 1 and 1 other warned (24 times): acc is" in made.html
     assert "hello" not in made.text + made.html
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1e308, -1e308],
+        [1.7976931348623157e308] * 2,
+        [-1.7e308, 1.0],
+        [0.0, 5e-324],
+        [1e-310, 2e-310],
+        [1e-300, -1e-300],
+        [0.0, 1e308],
+        [1e308],
+        [1.0, 1.0000000000000002],
+    ],
+)
+def test_values_of_any_size_are_drawn(values):
+    curve = svg.Curve(np.arange(len(values), dtype=float), np.array(values))
+    drawn = svg.document([svg.chart("loss", [curve], 0, 300, 170)], 300, 170, "")
+    ElementTree.fromstring(drawn)
+    assert "nan" not in drawn
+    assert "inf" not in drawn
+
+
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6))
+def test_any_values_are_drawn(values):
+    curve = svg.Curve(np.arange(len(values), dtype=float), np.array(values))
+    drawn = svg.chart("loss", [curve], 0, 300, 170)
+    assert "nan" not in drawn
+    assert "inf" not in drawn

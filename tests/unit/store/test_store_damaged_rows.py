@@ -1,0 +1,77 @@
+"""What cannot be read in a row is a store error that names the row; references of any form find or do not find."""
+
+import sqlite3
+
+import pytest
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import StoreError, UnknownExperimentError
+from jupyter_autotrain.store import Store
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def store(home):
+    with Store.open(home) as opened:
+        opened.add_experiment("e1", ExperimentSpec("digits", Bundle()), 1.0)
+        opened.add_trial("e1", 1, {"lr": 0.1}, 1.0)
+        opened.move("e1", 1, TrialState.PREPARING, 2.0)
+        yield opened
+
+
+def damage(home, statement):
+    other = sqlite3.connect(home.store)
+    with other:
+        other.execute(statement)
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "row"),
+    [
+        ("UPDATE trials SET state = 'RUNNINF'", "trial 1 of experiment e1"),
+        ("UPDATE trials SET params = '{'", "trial 1 of experiment e1"),
+        ("UPDATE trials SET gpus = '7'", "trial 1 of experiment e1"),
+        ("UPDATE moves SET state = X'ff'", "of trial 1 of experiment e1"),
+        ("UPDATE experiments SET spec = '{\"name\": 1'", "experiment e1"),
+        ("UPDATE experiments SET spec = '{}'", "experiment e1"),
+        ("UPDATE experiments SET created_s = 'soon'", "experiment e1"),
+    ],
+)
+def test_a_flipped_byte_is_told_with_its_row_and_what_to_do(store, home, statement, row):
+    damage(home, statement)
+    told = []
+    for read in (store.experiments, lambda: store.trials("e1"), lambda: store.moves("e1"), store.unfinished):
+        try:
+            read()
+        except StoreError as error:
+            told.append(str(error))
+    assert told
+    assert any(row in text for text in told)
+    assert all("doctor --repair" in text for text in told)
+
+
+REFERENCES = (
+    "a@" + "9" * 5000, "-" + "9" * 5000, "a@" + "9" * 19, "-" + "9" * 19, "@", "a@", "\0", "\ud800", "x" * 100_000, "%",
+    "@1", "\u0663", "a@\u0663", "", " ",
+)  # fmt: skip
+
+
+def test_a_reference_of_any_form_is_found_or_unknown(store):
+    for reference in REFERENCES:
+        with pytest.raises(UnknownExperimentError) as caught:
+            store.find(reference)
+        assert len(str(caught.value)) < 1000
+    assert store.find("-0").id == "e1"
+
+
+def test_a_trial_number_of_any_size_is_an_error_of_the_store(store):
+    for number in (10**18, 10**19, 10**5000, -(10**19)):
+        with pytest.raises(StoreError):
+            store.trial("e1", number)
