@@ -49,7 +49,7 @@ class EndingContract(BackendHarness):
         _, status = self.run(place, home, "def f(x):\n    return 1 / x\nf(0)")
         assert status.state is TrialState.FAILED
         assert "ZeroDivisionError" in status.reason
-        assert "cell 1, line 2: return 1 / x" in status.reason
+        assert "cell 1, line 2: `return 1 / x`" in status.reason
         assert "jupyter_autotrain" not in str(status.detail["traceback"])
 
     def test_a_missing_package_is_told_with_the_command_that_brings_it(self, place: Backend, home: Home) -> None:
