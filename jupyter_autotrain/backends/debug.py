@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from jupyter_autotrain.backends import folder, settle
+from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, JobRef, Probe, Submission
 from jupyter_autotrain.core.home import Home
@@ -19,6 +20,7 @@ from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import api, environment, processes
+from jupyter_autotrain.worker.tidying import tidy
 from jupyter_autotrain.worker.trial import Run, enter_work
 
 
@@ -62,26 +64,30 @@ class DebugBackend(folder.TrialFolders):
             )
         ref = JobRef(self.name, trial.job_id, {"directory": trial.directory})
         directory = Path(trial.directory)
-        if settle.read(directory):
+        if statuses.is_there(directory):
             return ref
         plan = self.render(trial)
         for name in wire.FOLDERS:
             folder.make(directory / name)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode())
         status = _first_status()
-        settle.write(directory, status)
+        statuses.write(directory, status)
         with _inside(directory, plan.env):
             context = api.of(trial.directory)
             enter_work(trial.directory, trial.bundle)
             outcome, code = Run(context).run()
-        told: settle.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line", "kind")}
-        settle.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})
+        tidy(trial.directory, trial.bundle)
+        told: statuses.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line", "kind")}
+        statuses.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})
         return ref
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:  # noqa: ARG002 - nothing can be forced here
         """Ask a trial that still runs, in another thread, to stop; it cannot be forced without ending this process."""
-        status = settle.settled(folder.directory(ref))
-        if not status or settle.is_final(status):
+        try:
+            status = settle.settled(folder.directory(ref))
+        except statuses.UnknownError as error:
+            raise BackendError(f"How job {ref.job_id} stands is not known: {error}.", "", "Ask again later.") from error
+        if status is None or statuses.is_final(status):
             return CancelReceipt(note=f"it had ended before: {status['state']}" if status else "it was never started")
         self.put(ref, wire.STOP_FILE, b"Cancelled on request.")
         return CancelReceipt(pids_left=(os.getpid(),), note="it runs in this process; should_stop() is true now")
@@ -90,7 +96,7 @@ class DebugBackend(folder.TrialFolders):
         """Nothing is held."""
 
 
-def _first_status() -> settle.Status:
+def _first_status() -> statuses.Status:
     me = processes.identity(os.getpid())
     return {
         "wire": wire.VERSION, "state": "RUNNING", "reason": "", "exit_code": None, "signal": None, "supervisor": me,

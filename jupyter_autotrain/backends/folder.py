@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain.backends import settle
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.backends.status import UnknownError
+from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.spec import TrialSpec
@@ -41,14 +42,17 @@ class TrialFolders:
         return [self._status(ref) for ref in refs]
 
     def _status(self, ref: JobRef) -> JobStatus:
-        status = settle.settled(directory(ref))
-        if not status:
+        try:
+            status = settle.settled(directory(ref))
+        except UnknownError as error:
+            return JobStatus(ref, TrialState.PREPARING, doubt=str(error))
+        if status is None:
             return JobStatus(ref, TrialState.LOST, f"Nothing is known of job {ref.job_id} here: it was never started.")
         return JobStatus(ref, TrialState(str(status["state"])), str(status["reason"]), status)
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """Read the streams' files from their cursors on."""
-        return [Chunk(cursor, _read(directory(cursor.ref) / cursor.stream, cursor.offset)) for cursor in cursors]
+        return [_read(cursor) for cursor in cursors]
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         """Write a file into the trial directory."""
@@ -60,14 +64,14 @@ class TrialFolders:
             raise BackendError(f"{path} cannot be written for job {ref.job_id}: {error}.") from error
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
-        """Copy a file or folder out of the trial directory."""
+        """Copy a file or folder out of the trial directory; in a folder, what is no regular file is left out."""
         source, goal = _inside(ref, path), Path(target)
         try:
             make(goal.parent)
-            if source.is_dir():
-                shutil.copytree(source, goal, dirs_exist_ok=True)
+            if stat.S_ISDIR(source.lstat().st_mode):
+                files.copy_tree(directory(ref), path, target)
             else:
-                shutil.copy2(source, goal)
+                files.copy_file(directory(ref), path, target)
         except OSError as error:
             raise BackendError(
                 f"{path} of job {ref.job_id} cannot be fetched: {error}.", "", "See what is there: `%autotrain pull`."
@@ -87,10 +91,11 @@ def _inside(ref: JobRef, path: str) -> Path:
     return target
 
 
-def _read(path: Path, offset: int) -> bytes:
+def _read(cursor: Cursor) -> Chunk:
     try:
-        with path.open("rb", buffering=0) as file:
-            file.seek(offset)
-            return file.read(MOST_BYTES) or b""
-    except OSError:
-        return b""
+        return Chunk(cursor, files.read(directory(cursor.ref), cursor.stream, MOST_BYTES, cursor.offset))
+    except OSError as error:
+        if files.is_absent(error):
+            return Chunk(cursor, b"")
+        fault = f"its {cursor.stream} cannot be read: {error.strerror}"
+        return Chunk(cursor, b"", fault, isinstance(error, files.NotRegularError))

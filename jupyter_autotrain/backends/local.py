@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from jupyter_autotrain.backends import folder, gpus, settle
+from jupyter_autotrain.backends import cancelling, folder, gpus, starting
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, JobRef, Probe, Submission
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.spec import TrialSpec
-from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import environment, start_supervisor
 from jupyter_autotrain.worker.limits import describe
-
-_START_S = 20.0
 
 
 class LocalBackend(folder.TrialFolders):
@@ -65,47 +60,29 @@ class LocalBackend(folder.TrialFolders):
     def submit(self, trial: TrialSpec, secrets: Mapping[str, str]) -> JobRef:
         """Start the trial's supervisor; the `claim` file in the trial directory lets only one ever begin."""
         ref = JobRef(self.name, trial.job_id, {"directory": trial.directory})
-        directory = Path(trial.directory)
-        if (directory / wire.STATUS_FILE).exists():
-            return ref
-        plan = self.render(trial)
-        try:
-            for name in wire.FOLDERS:
-                folder.make(directory / name)
-            wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)
-            own = {name: value for name, value in os.environ.items() if name not in trial.secrets}
-            self._start(plan.argv, own | dict(secrets))
-        except (OSError, subprocess.SubprocessError) as error:
-            said = getattr(error, "stderr", None) or str(error)
-            raise BackendError(
-                f"Trial {trial.job_id} cannot be started: {said.strip().splitlines()[-1]}.",
-                f"A folder that can be written: {directory}.",
-                "Look at its disk space and permissions; nothing was lost, `%autotrain retry` goes on.",
-            ) from error
-        self._await_status(directory, trial.job_id)
+        directory, patience = Path(trial.directory), starting.Patience()
+        while not starting.has_begun(directory):
+            try:
+                self._begin(trial, secrets)
+            except (OSError, starting.StartError) as error:
+                number, said = (error.errno, str(error)) if isinstance(error, OSError) else (error.number, error.said)
+                if not patience.waits(number):
+                    raise starting.refusal(trial.job_id, directory, number, said) from error
+            else:
+                break
         return ref
 
-    def _start(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        subprocess.run(
-            argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            start_new_session=True, check=True, timeout=_START_S, text=True,
-        )  # fmt: skip
-
-    def _await_status(self, directory: Path, job_id: str) -> None:
-        # Nearly always there at once: the starter returns when it is. A rival that claimed first may need a moment.
-        deadline = time.monotonic() + _START_S
-        while not (directory / wire.STATUS_FILE).exists():
-            if time.monotonic() > deadline:
-                raise BackendError(
-                    f"The supervisor of trial {job_id} did not start.",
-                    f"A status file in {directory}.",
-                    f"Try it by hand: {sys.executable} -I -S {start_supervisor.__file__} {directory}",
-                )
-            time.sleep(0.005)
+    def _begin(self, trial: TrialSpec, secrets: Mapping[str, str]) -> None:
+        plan, directory = self.render(trial), Path(trial.directory)
+        for name in wire.FOLDERS:
+            folder.make(directory / name)
+        wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)
+        own = {name: value for name, value in os.environ.items() if name not in trial.secrets}
+        starting.start(plan.argv, own | dict(secrets), directory)
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Ask the supervisor to end the tree; when it is gone itself, end the tree from here."""
-        return settle.cancel(folder.directory(ref), grace_s)
+        return cancelling.cancel(folder.directory(ref), grace_s)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -1,113 +1,142 @@
-"""Finding out, from the trial directory alone, what became of a local job, and ending it."""
+"""Finding out, from the trial directory alone, what became of a local job.
+
+Its status file says it. When that cannot be read, or its writer seems gone, the claim is asked (a lock that lives and
+dies with the supervisor), and the processes themselves. A job is lost only when its supervisor is provably gone and
+a second look still finds no last word; a look that fails proves nothing (`UnknownError`).
+"""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import signal
 import time
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import CancelReceipt
+from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.backends.status import Status, UnknownError
+from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.worker import groups, processes
+from jupyter_autotrain.worker import claims, groups, processes, start_supervisor
+from jupyter_autotrain.worker.tidying import tidy
 
-Status = dict[str, JsonValue]
-_STUCK_S = 15.0  # a living supervisor that takes this much longer than the grace is ended itself
-
-
-def read(directory: Path) -> Status:
-    """The status file; empty when there is none."""
-    try:
-        return cast("Status", json.loads((directory / wire.STATUS_FILE).read_bytes()))
-    except (OSError, ValueError):
-        return {}
+_SCRIPT = Path(str(start_supervisor.__file__)).name
 
 
-def is_final(status: Status) -> bool:
-    """True when the supervisor has said its last word."""
-    return TrialState(str(status["state"])).is_final
+def settled(directory: Path) -> Status | None:
+    """The status; None when the job provably never began. What a dead supervisor left is ended, and the job is lost.
 
-
-def settled(directory: Path) -> Status:
-    """The status; when the supervisor is gone without a last word: end what it left, and say that it is lost."""
-    status = read(directory)
-    if not status or is_final(status) or _lives(status):
+    Raises:
+        UnknownError: How it stands cannot be told just now.
+    """
+    status, fault = _look(directory)
+    if status is not None and statuses.is_final(status):
         return status
-    status = read(directory)  # its last word may have come between the two looks
-    return status if is_final(status) else _lose(directory, status)
+    try:
+        if _has_supervisor(directory, status):
+            if status is None:
+                raise UnknownError(fault or "it is being started")
+            return status
+        return _conclude(directory, status)
+    except OSError as error:
+        raise UnknownError(f"its processes cannot be looked at: {error.strerror}") from error
 
 
-def _lives(status: Status) -> bool:
-    return processes.is_alive(cast("processes.Identity", status["supervisor"]))
+def _look(directory: Path) -> tuple[Status | None, str]:
+    """The status, and why it cannot be read."""
+    try:
+        return statuses.read(directory), ""
+    except UnknownError as error:
+        return None, str(error)
 
 
-def _lose(directory: Path, status: Status) -> Status:
-    receipt = _end_tree(directory, status, 0.0)
-    boot = cast("list[JsonValue]", status["supervisor"])[2]
-    why = "the machine was restarted" if boot != processes.boot_id() else "its supervisor was killed from outside"
-    note = f" Processes that it left, now ended: {len(receipt.asked)}." if receipt.asked else ""
+def _has_supervisor(directory: Path, status: Status | None) -> bool:
+    """True while the supervisor lives, or is being started.
+
+    Its claim says so, too, where its pid means nothing: in another container, on another machine.
+
+    Raises:
+        OSError: It cannot be told.
+    """
+    if processes.is_alive(identity(directory, status)) or claims.is_held(str(directory)):
+        return True
+    return status is None and bool(supervisors(directory))
+
+
+def _conclude(directory: Path, status: Status | None) -> Status | None:
+    """No supervisor lives. Look once more, since it may have ended well just now; else the job is lost."""
+    last, fault = _look(directory)
+    if last is not None and statuses.is_final(last):
+        return last
+    status = last or status
+    if status is None and not fault:
+        if identity(directory, None) is None:
+            return None
+        fault = f"its {wire.STATUS_FILE} is gone"
+    return _lose(directory, status or {}, fault)
+
+
+def supervisors(directory: Path) -> set[int]:
+    """The supervisor of a job, and whoever is just starting it, found by their command.
+
+    Raises:
+        OSError: It cannot be told.
+    """
+    return processes.running(_SCRIPT, str(directory))
+
+
+def identity(directory: Path, status: Status | None) -> processes.Identity | None:
+    """The supervisor of a job, as its status or its claim names it."""
+    named = status if status is not None else claims.signature(str(directory))
+    return statuses.identity(named.get("supervisor"))
+
+
+def _lose(directory: Path, status: Status, fault: str) -> Status:
+    receipt = end_tree(directory, status, 0.0)
+    who = identity(directory, status or None)
     changes: Status = {
         "state": str(TrialState.LOST),
-        "reason": f"Lost: {why} while the trial ran.{note} `%autotrain retry` goes on from its last checkpoint.",
+        "reason": _reason(who, receipt, fault),
+        "supervisor": cast("JsonValue", who or [0, 0, ""]),
         "ended_s": time.time(),
         "groups": [],
         "receipt": cast("JsonValue", receipt.to_json()),
     }
-    with contextlib.suppress(OSError):  # a full disk: the next look settles it again
-        write(directory, status | changes)
+    close(directory, status | changes)
     return status | changes
 
 
-def write(directory: Path, status: Status) -> None:
-    """Replace the status file."""
-    wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status).encode())
+def _reason(who: processes.Identity | None, receipt: processes.Receipt, fault: str) -> str:
+    rebooted = who is not None and who[2] != processes.boot_id()
+    killed = f"no process of it is left, and {fault}" if fault else "its supervisor was killed from outside"
+    why = "the machine was restarted" if rebooted else killed
+    note = f" Processes that it left, now ended: {len(receipt.asked)}." if receipt.asked else ""
+    return f"Lost: {why} while the trial ran.{note} `%autotrain retry` goes on from its last checkpoint."
 
 
-def _end_tree(directory: Path, status: Status, grace_s: float) -> processes.Receipt:
-    """End all processes of a job that has no supervisor any more; they are known by group and by environment."""
-    folders = [str(folder) for folder in cast("list[JsonValue]", status.get("groups") or [])]
-    here = str(directory)
+def close(directory: Path, status: Status) -> None:
+    """Write the last word of a job that has no supervisor any more, and take away what only a running one needs."""
+    with contextlib.suppress(OSError, ValueError):
+        trial = files.read_json(directory, wire.TRIAL_FILE)
+        tidy(str(directory), str(trial.get("bundle")) if isinstance(trial, dict) else "")
+    with contextlib.suppress(OSError):  # a full disk: the next look settles it again
+        statuses.write(directory, status)
+
+
+def end_tree(directory: Path, status: Status, grace_s: float) -> processes.Receipt:
+    """End all processes of a job, its supervisor too: known by group, by environment and by command.
+
+    Raises:
+        OSError: It cannot be told who they are.
+    """
+    named = status.get("groups") or claims.signature(str(directory)).get("groups")
+    folders = statuses.folders(named)
 
     def members() -> set[int]:
-        return processes.living(groups.members(folders)) | processes.marked(wire.TRIAL_VARIABLE, here)
+        marked = processes.marked(wire.TRIAL_VARIABLE, str(directory))
+        return processes.living(groups.members(folders)) | marked | supervisors(directory)
 
     receipt = processes.end(members, grace_s)
     groups.remove(folders)
     groups.sweep()  # it may have been killed before it could write down its groups
     return receipt
-
-
-def cancel(directory: Path, grace_s: float) -> CancelReceipt:
-    """End a job's whole tree; returns when it is gone. Idempotent."""
-    begun = time.monotonic()
-    status = settled(directory)
-    if not status:
-        return CancelReceipt(note="it was never started")
-    if is_final(status):
-        return CancelReceipt(note=f"it had ended before: {status['state']}")
-    request = json.dumps({"grace_s": grace_s, "reason": "Cancelled on request."}).encode()
-    wire.write_atomically(str(directory / wire.CANCEL_FILE), request)
-    supervisor = cast("processes.Identity", status["supervisor"])
-    processes.send(supervisor, signal.SIGTERM)
-    deadline = begun + grace_s + _STUCK_S
-    while processes.is_alive(supervisor) and not is_final(read(directory)):
-        if time.monotonic() > deadline:
-            processes.send(supervisor, signal.SIGKILL)
-        time.sleep(0.005)
-    return _receipt(settled(directory), time.monotonic() - begun)
-
-
-def _receipt(status: Status, elapsed_s: float) -> CancelReceipt:
-    told = cast("dict[str, list[int]]", status.get("receipt") or {})
-    cancelled = status["state"] == str(TrialState.CANCELLED)
-    return CancelReceipt(
-        pids_ended=tuple(told.get("ended", ())),
-        pids_killed=tuple(told.get("killed", ())),
-        pids_left=tuple(told.get("left", ())),
-        elapsed_s=elapsed_s,
-        note="" if cancelled else f"it ended by itself meanwhile: {status['state']}",
-    )

@@ -57,13 +57,15 @@ class JobStatus:
     """What a place says of a job.
 
     `state` is PREPARING, RUNNING or a final state. `reason` is in plain words. `detail` is the status file's
-    content (exit code, pids, peak memory ...), when there is one.
+    content (exit code, pids, peak memory ...), when there is one. With a `doubt` the place cannot tell just now, for
+    that reason: then `state` says nothing, and it is asked again later. Not to know is never LOST.
     """
 
     ref: JobRef
     state: TrialState
     reason: str = ""
     detail: JsonObject = field(default_factory=dict)
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,15 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Bytes of a stream, from `offset`; empty when there is nothing new."""
+    """Bytes of a stream, from `offset`; empty when there is nothing new.
+
+    With a `fault` it could not be read, for that reason; `is_lasting` when asking again is of no use.
+    """
 
     cursor: Cursor
     data: bytes
+    fault: str = ""
+    is_lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

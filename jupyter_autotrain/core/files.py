@@ -32,7 +32,7 @@ class NotRegularError(OSError):
 
 def is_absent(error: OSError) -> bool:
     """True when the error proves that there is no such file; every other error proves nothing."""
-    return error.errno in {errno.ENOENT, errno.ENOTDIR} and not isinstance(error, NotRegularError)
+    return error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG} and not isinstance(error, NotRegularError)
 
 
 def open_regular(directory: str | os.PathLike[str], name: str) -> BinaryIO:

@@ -8,8 +8,8 @@ A trial directory:
 ```
 trial.json    what to run (`TrialSpec` as JSON, plus "wire": VERSION), written by the backend's `submit`
 status.json   what became of it (written atomically by the supervisor, see below)
-outcome.json  how the cell itself ended, as the worker saw it (written atomically by the worker)
-claim         locked (flock) by the living supervisor, so that a trial is started once
+claim         locked (flock) by the living supervisor, so that a trial is started once; says who that is:
+              {"supervisor": identity, "groups": [cgroup folders]}
 stdout        bytes as printed
 stderr        bytes as printed
 metrics       one frame per line, see below
@@ -20,6 +20,8 @@ outputs/      what `returns:` names, pickled, one file each; and whatever the tr
 work/         the worker's current directory, with the shipped files linked in
 ```
 
+When the trial has ended only `status.json`, `metrics`, what was printed, and what the trial itself wrote are left.
+
 A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with value null for NaN,
 or `["n", time_s, level, text]` for a note to the user (level: info, warning, error), with a fifth element when it is
 sent again: how often it holds by now.
@@ -29,12 +31,10 @@ The first line is `["v", VERSION]`. A reader takes whole lines and passes over a
 `status.json`: `{"wire": 1, "state": TrialState, "reason": str, "exit_code": int|null, "signal": int|null,
 "supervisor": identity, "worker": identity|null, "started_s": float, "ended_s": float|null,
 "peak_memory_bytes": int|null, "limits": str, "groups": [cgroup folders], "traceback": str, "cell_line": str,
-"kind": as in outcome.json, "receipt": {"ended": [pid], "killed": [pid], "left": [pid], "elapsed_s": float}}`.
+"kind": str, "receipt": {"ended": [pid], "killed": [pid], "left": [pid], "elapsed_s": float}}`.
 An identity is `[pid, create_time_s, boot_id]`; `create_time_s` counts from the machine's boot, so that a clock that is
-set back cannot confuse it.
-
-`outcome.json`: `{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str}`; `kind` is one
-of "" (none of these), start, exit, exception, import, memory, and objective where the objective was never reported.
+set back cannot confuse it. `kind` is one of "" (none of these), start, exit, exception, import, memory, and objective
+where the objective was never reported.
 """
 
 from __future__ import annotations
@@ -47,27 +47,29 @@ TRIAL_FILE = "trial.json"
 STATUS_FILE = "status.json"
 STDOUT, STDERR, METRICS = "stdout", "stderr", "metrics"
 STREAMS = (STDOUT, STDERR, METRICS)
-OUTCOME_FILE = "outcome.json"
 CLAIM_FILE = "claim"
 STOP_FILE, CANCEL_FILE = "control/stop", "control/cancel"
 CHECKPOINTS, OUTPUTS, CONTROL, WORK = "checkpoints", "outputs", "control", "work"
 FOLDERS = (CHECKPOINTS, OUTPUTS, CONTROL, WORK)
 TRIAL_VARIABLE = "JUPYTER_AUTOTRAIN_TRIAL"  # in the environment of all of a trial's processes: the trial directory
 
+_DRAFT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
 
 def write_atomically(path: str, data: bytes, *, sync: bool = True) -> None:
     """Replace a file so that a reader sees the old or the new content, never a part; mode 0600."""
     draft = f"{path}.{os.getpid()}.{get_ident()}.draft"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    fd = os.open(draft, _DRAFT_FLAGS, 0o600)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        if sync:
-            os.fsync(fd)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(draft, path)  # noqa: PTH105 - pathlib would cost every worker its import
     except BaseException:
-        os.close(fd)
         os.unlink(draft)  # noqa: PTH108 - pathlib would cost every worker its import
         raise
-    os.close(fd)
-    os.replace(draft, path)  # noqa: PTH105 - pathlib would cost every worker its import

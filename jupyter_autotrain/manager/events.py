@@ -45,6 +45,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubted:
+    """How a job stands cannot be told, for `reason`; an empty reason: it can be told again."""
+
+    job_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cancelled:
     """A cancel is through; without a receipt it failed, for `reason`, and may be tried again."""
 
@@ -61,4 +69,4 @@ class Silence:
     reason: str
 
 
-Event: TypeAlias = Discovered | Submitted | Refused | Seen | Cancelled | Silence
+Event: TypeAlias = Discovered | Submitted | Refused | Seen | Doubted | Cancelled | Silence

@@ -1,19 +1,20 @@
 """From bytes of a trial's `metrics` stream to rows of the store.
 
 Only whole lines are taken; a line that is still being written stays for the next read. So the cursor always stands at
-the beginning of a line, and whoever reads on from it neither loses nor doubles a point.
+the beginning of a line, and whoever reads on from it neither loses nor doubles a point. A trial's code can write
+anything there: what is no frame costs its own line, and a note.
 """
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core import files, wire
 
-_LONGEST_LINE_BYTES = 1 << 20
-_MOST_TIMES = (1 << 63) - 1
+_MOST_STEP = 1 << 63  # what the store can hold
+_MOST_TIMES = _MOST_STEP - 1
+_MOST_NAME = 1000
 
 
 @dataclass(slots=True)
@@ -30,6 +31,11 @@ class Frames:
     notes: list[tuple[float, str, str, int]] = field(default_factory=list)
     objective_seen: bool = False
 
+    @property
+    def is_news(self) -> bool:
+        """True when there is something to keep."""
+        return self.cursor > self.start or bool(self.notes)
+
 
 def parse(data: bytes, offset: int, objective: str, now_s: float) -> Frames:
     """Read the whole lines of `data`, which begins at byte `offset` of the stream.
@@ -40,36 +46,65 @@ def parse(data: bytes, offset: int, objective: str, now_s: float) -> Frames:
         objective: Name of the objective metric, or "".
         now_s: The time to give to notes about unreadable lines.
     """
-    whole, newline, rest = data.rpartition(b"\n")
+    whole, newline, _ = data.rpartition(b"\n")
     frames = Frames(offset, offset + len(whole) + len(newline))
-    if len(rest) >= _LONGEST_LINE_BYTES:
-        # Nothing this package writes is that long; waiting for its end could wait for ever.
-        frames.cursor += len(rest)
-        text = f"a metric line of more than {_LONGEST_LINE_BYTES} bytes was skipped"
-        frames.notes.append((now_s, "warning", text, 1))
+    unreadable = []
     for line in whole.splitlines():
         try:
-            _take(frames, json.loads(line), objective)
-        except (ValueError, TypeError, AttributeError, IndexError, KeyError, OverflowError):
-            frames.notes.append((now_s, "warning", f"an unreadable metric line was skipped: {line[:80]!r}", 1))
+            _take(frames, files.parse_json(line), objective)
+        except (ValueError, TypeError, OverflowError):
+            unreadable.append(line)
+    if unreadable:
+        text = f"an unreadable metric line was skipped: {unreadable[0][:80]!r}"
+        frames.notes.insert(0, (now_s, "warning", text, len(unreadable)))
     return frames
 
 
-def _take(frames: Frames, frame: list[JsonValue], objective: str) -> None:
+def _take(frames: Frames, frame: object, objective: str) -> None:
+    """Add what one line says; all of it or nothing.
+
+    Raises:
+        ValueError, TypeError, OverflowError: It is no frame, or one that cannot be kept.
+    """
     match frame:
-        case ["m", int(step), float(time_s) | int(time_s), dict(values)]:
-            for name, value in values.items():
-                frames.points.append((name, step, float(time_s), None if value is None else float(value)))
+        case ["m", int(step), float(time_s) | int(time_s), dict(values)] if abs(step) < _MOST_STEP:
+            when = _finite(time_s)
+            points = [
+                (_name(name), step, when, None if value is None else _finite(value)) for name, value in values.items()
+            ]
+            frames.points += points
             if objective in values:
                 frames.objective_seen = True
         case ["n", float(time_s) | int(time_s), str(level), str(text)]:
-            frames.notes.append((float(time_s), level, text, 1))
+            frames.notes.append((_finite(time_s), level[:_MOST_NAME], _storable(text), 1))
         case ["n", float(time_s) | int(time_s), str(level), str(text), int(times)]:
-            frames.notes.append((float(time_s), level, text, min(max(times, 1), _MOST_TIMES)))
+            shown = _storable(text)
+            frames.notes.append((_finite(time_s), level[:_MOST_NAME], shown, min(max(times, 1), _MOST_TIMES)))
         case ["v", int(version)] if version == wire.VERSION:
             pass
-        case ["v", version]:
+        case ["v", int(version)]:
             text = f"the trial writes metrics of version {version}; this manager reads version {wire.VERSION}"
             frames.notes.append((0.0, "error", text, 1))
         case _:
             raise ValueError
+
+
+def _finite(value: object) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _storable(text: str) -> str:
+    """The text without half pairs of UTF-16."""
+    return text.encode(errors="replace").decode()
+
+
+def _name(name: str) -> str:
+    name.encode()  # half a pair of UTF-16 cannot be stored
+    if len(name) > _MOST_NAME:
+        raise ValueError
+    return name

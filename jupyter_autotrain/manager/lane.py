@@ -11,21 +11,23 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Backend, CancelReceipt, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend import Backend, CancelReceipt, Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.events import Cancelled, Discovered, Event, Refused, Seen, Silence, Submitted
-from jupyter_autotrain.manager.frames import Frames, parse
+from jupyter_autotrain.manager.events import Cancelled, Discovered, Doubted, Event, Refused, Seen, Silence, Submitted
+from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.house import Clocks
 from jupyter_autotrain.manager.mirror import fetch_results, keep_logs
+from jupyter_autotrain.manager.stream import Stream
 
 _AGE_SHARE, _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 0.005, 0.1
 _LOOK_SHARE = 4.0  # a slow place is left alone four times as long as looks at it take; one slow look is chance
 _SILENCE_PAUSE_S = 2.0
+_MOST_READS = 16  # of one job in one look, so that a long stream does not keep the others waiting
 _log = logging.getLogger(__name__)
 
 
@@ -33,13 +35,19 @@ _log = logging.getLogger(__name__)
 class _Watched:
     trial: TrialSpec
     ref: JobRef
-    offset: int
+    stream: Stream
     since_s: float
     due_s: float
     state: TrialState | None = None
     cancelling: bool = False
     receipt: CancelReceipt | None = None
-    caught: list[Frames] = field(default_factory=list)
+    doubt: str = ""
+    doubted_since_s: float = 0.0
+
+    def pause_s(self, now_s: float) -> float:
+        """How long to leave it alone; longer and longer, the more so while a look at it fails."""
+        since_s, most_s = (self.doubted_since_s, _SILENCE_PAUSE_S) if self.doubt else (self.since_s, _MOST_PAUSE_S)
+        return min(max((now_s - since_s) * _AGE_SHARE, _LEAST_PAUSE_S), most_s)
 
 
 class Lane:
@@ -75,7 +83,7 @@ class Lane:
         """Look at a job from now on; `Seen` follows, until its state is final."""
         now = self._clocks.tick_s()
         with self._news:
-            self._watched[trial.job_id] = _Watched(trial, ref, offset, now, now)
+            self._watched[trial.job_id] = _Watched(trial, ref, Stream(offset, trial.objective), now, now)
             self._news.notify()
 
     def cancel(self, job_id: str, grace_s: float) -> None:
@@ -102,8 +110,7 @@ class Lane:
             pause = self._look_at(due, begun)
             now = self._clocks.tick_s()
             for watched in due:
-                share = (now - watched.since_s) * _AGE_SHARE
-                watched.due_s = now + max(min(max(share, _LEAST_PAUSE_S), _MOST_PAUSE_S), pause)
+                watched.due_s = now + max(watched.pause_s(now), pause)
         with self._news:
             rest = [w.due_s for w in self._watched.values() if not w.cancelling]
         return max(min(rest) - self._clocks.tick_s(), 0.0) if rest else None
@@ -121,37 +128,58 @@ class Lane:
         """Look; gives the least time to leave the place alone."""
         try:
             statuses = self.backend.poll([w.ref for w in due])
-            chunks = self.backend.read([Cursor(w.ref, wire.METRICS, w.offset) for w in due])
-            for watched, status, chunk in zip(due, statuses, chunks, strict=True):
-                self._take(watched, self._final_after_cancel(watched, status), chunk.data)
+            chunks = self.backend.read([Cursor(w.ref, wire.METRICS, w.stream.offset) for w in due])
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the other lanes go on
             self._say_silent(_reason(error))
             return _SILENCE_PAUSE_S
+        for watched, status, chunk in zip(due, statuses, chunks, strict=True):
+            self._take_guarded(watched, self._final_after_cancel(watched, status), chunk)
         self._say_silent("")
         before, self._look_s = self._look_s, self._clocks.tick_s() - begun
         return min(before, self._look_s) * _LOOK_SHARE
 
-    def _take(self, watched: _Watched, status: JobStatus, data: bytes) -> None:
+    def _take_guarded(self, watched: _Watched, status: JobStatus, chunk: Chunk) -> None:
+        """Take what one job says; whatever is wrong with its files is its own trouble, not the other jobs'."""
+        try:
+            self._take(watched, status, chunk)
+        except Exception as error:  # noqa: BLE001 - the log has it whole, and the user its text
+            _log.exception("%s: what it left cannot be taken", watched.trial.job_id)
+            self._say_doubt(watched, _reason(error))
+
+    def _take(self, watched: _Watched, status: JobStatus, chunk: Chunk) -> None:
         if not self.backend.capabilities.shares_home:
             keep_logs(self.backend, watched.ref, Path(watched.trial.directory))
-        frames = self._parse(watched, data)
-        if not status.state.is_final:
-            if status.state is not watched.state or frames.cursor > watched.offset:
-                watched.state, watched.offset = status.state, frames.cursor
-                self._emit(Seen(watched.trial.job_id, status, frames))
-            return
-        while frames.cursor > watched.offset:
-            # The job has ended, so what is read until nothing more comes is all there will ever be.
-            watched.offset = frames.cursor
-            self._emit(Seen(watched.trial.job_id, JobStatus(watched.ref, TrialState.RUNNING), frames))
-            (chunk,) = self.backend.read([Cursor(watched.ref, wire.METRICS, watched.offset)])
-            frames = self._parse(watched, chunk.data)
-        with self._news:
-            del self._watched[watched.trial.job_id]
-        self._executor.submit(self._end, watched, Seen(watched.trial.job_id, status, frames))
+        self._say_doubt(watched, status.doubt)
+        frames = self._frames(watched, chunk)
+        if status.doubt:
+            status = JobStatus(watched.ref, watched.state or TrialState.PREPARING)
+        if status.state.is_final:
+            self._take_last(watched, status, frames)
+        elif status.state is not watched.state or frames.is_news:
+            watched.state = status.state
+            self._emit(Seen(watched.trial.job_id, status, frames))
 
-    def _parse(self, watched: _Watched, data: bytes) -> Frames:
-        return parse(data, watched.offset, watched.trial.objective, self._clocks.now_s())
+    def _take_last(self, watched: _Watched, status: JobStatus, frames: Frames) -> None:
+        """The job has ended, so what is read until nothing more comes is all there will ever be."""
+        running = JobStatus(watched.ref, TrialState.RUNNING)
+        for _ in range(_MOST_READS):
+            if watched.stream.is_read_out(frames, self._clocks.tick_s()):
+                frames.notes += watched.stream.last_note(self._clocks.now_s())
+                with self._news:
+                    del self._watched[watched.trial.job_id]
+                self._executor.submit(self._end, watched, Seen(watched.trial.job_id, status, frames))
+                return
+            self._emit(Seen(watched.trial.job_id, running, frames))
+            frames = self._frames(watched, self._read(watched, watched.stream.offset))
+        self._emit(Seen(watched.trial.job_id, running, frames))
+
+    def _frames(self, watched: _Watched, chunk: Chunk) -> Frames:
+        clocks, stream = self._clocks, watched.stream
+        return stream.take(chunk, lambda offset: self._read(watched, offset), clocks.now_s(), clocks.tick_s())
+
+    def _read(self, watched: _Watched, offset: int) -> Chunk:
+        (chunk,) = self.backend.read([Cursor(watched.ref, wire.METRICS, offset)])
+        return chunk
 
     def _final_after_cancel(self, watched: _Watched, status: JobStatus) -> JobStatus:
         if watched.receipt is None or status.state.is_final:
@@ -161,7 +189,8 @@ class Lane:
     def _end(self, watched: _Watched, seen: Seen) -> None:
         """Bring the results of an ended job home, then tell of its end."""
         if not self.backend.capabilities.shares_home:
-            fetch_results(self.backend, watched.ref, Path(watched.trial.directory), seen.status)
+            faults = fetch_results(self.backend, watched.ref, Path(watched.trial.directory), seen.status)
+            seen.frames.notes.extend((self._clocks.now_s(), "error", fault, 1) for fault in faults)
         self._emit(seen)
 
     def _discover(self) -> None:
@@ -194,6 +223,14 @@ class Lane:
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes the trial's reason
             _log.warning("%s: %s", self.backend.name, _reason(error))
             self._emit(excuse(_reason(error)))
+
+    def _say_doubt(self, watched: _Watched, doubt: str) -> None:
+        """Tell when how a job stands cannot be told any more, and when it can again."""
+        if doubt and not watched.doubt:
+            watched.doubted_since_s = self._clocks.tick_s()
+        if doubt != watched.doubt:
+            watched.doubt = doubt
+            self._emit(Doubted(watched.trial.job_id, doubt))
 
     def _say_silent(self, reason: str) -> None:
         if bool(reason) != self._silent:

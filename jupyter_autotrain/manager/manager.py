@@ -15,7 +15,7 @@ from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager import notices
-from jupyter_autotrain.manager.events import Cancelled, Discovered, Event, Refused, Seen, Silence, Submitted
+from jupyter_autotrain.manager.events import Cancelled, Discovered, Doubted, Event, Refused, Seen, Silence, Submitted
 from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.lane import Lane
 from jupyter_autotrain.manager.mailbox import Mailbox
@@ -129,7 +129,7 @@ class Manager:
 
     def _take_in(self, events: list[Event]) -> None:
         seen = [(event, *found) for event in events if isinstance(event, Seen) and (found := self._find(event.job_id))]
-        rows = [_ingest(run, task, event) for event, run, task in seen if event.frames.cursor > event.frames.start]
+        rows = [_ingest(run, task, event) for event, run, task in seen if event.frames.is_news]
         if rows:
             self._house.insist(self._house.store.ingest, rows)
         for event in events:
@@ -147,7 +147,7 @@ class Manager:
         task = run.tasks.get(int(number)) if run else None
         return (run, task) if run and task and task.trial.attempt == int(attempt) else None
 
-    def _follow(self, run: Run, task: Task, event: Submitted | Refused | Seen | Cancelled) -> None:
+    def _follow(self, run: Run, task: Task, event: Submitted | Refused | Seen | Doubted | Cancelled) -> None:
         if isinstance(event, Submitted):
             task.ref = event.ref
             self._house.insist(partial(self._house.store.annotate, run.id, task.trial.number, ref=event.ref))
@@ -156,6 +156,8 @@ class Manager:
             self._finish(run, task, JobStatus(ref, TrialState.FAILED, event.reason))
         elif isinstance(event, Cancelled):
             self._cancelled(run, task, event)
+        elif isinstance(event, Doubted):
+            run.doubt(task, event.reason)
         else:
             self._seen(run, task, event)
 

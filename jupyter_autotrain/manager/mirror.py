@@ -11,6 +11,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, Cursor, JobRef, JobStatus
 
 _LOGS = (wire.STDOUT, wire.STDERR)
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _log = logging.getLogger(__name__)
 
 
@@ -29,8 +30,12 @@ def keep_logs(backend: Backend, ref: JobRef, directory: Path) -> int:
     return sum(len(chunk.data) for chunk in chunks)
 
 
-def fetch_results(backend: Backend, ref: JobRef, directory: Path, status: JobStatus) -> None:
-    """Copy the rest of the logs, the outputs and the checkpoints of an ended job, and keep its status beside them."""
+def fetch_results(backend: Backend, ref: JobRef, directory: Path, status: JobStatus) -> list[str]:
+    """Copy the rest of the logs, the outputs and the checkpoints of an ended job, and keep its status beside them.
+
+    Returns:
+        What went wrong, for the user.
+    """
     try:
         while keep_logs(backend, ref, directory):
             pass
@@ -38,15 +43,20 @@ def fetch_results(backend: Backend, ref: JobRef, directory: Path, status: JobSta
             for folder in (wire.OUTPUTS, wire.CHECKPOINTS):
                 backend.fetch(ref, folder, str(directory / folder))
         wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status.detail).encode())
-    except Exception:  # noqa: BLE001 - whatever a plugin raises: the trial's end and its metrics count all the same
+    except Exception as error:  # noqa: BLE001 - whatever a plugin raises: the trial's end and its metrics count
         _log.exception("could not bring home the files of %s", ref.job_id)
+        return [f"its files could not be brought home: {error}"]
+    return []
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _append(path: Path, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    fd = os.open(path, _APPEND, 0o600)
     with os.fdopen(fd, "ab") as file:
         file.write(data)

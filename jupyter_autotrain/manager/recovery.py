@@ -7,9 +7,10 @@ not known may or may not have been submitted; it is submitted again, which start
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.early import EarlyStopping
@@ -18,6 +19,7 @@ from jupyter_autotrain.manager.run import SOFT_STOP_S, Run
 from jupyter_autotrain.manager.task import Task
 from jupyter_autotrain.manager.verdict import RETRIED, Ending
 
+_MOST_REASON_BYTES = 4096
 _log = logging.getLogger(__name__)
 
 
@@ -68,9 +70,10 @@ def _on_this_boot(house: House, record: ExperimentRecord) -> ExperimentRecord:
 def _task(run: Run, number: int) -> Task:
     trial = run.trials[number]
     task = Task(run.trial_spec(number), ref=trial.ref, objective_seen=trial.value is not None)
-    stop = run.house.home.trial(run.id, number, trial.attempt) / wire.STOP_FILE
-    if stop.exists():
-        run.end(task, Ending(TrialState.EARLY_STOPPED, stop.read_text()), after_s=SOFT_STOP_S)
+    with suppress(OSError):  # none, or the trial's own code has put something else there
+        directory = run.house.home.trial(run.id, number, trial.attempt)
+        reason = files.read(directory, wire.STOP_FILE, _MOST_REASON_BYTES).decode(errors="replace")
+        run.end(task, Ending(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
     return task
 
 

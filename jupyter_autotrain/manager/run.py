@@ -169,6 +169,12 @@ class Run:
         if status.state is TrialState.RUNNING and self.trials[number].state is TrialState.PREPARING:
             self.move(number, TrialState.RUNNING, ref=task.ref)
 
+    def doubt(self, task: Task, reason: str) -> None:
+        """Remember why it cannot be told how a trial stands; an empty reason: it can."""
+        self.blocked.pop(task.trial.number, None)
+        if reason:
+            self.blocked[task.trial.number] = f"cannot be looked at just now: {reason}"
+
     def take(self, task: Task, frames: Frames) -> str:
         """Follow what a trial reports, already in the store; gives why it shall stop early, or ""."""
         task.objective_seen = task.objective_seen or frames.objective_seen

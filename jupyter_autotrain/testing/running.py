@@ -16,7 +16,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.testing.bundles import trial_of, write_bundle
+from jupyter_autotrain.testing.bundles import trial_of, wait_until, write_bundle
 from jupyter_autotrain.testing.harness import WAITS, BackendHarness
 
 
@@ -233,5 +233,6 @@ class RunningContract(BackendHarness):
         trial = trial_of(home, "report(a=1)\ncheckpoint.save(1)\nx = 1", returns=("x",))
         self.finish(place, place.submit(trial, {}))
         directory = self.directory(trial)
+        wait_until(lambda: not (directory / wire.CLAIM_FILE).exists(), "the supervisor's going")
         modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.rglob("*"))}
         assert {path for path, mode in modes.items() if mode & 0o077} == set()

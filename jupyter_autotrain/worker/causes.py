@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import signal
 from collections.abc import Mapping
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import disk, files, wire
 from jupyter_autotrain.worker.limits import size
+
+_TAIL_BYTES = 4096
 
 
 class Cause:
@@ -37,17 +39,24 @@ def integer(value: object, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
-def refuse(reason: str) -> None:
-    """Leave word, from the worker's process, that the cell could not even begin."""
-    outcome = {"state": "FAILED", "reason": reason, "kind": "start", "traceback": "", "cell_line": ""}
-    wire.write_atomically(wire.OUTCOME_FILE, json.dumps(outcome).encode())
+def refusal(python: str, error: OSError) -> dict[str, str]:
+    """The outcome of a trial whose interpreter does not start."""
+    hint = {
+        errno.ENOENT: "There is no such file, or it names a loader that is not installed.",
+        errno.EACCES: "It is not executable for this user.",
+        errno.ENOEXEC: "It is built for another kind of machine, or is no program.",
+    }.get(error.errno or 0, "")
+    reason = (
+        f"The interpreter {python} cannot be started: {error.strerror}. {hint} A Python that this machine can run was "
+        "expected. Submit again from a notebook whose kernel runs here."
+    )
+    return {"state": "FAILED", "reason": " ".join(reason.split()), "kind": "start", "traceback": "", "cell_line": ""}
 
 
 def cancel_request(asked_by_signal: bool) -> Cause | None:
     """A request to end the trial: by file, with a reason; or by a bare signal, as a machine going down sends it."""
     try:
-        with open(wire.CANCEL_FILE, encoding="utf-8") as file:
-            request = mapping(json.load(file))
+        request = mapping(files.read_json(".", wire.CANCEL_FILE))
     except (OSError, ValueError):
         if asked_by_signal:
             return Cause("PREEMPTED", "The machine or its scheduler ended the trial (the supervisor got SIGTERM).")
@@ -91,22 +100,32 @@ def out_of_memory(trial: Mapping[str, object], used_bytes: int) -> Cause:
     )
 
 
-def of_exit(trial: Mapping[str, object], exit_status: int, oom_kills: int, peak_bytes: int | None) -> Cause:
-    """The worker ended by itself, or something else ended it.
+class End:
+    """What is known of the end of a worker.
 
     Args:
-        trial: `TrialSpec` as JSON.
         exit_status: As waitpid gives it.
+        begun: True when its interpreter came up.
+        outcome: What it said of its end; empty when it said nothing.
         oom_kills: How often the kernel killed a member of the trial's memory group.
-        peak_bytes: The most memory the group held.
+        peak_bytes: The most memory the group held; 0 when that is not known.
     """
-    code = os.waitstatus_to_exitcode(exit_status)
-    outcome = _outcome()
+
+    def __init__(
+        self, exit_status: int, begun: bool, outcome: Mapping[str, object], oom_kills: int, peak_bytes: int
+    ) -> None:
+        self.code = os.waitstatus_to_exitcode(exit_status)
+        self.begun, self.outcome, self.oom_kills, self.peak_bytes = begun, outcome, oom_kills, peak_bytes
+
+
+def of_exit(trial: Mapping[str, object], end: End) -> Cause:
+    """The worker ended by itself, or something else ended it; `trial` is a `TrialSpec` as JSON."""
+    code, outcome = end.code, end.outcome
     if outcome.get("state") in {"SUCCEEDED", "EARLY_STOPPED"}:
         late = f"The cell had ended well; then, while it shut down: {_by_signal(-code)}" if code < 0 else ""
         return Cause(str(outcome["state"]), str(outcome.get("reason") or late))
-    if oom_kills and code != 0:
-        return out_of_memory(trial, peak_bytes or 0)
+    if end.oom_kills and code != 0:
+        return out_of_memory(trial, end.peak_bytes)
     if code < 0:
         return Cause("FAILED", _by_signal(-code))
     if outcome:
@@ -117,17 +136,37 @@ def of_exit(trial: Mapping[str, object], exit_status: int, oom_kills: int, peak_
             cell_line=str(outcome.get("cell_line", "")),
             kind=str(outcome.get("kind", "")),
         )
-    if code == 0:
+    if code == 0 and end.begun:
         return Cause("SUCCEEDED", "The cell ended the process itself with exit code 0; `returns:` were not saved.")
-    return Cause("FAILED", f"The worker ended with exit code {code} and left no word why; see its stderr.")
+    return Cause("FAILED", _without_a_word(trial, end))
 
 
-def _outcome() -> dict[str, object]:
+def _without_a_word(trial: Mapping[str, object], end: End) -> str:
+    """What can be found out about a worker that did not say why it ended."""
+    if disk.is_nearly_full("."):
+        found = disk.full(os.getcwd())
+        return f"The worker ended with exit code {end.code}, and {found}. Free some of it, then `%autotrain retry`."
+    last = _last_line()
+    said = f"its stderr ends with: {last}" if last else "it printed nothing on stderr"
+    if not end.begun:
+        python = trial.get("python")
+        return (
+            f"The interpreter {python} ended with exit code {end.code} before the cell began; {said}. "
+            "A Python of at least 3.11 was expected. Submit again from a notebook whose kernel is one."
+        )
+    return f"The worker ended with exit code {end.code} and left no word why; {said}."
+
+
+def _last_line() -> str:
+    """The last words on stderr."""
     try:
-        with open(wire.OUTCOME_FILE, encoding="utf-8") as file:
-            return mapping(json.load(file))
-    except (OSError, ValueError):
-        return {}
+        with files.open_regular(".", wire.STDERR) as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+            lines = file.read(_TAIL_BYTES).decode("utf-8", errors="replace").split("\n")
+    except OSError:
+        return ""
+    spoken = [line.strip() for line in lines if line.strip()]
+    return spoken[-1][:300].rstrip(".") if spoken else ""
 
 
 _HINTS = {

@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Callable
 
+from jupyter_autotrain.core import files
+
 _NAME = re.compile(r"step-(\d+)\.pkl")
 _KEEP = 2
 
@@ -28,14 +30,25 @@ class Checkpoint:
 
     def _inherit(self, previous: str) -> None:
         """Copy what the attempt before kept by itself in `checkpoint.path`, once; `load` finds our own files there."""
-        import shutil  # noqa: PLC0415 - only a second attempt pays
-
         for name in os.listdir(previous):
             there = f"{self.path}/{name}"
-            if _NAME.fullmatch(name) or name.endswith(".draft") or os.path.exists(there):
+            if _NAME.fullmatch(name) or name.endswith(".draft") or os.path.lexists(there):
                 continue
-            copy = shutil.copytree if os.path.isdir(f"{previous}/{name}") else shutil.copy2
-            copy(f"{previous}/{name}", there)
+            try:
+                self._copy(previous, name, there)
+            except OSError as error:
+                self._note("warning", f"checkpoint {name} of the attempt before is left out: {error.strerror}")
+
+    def _copy(self, previous: str, name: str, there: str) -> None:
+        """Copy a file or a folder; of links only those that stay beside them, such as `last.ckpt`."""
+        source = f"{previous}/{name}"
+        if os.path.islink(source) and "/" not in os.readlink(source):
+            os.symlink(os.readlink(source), there)
+        elif os.path.isdir(source) and not os.path.islink(source):
+            for left_out in files.copy_tree(previous, name, there):
+                self._note("warning", f"checkpoint {name}/{left_out}; it is left out")
+        else:
+            files.copy_file(previous, name, there)
 
     def save(self, obj: object, step: int | None = None) -> str:
         """Save an object (pickle), atomically and durably; the two newest are kept.
@@ -71,7 +84,7 @@ class Checkpoint:
         for directory in (self.path, self._previous):
             for path in reversed(_files(directory)):
                 try:
-                    with open(path, "rb") as file:
+                    with files.open_regular(directory, os.path.basename(path)) as file:
                         found: object = pickle.load(file)  # noqa: S301 - this trial's own attempt wrote it
                 except Exception as error:  # noqa: BLE001 - unpickling may raise anything; an older file may be good
                     self._note("warning", f"checkpoint {os.path.basename(path)} cannot be read: {error}")

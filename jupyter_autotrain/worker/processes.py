@@ -1,8 +1,13 @@
-"""Processes of this machine, by identity and by tree, straight from `/proc`."""
+"""Processes of this machine, by identity and by tree, straight from `/proc`.
+
+A look that fails for any other reason than that the process is gone (no descriptor left, say) raises `OSError`: it
+proves nothing, and nobody may take a process for dead because of it.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 import time
@@ -31,24 +36,40 @@ def boot_id() -> str:
 
 def identity(pid: int) -> Identity:
     """`[pid, create_time_s, boot_id]`: names one process for ever, where a pid alone is used again."""
-    return [pid, int(_stat(pid)[19]) / os.sysconf("SC_CLK_TCK"), boot_id()]
+    return [pid, _birth_s(_stat(pid)), boot_id()]
+
+
+def _birth_s(fields: list[str]) -> float:
+    """When a process began, in seconds since boot."""
+    return int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def _ended(error: OSError) -> bool:
+    """True when the error says that the process is gone."""
+    return error.errno in {errno.ENOENT, errno.ESRCH}
 
 
 def is_alive(who: Identity | None) -> bool:
-    """True while exactly this process runs; a zombie is dead."""
-    if not who:
+    """True while exactly this process runs; a zombie is dead.
+
+    Raises:
+        OSError: It cannot be told.
+    """
+    if not who or who[2] != boot_id():
         return False
-    try:
-        return _stat(int(who[0]))[0] not in "ZX" and identity(int(who[0])) == list(who)
-    except OSError:
-        return False
+    fields = _look(int(who[0]))
+    return fields is not None and _birth_s(fields) == who[1]
 
 
 def send(who: Identity, number: int) -> bool:
-    """Signal exactly this process; False when it is gone. A pid used again is never hit."""
+    """Signal exactly this process; False when it is gone. A pid used again is never hit.
+
+    Raises:
+        OSError: It cannot be told whether it is there.
+    """
     try:
         handle = os.pidfd_open(int(who[0]))
-    except OSError:
+    except ProcessLookupError:
         return False
     try:
         if not is_alive(who):
@@ -69,11 +90,8 @@ def descendants(root: int) -> set[int]:
     """All living processes below `root`, whatever session or group they made for themselves."""
     children: dict[int, list[int]] = {}
     for pid in _pids():
-        try:
-            fields = _stat(pid)
-        except OSError:
-            continue  # it ended while we looked
-        if fields[0] not in "ZX":
+        fields = _look(pid)
+        if fields is not None:
             children.setdefault(int(fields[1]), []).append(pid)
     found: set[int] = set()
     todo = [root]
@@ -86,28 +104,46 @@ def descendants(root: int) -> set[int]:
 
 def living(pids: set[int]) -> set[int]:
     """Those of the processes that are more than a zombie."""
-    found = set()
-    for pid in pids:
-        try:
-            if _stat(pid)[0] not in "ZX":
-                found.add(pid)
-        except OSError:
-            continue  # it ended while we looked
-    return found
+    return {pid for pid in pids if _look(pid) is not None}
+
+
+def _look(pid: int) -> list[str] | None:
+    """The fields of a process; None when it has ended, also while we looked, and for a zombie."""
+    try:
+        fields = _stat(pid)
+    except OSError as error:
+        if _ended(error):
+            return None
+        raise
+    return fields if fields and fields[0] not in "ZX" else None
 
 
 def marked(variable: str, value: str) -> set[int]:
-    """All living processes that were started with this environment variable: finds orphans of a dead supervisor."""
+    """All other living processes started with this environment variable: finds orphans of a dead supervisor."""
     needle = f"{variable}={value}".encode()
+    return living({pid for pid in _pids() if needle in _words(pid, "environ")} - {os.getpid()})
+
+
+def running(script: str, argument: str) -> set[int]:
+    """All other living processes whose command ends with a script of this name and this argument."""
+    wanted = [script.encode(), argument.encode()]
     found = set()
     for pid in _pids():
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if needle in file.read().split(b"\0") and _stat(pid)[0] not in "ZX":
-                    found.add(pid)
-        except OSError:
-            continue  # it ended, or is another user's
-    return found
+        words = _words(pid, "cmdline")[-3:-1]  # the text ends with an empty word
+        if [os.path.basename(word) for word in words[:1]] + words[1:] == wanted:
+            found.add(pid)
+    return living(found - {os.getpid()})
+
+
+def _words(pid: int, name: str) -> list[bytes]:
+    """The words of one of a process's texts; none when it has ended, or is another user's."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError as error:
+        if _ended(error) or isinstance(error, PermissionError):
+            return []
+        raise
 
 
 def resident_bytes(pids: set[int]) -> int:
@@ -149,6 +185,13 @@ class Receipt:
         self.left: set[int] = set()
         self.elapsed_s = 0.0
 
+    def ask(self, pids: set[int], number: int) -> None:
+        """Signal processes: SIGTERM once, SIGKILL as often as they are met."""
+        _signal_all(pids - self.asked if number == signal.SIGTERM else pids, number)
+        self.asked |= pids
+        if number == signal.SIGKILL:
+            self.killed |= pids
+
     def to_json(self) -> dict[str, object]:
         """The receipt as it stands in `status.json`."""
         ended = sorted(self.asked - self.killed - self.left)
@@ -170,21 +213,29 @@ def end(
         grace_s: How long the processes may take to end themselves.
         seal: Called once before the killing: forbids new processes where that can be done.
         patience_s: How long to go on killing; a process stuck in the kernel cannot be ended by anyone.
+
+    Raises:
+        OSError: It cannot be told who is left.
     """
     receipt, begun = Receipt(), time.monotonic()
-    while (living := members()) and time.monotonic() - begun < grace_s:
-        _signal_all(living - receipt.asked, signal.SIGTERM)
-        receipt.asked |= living
+    while (living := _ask(members)) != set() and time.monotonic() - begun < grace_s:
+        receipt.ask(living or set(), signal.SIGTERM)
         time.sleep(_LOOK_AGAIN_S)
     seal()
-    while (living := members()) and time.monotonic() - begun < grace_s + patience_s:
-        _signal_all(living, signal.SIGKILL)
-        receipt.asked |= living
-        receipt.killed |= living
+    while (living := _ask(members)) != set() and time.monotonic() - begun < grace_s + patience_s:
+        receipt.ask(living or set(), signal.SIGKILL)
         time.sleep(_LOOK_AGAIN_S)
     receipt.left = members()
     receipt.elapsed_s = time.monotonic() - begun
     return receipt
+
+
+def _ask(members: Callable[[], set[int]]) -> set[int] | None:
+    """Who still lives; None when it cannot be told just now."""
+    try:
+        return members()
+    except OSError:
+        return None
 
 
 def _signal_all(pids: set[int], number: int) -> None:

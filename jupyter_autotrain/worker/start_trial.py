@@ -1,4 +1,4 @@
-"""Started by the supervisor in the user's interpreter: `python start_trial.py TRIAL_DIR`."""
+"""Started by the supervisor in the user's interpreter: `python start_trial.py TRIAL_DIR CHANNEL`."""
 
 import json  # noqa: F401 - found before our folder is searched, so that nothing beside it can stand in
 import os
@@ -11,4 +11,4 @@ if __name__ == "__main__":
     from jupyter_autotrain.worker.trial import main
 
     del sys.path[0]
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]))

@@ -7,22 +7,23 @@ It outlives the manager, the kernel and the link to it, and needs none of them. 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import signal
 import time
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import causes, environment, processes
+from jupyter_autotrain.worker import causes, claims, environment, outcome, processes
 from jupyter_autotrain.worker.limits import Limits
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.streams import Streams
+from jupyter_autotrain.worker.tidying import tidy
 
 GRACE_S = 5.0  # when nobody said how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_MEMORY_S, _WATCH_S = 0.05, 1.0
 _TRY_AGAIN_S, _FULL_DISK_S = 0.5, 3600.0
+_MISSING_S = 1.0
 _REFUSED = 127
 
 
@@ -32,22 +33,26 @@ class Supervisor:
     Args:
         trial: `TrialSpec` as JSON.
         environ: The environment to pass on, secrets included.
+        claim: The claim, open and locked; see `claims`.
     """
 
-    def __init__(self, trial: dict[str, object], environ: dict[str, str]) -> None:
-        self.trial, self.environ = trial, environ
+    def __init__(self, trial: dict[str, object], environ: dict[str, str], claim: int) -> None:
+        self.trial, self.environ, self.claim = trial, environ, claim
         secrets = [environ[name] for name in causes.strings(trial.get("secrets")) if environ.get(name)]
         self.redactor = Redactor(secrets)
         self.streams = Streams(secrets)
         self.limits: Limits | None = None
         self.worker = 0
+        self.outcome = outcome.make()
+        self.me = processes.identity(os.getpid())
+        self.missing_since_s: float | None = None
         self.exit: int | None = None  # as waitpid gives it
         self.peak_bytes = 0
         self.cause: causes.Cause | None = None
         self.receipt: processes.Receipt | None = None
         self.status: dict[str, object] = {
             "wire": wire.VERSION, "state": "PREPARING", "reason": "", "exit_code": None, "signal": None,
-            "supervisor": processes.identity(os.getpid()), "worker": None, "started_s": time.time(),
+            "supervisor": self.me, "worker": None, "started_s": time.time(),
             "ended_s": None, "peak_memory_bytes": None, "limits": "", "groups": [], "traceback": "", "cell_line": "",
             "kind": "",
         }  # fmt: skip
@@ -65,6 +70,9 @@ class Supervisor:
                 return wire.write_atomically(wire.STATUS_FILE, data, sync=patience_s > 0)
             except FileNotFoundError:
                 raise  # a deleted trial directory does not come back
+            except IsADirectoryError:  # the trial's own code put it there
+                os.rename(wire.STATUS_FILE, f"{wire.STATUS_FILE}-{time.time_ns()}")
+                continue
             except OSError:
                 if time.monotonic() >= deadline:
                     raise
@@ -77,7 +85,9 @@ class Supervisor:
             causes.mapping(self.trial.get("options")),
             causes.integer(self.trial.get("number"), 1),
         )
-        self.write(limits=self.limits.text(), groups=self.limits.groups.paths())
+        folders = self.limits.groups.paths()
+        claims.sign(self.claim, self.me, folders)
+        self.write(limits=self.limits.text(), groups=folders)
         if not self._cancelled():
             self._start()
             with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
@@ -110,9 +120,10 @@ class Supervisor:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_trial.py")
         try:
             env = environment.complete(self.trial, self.environ)
-            os.execve(python, [python, script, os.getcwd()], env)  # noqa: S606 - it is to become the user's interpreter
+            argv = [python, script, os.getcwd(), str(self.outcome)]
+            os.execve(python, argv, env)  # noqa: S606 - it is to become the user's interpreter
         except OSError as error:
-            causes.refuse(f"The interpreter {python} cannot be started: {error.strerror}.")
+            outcome.tell(self.outcome, causes.refusal(python, error))
 
     def _watch(self) -> None:
         """Wait for the worker's end, or end it."""
@@ -134,11 +145,37 @@ class Supervisor:
             return True
         if deadline is not None and time.monotonic() >= deadline:
             self.cause = causes.timed_out(self.trial)
-        elif not os.path.exists(wire.STATUS_FILE):
+        elif self._is_abandoned():
             self.cause = causes.abandoned()
         elif self.limits.polls_memory and self.limits.exceeded(self._members()):
             self.cause = causes.out_of_memory(self.trial, self.limits.peak_bytes)
         return self.cause is not None
+
+    def _is_abandoned(self) -> bool:
+        """True when the trial directory is deleted. A status file that alone is gone for a while is written again."""
+        now = time.monotonic()
+        if os.stat(".").st_nlink == 0:
+            return True
+        try:
+            os.lstat(wire.STATUS_FILE)
+        except FileNotFoundError:
+            self.missing_since_s = self.missing_since_s or now
+        except OSError:
+            return False  # it cannot be told
+        else:
+            self.missing_since_s = None
+        if self.missing_since_s is None or now - self.missing_since_s < _MISSING_S:
+            return False
+        return not self._tell_again()
+
+    def _tell_again(self) -> bool:
+        try:
+            self.write()
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # a full disk: the next look tries again
+        return True
 
     def _cancelled(self) -> bool:
         request = causes.cancel_request(self.streams.asked_to_end)
@@ -180,7 +217,8 @@ class Supervisor:
     def _conclude(self) -> None:
         assert self.limits is not None
         groups = self.limits.groups
-        cause = self.cause or causes.of_exit(self.trial, self.exit or 0, groups.oom_kills(), groups.peak_bytes())
+        end = causes.End(self.exit or 0, *outcome.read(self.outcome), groups.oom_kills(), groups.peak_bytes() or 0)
+        cause = self.cause or causes.of_exit(self.trial, end)
         peak = max(self.peak_bytes, self.limits.peak_bytes, cause.peak_bytes)
         groups.remove()
         final: dict[str, object] = {
@@ -193,36 +231,30 @@ class Supervisor:
         if self.exit is not None:
             code = os.waitstatus_to_exitcode(self.exit)
             final |= {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+        self._close(**final)
+
+    def _close(self, **final: object) -> None:
+        """Say the last word, and let go of everything else."""
+        tidy(".", str(self.trial.get("bundle")))
         self.write(patience_s=_FULL_DISK_S, **final)
+        with contextlib.suppress(OSError):
+            os.unlink(wire.CLAIM_FILE)
 
     def give_up(self, error: Exception) -> None:
         """Leave nothing running and say so, when the supervisor itself is at its wits' end."""
         if self.limits is not None:
             self._end(0.0)
             self.limits.groups.remove()
-        self.write(
-            patience_s=_FULL_DISK_S,
-            state="FAILED",
-            reason=self.redactor.text(f"The supervisor failed: {error!r}."),
-            ended_s=time.time(),
-        )
-
-
-def claim() -> bool:
-    """Take the trial for this process and its children; False when it was taken before, by a living one or a dead."""
-    fd = os.open(wire.CLAIM_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return not os.path.exists(wire.STATUS_FILE)
+        reason = self.redactor.text(f"The supervisor failed: {error!r}.")
+        self._close(state="FAILED", reason=reason, ended_s=time.time(), groups=[])
 
 
 def main(directory: str) -> None:
     """Become the supervisor of a trial, in the background; returns (exits) once `status.json` tells of it."""
     os.umask(0o077)
     os.chdir(directory)
-    if not claim():
+    claim = claims.take()
+    if claim is None:
         os._exit(0)
     ready, told = os.pipe()
     if os.fork():
@@ -230,16 +262,17 @@ def main(directory: str) -> None:
         os._exit(0 if os.read(ready, 1) else 1)  # nothing comes when the child is dead
     os.close(ready)
     os.setsid()
-    _supervise(told)
+    _supervise(told, claim)
 
 
-def _supervise(told: int) -> None:
+def _supervise(told: int, claim: int) -> None:
     with open(wire.TRIAL_FILE, encoding="utf-8") as file:
         trial = json.load(file)
-    _listen_to_null()
     processes.adopt_orphans()
-    supervisor = Supervisor(trial, dict(os.environ))
+    supervisor = Supervisor(trial, dict(os.environ), claim)
+    claims.sign(claim, supervisor.me, [])
     supervisor.write()
+    _listen_to_null()  # only now: until here the starter hears of every fault
     os.write(told, b"1")
     os.close(told)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import json
 import os
 import signal
@@ -11,26 +12,37 @@ import types
 from collections.abc import Callable, Mapping
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import api, spawned
+from jupyter_autotrain.worker import api, outcome, spawned
 
 _TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, without the cost of `ast`
 
 
-def main(directory: str) -> None:
-    """Run the trial in `directory`; ends the process."""
+def main(directory: str, channel: int) -> None:
+    """Run the trial in `directory`; ends the process. Its end is told through `channel`; see `worker.outcome`."""
+    outcome.begin(channel)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     context, me = api.of(directory), os.getpid()
     enter_work(directory, str(context.trial["bundle"]))
-    outcome, code = Run(context).run()
+    ended, code = Run(context).run()
     if os.getpid() != me:
         sys.exit(code)  # a child that the cell has forked and let run on: not the one to say how the trial ended
-    told = {key: context.redact(value) for key, value in outcome.items()}
-    wire.write_atomically(f"{directory}/{wire.OUTCOME_FILE}", json.dumps(told).encode(), sync=False)
+    outcome.tell(channel, {key: context.redact(value) for key, value in _flushed(ended).items()})
     if code:
         sys.exit(code)
+
+
+def _flushed(ended: dict[str, str]) -> dict[str, str]:
+    """The outcome, with a word about output that cannot be written."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError) as error:
+            why = f"The end of its output could not be written: {error}."
+            return ended | {"reason": ended["reason"] or why}
+    return ended
 
 
 def enter_work(directory: str, bundle: str) -> None:
@@ -68,7 +80,7 @@ class Run:
         self.script = context.script
 
     def run(self) -> tuple[dict[str, str], int]:
-        """Execute the cell; gives the content of `outcome.json` and the process's exit code."""
+        """Execute the cell; gives what `outcome.tell` takes, and the process's exit code."""
         try:
             return self._run()
         finally:
@@ -123,8 +135,9 @@ class Run:
         work, cwd = f"{self.directory}/{wire.WORK}", str(self.trial.get("cwd") or "")
         script = Script(self.script, self._source_map(), work, cwd)
         failure = Failure(error, script, sys.executable, self.context.reporter.step)
-        sys.stdout.flush()
-        print(failure.traceback, end="", file=sys.stderr)  # noqa: T201 - the trial's own stderr
+        with contextlib.suppress(OSError, ValueError):  # a full disk, or a stream that the cell has closed
+            sys.stdout.flush()
+            print(failure.traceback, end="", file=sys.stderr)  # noqa: T201 - the trial's own stderr
         return failure.to_json(), 1
 
     def _source_map(self) -> list[str]:
@@ -135,14 +148,14 @@ class Run:
             return []
 
     def _ended(self) -> tuple[dict[str, str], int]:
-        outcome: dict[str, str] = {"state": "SUCCEEDED", "reason": "", "kind": "", "traceback": "", "cell_line": ""}
+        well: dict[str, str] = {"state": "SUCCEEDED", "reason": "", "kind": "", "traceback": "", "cell_line": ""}
         objective = str(self.trial.get("objective") or "")
         if self.context.stop_seen:
-            return outcome | {"state": "EARLY_STOPPED", "reason": self.context.stop_reason()}, 0
+            return well | {"state": "EARLY_STOPPED", "reason": self.context.stop_reason()}, 0
         if objective and not self.context.was_reported(objective):
             kind, reason = self._without(objective)
-            return outcome | {"state": "FAILED", "kind": kind, "reason": reason}, 1
-        return outcome, 0
+            return well | {"state": "FAILED", "kind": kind, "reason": reason}, 1
+        return well, 0
 
     def _without(self, objective: str) -> tuple[str, str]:
         """Why there is no objective: the kind of the failure, and its reason."""

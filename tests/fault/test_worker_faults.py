@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.backends import starting
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Cursor, JobRef, JobStatus
@@ -62,10 +63,8 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         supervisor.main(sys.argv[1])
         """)
     )
-    start = LocalBackend._start
-    monkeypatch.setattr(
-        LocalBackend, "_start", lambda self, argv, env: start(self, [*argv[:3], str(shim), argv[4]], env)
-    )
+    run = starting._run
+    monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:3], str(shim), argv[4]], env))
 
 
 def status(place: LocalBackend, ref: JobRef) -> JobStatus:
@@ -178,7 +177,7 @@ def test_a_supervisor_asked_to_end_by_the_machine_says_preempted(place: LocalBac
 def test_a_stopped_supervisor_cannot_hold_up_a_cancel(
     place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupyter_autotrain.backends.settle._STUCK_S", 0.3)
+    monkeypatch.setattr("jupyter_autotrain.backends.cancelling._STUCK_S", 0.3)
     trial = trial_of(home, COUNTS)
     ref = place.submit(trial, {})
     begun(place, ref)

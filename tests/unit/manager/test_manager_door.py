@@ -198,9 +198,3 @@ def test_unreadable_metric_lines_become_notes_and_cost_no_others():
     assert [level for _, level, _, _ in frames.notes] == ["warning", "info"]
     assert frames.cursor == 10 + data.rindex(b'["m", 3')
     assert frames.objective_seen
-
-
-def test_an_endless_line_is_skipped_rather_than_awaited():
-    frames = parse(b"x" * (1 << 20), 0, "", 5.0)
-    assert frames.cursor == 1 << 20
-    assert frames.notes

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -175,37 +176,58 @@ def test_a_very_long_message_is_cut() -> None:
     assert len(failure_of(raiser(ValueError("x" * 10_000))).reason) < 800
 
 
+def end(status: int, outcome: dict[str, object] | None = None, oom_kills: int = 0, peak_bytes: int = 0) -> causes.End:
+    return causes.End(status, True, outcome or {}, oom_kills, peak_bytes)
+
+
 def test_exit_causes_are_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "SIGKILL" in causes.of_exit({}, 9, 0, None).reason
-    assert causes.of_exit({}, 0, 0, None).state == "SUCCEEDED"
-    assert "exit code 4" in causes.of_exit({}, 4 << 8, 0, None).reason
-    told = causes.of_exit({"resources": {"memory_bytes": 200_000_000}}, 9, 1, 199_000_000)
+    assert "SIGKILL" in causes.of_exit({}, end(9)).reason
+    assert causes.of_exit({}, end(0)).state == "SUCCEEDED"
+    assert "exit code 4" in causes.of_exit({}, end(4 << 8)).reason
+    told = causes.of_exit({"resources": {"memory_bytes": 200_000_000}}, end(9, None, 1, 199_000_000))
     assert "used 199 MB of 200 MB allowed" in told.reason
     assert "batch size" in told.reason
 
 
-def test_a_crash_after_the_cell_had_ended_well_is_told_but_is_no_failure(
+def test_a_crash_after_the_cell_had_ended_well_is_told_but_is_no_failure() -> None:
+    told = causes.of_exit({}, end(11, {"state": "SUCCEEDED", "reason": ""}))
+    assert told.state == "SUCCEEDED"
+    assert "SIGSEGV" in told.reason
+
+
+def test_a_worker_that_said_nothing_is_told_by_its_last_words_on_stderr(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("outcome.json").write_text('{"state": "SUCCEEDED", "reason": ""}')
-    told = causes.of_exit({}, 11, 0, None)
-    assert told.state == "SUCCEEDED"
-    assert "SIGSEGV" in told.reason
+    Path("stderr").write_text("first\nlibfoo: no license\n\n")
+    assert "its stderr ends with: libfoo: no license" in causes.of_exit({}, end(4 << 8)).reason
+
+
+def test_a_full_disk_is_the_reason_where_a_worker_left_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = os.statvfs_result((4096, 4096, 1000, 0, 0, 100, 50, 50, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: full)
+    reason = causes.of_exit({}, end(120 << 8)).reason
+    assert "exit code 120" in reason
+    assert f"the disk of {Path.cwd()} is full (0.0 of 4.1 MB free" in reason
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_an_interpreter_that_is_no_python_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = causes.of_exit({"python": "/bin/true"}, causes.End(code << 8, False, {}, 0, 0))
+    assert told.state == "FAILED"
+    assert f"/bin/true ended with exit code {code} before the cell began" in told.reason
 
 
 def test_input_in_the_background_is_explained() -> None:
     assert "nobody to ask" in failure_of(raiser(EOFError("EOF when reading a line"))).reason
 
 
-def test_a_death_by_memory_in_a_child_is_told_as_such_when_the_cell_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    causes.refuse("RuntimeError: DataLoader worker killed")
-    assert "Out of memory" in causes.of_exit({}, 1 << 8, 1, 0).reason
-    assert "DataLoader" in causes.of_exit({}, 1 << 8, 0, 0).reason
+def test_a_death_by_memory_in_a_child_is_told_as_such_when_the_cell_fails() -> None:
+    outcome: dict[str, object] = {"state": "FAILED", "reason": "RuntimeError: DataLoader worker killed"}
+    assert "Out of memory" in causes.of_exit({}, end(1 << 8, outcome, 1)).reason
+    assert "DataLoader" in causes.of_exit({}, end(1 << 8, outcome)).reason
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,109 @@
+"""Ending a local job: by its supervisor when there is one to ask, else from here; with proof of what was ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import time
+from pathlib import Path
+from typing import cast
+
+from jupyter_autotrain.backends import settle
+from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.backends.status import Status, UnknownError
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import CancelReceipt
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.worker import processes
+
+_STUCK_S = 15.0  # a living supervisor that takes this much longer than the grace is ended itself
+_LOOK_AGAIN_S = 0.005
+
+
+def cancel(directory: Path, grace_s: float) -> CancelReceipt:
+    """End a job's whole tree; returns when it is gone. Idempotent.
+
+    Raises:
+        BackendError: It cannot be told what there is to end, or whether it is gone.
+    """
+    begun = time.monotonic()
+    try:
+        status = settle.settled(directory)
+    except UnknownError:
+        status = None
+    else:
+        if status is None:
+            return CancelReceipt(note="it was never started")
+        if statuses.is_final(status):
+            return _receipt(status, 0.0, f"it had ended before: {status['state']}")
+    try:
+        _ask(directory, status, grace_s)
+        return _receipt(_ended(directory, status, grace_s), time.monotonic() - begun)
+    except OSError as error:
+        raise BackendError(f"The processes in {directory} cannot be looked at: {error.strerror}.") from error
+
+
+def _ask(directory: Path, status: Status | None, grace_s: float) -> None:
+    """Ask the supervisor to end the tree, and wait until it has; a stuck one is killed."""
+    request = json.dumps({"grace_s": grace_s, "reason": "Cancelled on request."}).encode()
+    with contextlib.suppress(OSError):  # a full disk, or no such folder: its signal must do
+        wire.write_atomically(str(directory / wire.CANCEL_FILE), request)
+    supervisor = settle.identity(directory, status)
+    if supervisor is None:
+        return
+    _send(supervisor, signal.SIGTERM)
+    deadline = time.monotonic() + grace_s + _STUCK_S
+    while not _has_ended(directory, supervisor) and time.monotonic() < deadline + _STUCK_S:
+        if time.monotonic() > deadline:
+            _send(supervisor, signal.SIGKILL)
+        time.sleep(_LOOK_AGAIN_S)
+
+
+def _send(supervisor: processes.Identity, number: int) -> None:
+    with contextlib.suppress(OSError):  # no descriptor left: the loop goes on and its end is looked for
+        processes.send(supervisor, number)
+
+
+def _has_ended(directory: Path, supervisor: processes.Identity) -> bool:
+    """True when the supervisor is gone, or has said its last word; a look that fails says neither."""
+    try:
+        if not processes.is_alive(supervisor):
+            return True
+        status = statuses.read(directory)
+    except (OSError, UnknownError):
+        return False
+    return status is not None and statuses.is_final(status)
+
+
+def _ended(directory: Path, status: Status | None, grace_s: float) -> Status:
+    """The last word. When there is none that can be read, end from here whatever is left, and say it."""
+    with contextlib.suppress(UnknownError):
+        found = settle.settled(directory)
+        if found is not None and statuses.is_final(found):
+            return found
+        status = found or status
+    receipt = settle.end_tree(directory, status or {}, grace_s)
+    last: Status = (status or {"supervisor": cast("JsonValue", settle.identity(directory, None) or [0, 0, ""])}) | {
+        "state": str(TrialState.CANCELLED),
+        "reason": "Cancelled on request.",
+        "ended_s": time.time(),
+        "groups": [],
+        "receipt": cast("JsonValue", receipt.to_json()),
+    }
+    settle.close(directory, last)
+    return last
+
+
+def _receipt(status: Status, elapsed_s: float, note: str = "") -> CancelReceipt:
+    told = cast("dict[str, list[int]]", status.get("receipt") or {})
+    cancelled = status["state"] == str(TrialState.CANCELLED)
+    return CancelReceipt(
+        pids_ended=tuple(told.get("ended", ())),
+        pids_killed=tuple(told.get("killed", ())),
+        pids_left=tuple(told.get("left", ())),
+        elapsed_s=elapsed_s,
+        note=note or ("" if cancelled else f"it ended by itself meanwhile: {status['state']}"),
+    )

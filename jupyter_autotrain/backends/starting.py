@@ -1,0 +1,124 @@
+"""Starting a trial's supervisor. A start that may have happened is looked for, never assumed not to be.
+
+Time alone proves nothing here: this process may have been paused while the start went on. So no start fails because
+it takes long; then the job goes on being watched, and its claim tells whether it lives.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from jupyter_autotrain.backends import settle
+from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.core import disk
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.worker import claims
+
+_START_S = 20.0  # then the caller is let go; the start goes on
+_FOR_NOW_S = 60.0  # how long to try again while the machine has nothing to start it with
+_FIRST_PAUSE_S, _MOST_PAUSE_S = 0.05, 2.0
+_LOOK_AGAIN_S = 0.005
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
+
+
+class StartError(Exception):
+    """The starter ended and nothing of the trial lives.
+
+    Args:
+        number: The errno that it told, if any.
+        said: Its last words.
+    """
+
+    def __init__(self, number: int | None, said: str) -> None:
+        super().__init__(said)
+        self.number, self.said = number, said
+
+
+def has_begun(directory: Path) -> bool:
+    """True when this trial was started before, or is just being started."""
+    if statuses.is_there(directory):
+        return True
+    try:
+        return claims.is_held(str(directory))
+    except OSError:
+        return bool(settle.supervisors(directory))
+
+
+def start(argv: Sequence[str], env: Mapping[str, str], directory: Path) -> None:
+    """Run the starter, and see to it that the trial has begun, by it or by a rival.
+
+    Raises:
+        StartError: It could not begin, and has not.
+        OSError: The starter cannot be run.
+    """
+    deadline = time.monotonic() + _START_S
+    while True:
+        code, said = _run(argv, env)
+        if code is None or _wait(directory, deadline):
+            return
+        if code != 0:
+            number = _ERRNO.search(said)
+            raise StartError(int(number[1]) if number else None, _last_line(said) or f"exit code {code}")
+        if time.monotonic() > deadline:
+            raise StartError(None, "a rival took the trial and did not begin it")
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str]) -> tuple[int | None, str]:
+    """The starter's exit code, None while it still runs, and what it said on stderr."""
+    starter = subprocess.Popen(
+        argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        start_new_session=True, text=True, errors="replace",
+    )  # fmt: skip
+    try:
+        _, said = starter.communicate(timeout=_START_S)
+    except subprocess.TimeoutExpired:
+        threading.Thread(target=starter.communicate, daemon=True).start()  # it is let go on, and waited for
+        return None, ""
+    return starter.returncode, said
+
+
+def _wait(directory: Path, deadline: float) -> bool:
+    """True when the trial has begun. Nearly always at once: the starter returns then. A rival may need a moment."""
+    while has_begun(directory):
+        if statuses.is_there(directory) or time.monotonic() > deadline:
+            return True
+        time.sleep(_LOOK_AGAIN_S)
+    return False
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+class Patience:
+    """Whether to try again after a failure that may pass by itself."""
+
+    def __init__(self) -> None:
+        self._deadline, self._pause_s = time.monotonic() + _FOR_NOW_S, _FIRST_PAUSE_S
+
+    def waits(self, number: int | None) -> bool:
+        """Pause and give True when the errno may be gone a moment later; False when it will not, or time is over."""
+        if not disk.is_for_now(number) or time.monotonic() > self._deadline:
+            return False
+        time.sleep(self._pause_s)
+        self._pause_s = min(2 * self._pause_s, _MOST_PAUSE_S)
+        return True
+
+
+def refusal(job_id: str, directory: Path, number: int | None, said: str) -> BackendError:
+    """Why a trial cannot be started, as its user reads it."""
+    found, action = disk.explain(number, str(directory)) or (said.rstrip("."), "Run `%autotrain doctor`, then retry.")
+    return BackendError(
+        f"Trial {job_id} cannot be started: {found}.", f"A folder that can be written: {_named(directory)}.", action
+    )
+
+
+def _named(directory: Path, most: int = 200) -> str:
+    text = str(directory)
+    return text if len(text) <= most else f"...{text[-most:]}"

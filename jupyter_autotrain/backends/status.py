@@ -1,0 +1,85 @@
+"""The status file of a trial: read, checked, written. "I could not read it" is never "it is not there"."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.worker.processes import Identity
+
+Status = dict[str, JsonValue]
+
+
+class UnknownError(Exception):
+    """How a trial stands cannot be told just now, which proves nothing; its text says why. Ask again."""
+
+
+def read(directory: Path) -> Status | None:
+    """The status; None when there provably is none.
+
+    Raises:
+        UnknownError: It cannot be read, or is none.
+    """
+    try:
+        found = files.read_json(directory, wire.STATUS_FILE)
+    except OSError as error:
+        if files.is_absent(error):
+            return None
+        raise UnknownError(f"its {wire.STATUS_FILE} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UnknownError(f"its {wire.STATUS_FILE} is damaged: {error}") from error
+    if not _is_whole(found):
+        raise UnknownError(f"its {wire.STATUS_FILE} is damaged: a field is missing or is not what it should be")
+    return cast("Status", found)
+
+
+def is_there(directory: Path) -> bool:
+    """True unless there provably is no status file: what cannot be looked at may be there."""
+    try:
+        (directory / wire.STATUS_FILE).lstat()
+    except OSError as error:
+        return not files.is_absent(error)
+    return True
+
+
+def _is_whole(found: object) -> bool:
+    if not isinstance(found, dict) or found.get("state") not in set(TrialState):
+        return False
+    return isinstance(found.get("reason"), str) and identity(found.get("supervisor")) is not None
+
+
+def identity(value: object) -> Identity | None:
+    """The value if it is a process's identity."""
+    match value:
+        case [int(), int() | float(), str()]:
+            return cast("Identity", value)
+        case _:
+            return None
+
+
+def folders(value: object) -> list[str]:
+    """The value if it is a list of control groups, else an empty one."""
+    return [str(folder) for folder in value] if isinstance(value, list) else []
+
+
+def is_final(status: Status) -> bool:
+    """True when the supervisor has said its last word."""
+    return TrialState(str(status["state"])).is_final
+
+
+def supervisor(status: Status) -> Identity:
+    """Who wrote it."""
+    return cast("Identity", status["supervisor"])
+
+
+def write(directory: Path, status: Status) -> None:
+    """Replace the status file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status).encode())

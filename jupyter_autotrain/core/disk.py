@@ -1,0 +1,72 @@
+"""What a failed read or write means, in words that name the disk or the path."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_LITTLE_BYTES = 1 << 18
+_FOR_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
+
+
+def is_for_now(number: int | None) -> bool:
+    """True for an errno that may be gone a moment later: no descriptor, process or memory is free just now."""
+    return number in _FOR_NOW
+
+
+def is_full(error: BaseException) -> bool:
+    """True when a disk, or the share of it that its user may fill, is used up."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def is_nearly_full(path: str) -> bool:
+    """True when hardly anything more can be written where a path lies."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _LITTLE_BYTES or found.f_favail == 0 < found.f_files
+
+
+def explain(number: int | None, path: str) -> tuple[str, str] | None:
+    """Say what an errno means for a path: what was found (without a full stop), and what to do next.
+
+    None when the errno has nothing to do with a disk, a path or open files.
+    """
+    if number in _FULL:
+        return full(path), "Free some of it, then `%autotrain retry`."
+    if number == errno.EROFS:
+        return f"the disk of {path} cannot be written (it is read-only)", "Choose a home on another disk."
+    if number == errno.ENAMETOOLONG:
+        count = len(os.fsencode(path))
+        return f"the path {_short(path)} is too long ({count} bytes)", "Set JUPYTER_AUTOTRAIN_HOME to a shorter path."
+    if number in {errno.ENOTDIR, errno.EEXIST}:
+        return f"a file lies where the folder {path} was expected", "Move it away, then `%autotrain retry`."
+    if number in {errno.EMFILE, errno.ENFILE}:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return f"too many files are open (at most {most} per process)", "Raise `ulimit -n`, then `%autotrain retry`."
+    return None
+
+
+def full(path: str) -> str:
+    """What was found, without a full stop: the disk where a path lies is full."""
+    return f"the disk of {path} is full ({_free(path)})"
+
+
+def _free(path: str) -> str:
+    """How much is free where a path lies, or would lie."""
+    there = path
+    while there != "/" and not os.path.isdir(there):  # noqa: PTH112 - every supervisor would pay for pathlib
+        there = os.path.dirname(os.path.abspath(there))  # noqa: PTH100, PTH120 - the same
+    try:
+        found = os.statvfs(there)
+    except OSError:
+        return "its free space cannot be told"
+    free, whole = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    return f"{free / 1e6:.1f} of {whole / 1e6:.1f} MB free, {found.f_favail} files more"
+
+
+def _short(path: str, most: int = 120) -> str:
+    return path if len(path) <= most else f"{path[: most // 2]}...{path[-most // 2 :]}"

@@ -1,0 +1,47 @@
+"""How the cell ended, told by the worker to its supervisor through memory, so that no full disk can silence it.
+
+The channel is an anonymous file (memfd_create(2)) that the supervisor makes and the worker inherits. The worker writes
+one line when its interpreter has come up, and one at its end:
+`{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+from jupyter_autotrain.core import files
+
+_MOST_BYTES = 1 << 20
+_MOST_CHARACTERS = 65_536  # of one text
+
+
+def make() -> int:
+    """A channel, which the next program started by exec inherits."""
+    return os.memfd_create("outcome", 0)
+
+
+def begin(fd: int) -> None:
+    """Say, from the worker, that it has come up; its children do not inherit the channel."""
+    os.set_inheritable(fd, False)
+    tell(fd, {})
+
+
+def tell(fd: int, outcome: Mapping[str, str]) -> None:
+    """Say, from the worker, how the cell ended. Of a long text the end is kept, where an error's message stands."""
+    bounded = {key: text[-_MOST_CHARACTERS:] for key, text in outcome.items()}
+    os.write(fd, json.dumps(bounded).encode() + b"\n")
+
+
+def read(fd: int) -> tuple[bool, dict[str, object]]:
+    """What the worker has said: whether it came up at all, and how it ended; empty when it did not say."""
+    begun, told = False, dict[str, object]()
+    for line in os.pread(fd, _MOST_BYTES, 0).splitlines():
+        try:
+            found = files.parse_json(line)
+        except ValueError:
+            continue  # a line that its writer did not live to finish
+        begun = True
+        told = found if isinstance(found, dict) and found else told
+    return begun, told

@@ -1,0 +1,252 @@
+"""What a status file that cannot be read means: nothing, until the processes are provably gone."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends import cancelling, folder, settle
+from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.worker import claims, processes
+
+Damage = Callable[[Path, pytest.MonkeyPatch], None]
+GONE: processes.Identity = [1 << 22, 5.0, processes.boot_id()]
+
+
+@pytest.fixture
+def supervisor() -> Iterator[subprocess.Popen[bytes]]:
+    """Something that lives and ends when it is asked."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+def status_of(who: processes.Identity, state: str = "RUNNING") -> statuses.Status:
+    return {"wire": 1, "state": state, "reason": "", "supervisor": list(who), "worker": None, "groups": []}
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Path:
+    directory = tmp_path / "trial"
+    directory.mkdir()
+    (directory / wire.TRIAL_FILE).write_text('{"bundle": "/nowhere"}')
+    return directory
+
+
+def sign(trial: Path, who: processes.Identity) -> None:
+    (trial / wire.CLAIM_FILE).write_text(json.dumps({"supervisor": who, "groups": []}))
+
+
+def fails(number: int) -> Damage:
+    def damage(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = files.open_regular
+
+        def broken(where: str | os.PathLike[str], name: str) -> object:
+            if name == wire.STATUS_FILE:
+                raise OSError(number, os.strerror(number), name)
+            return real(where, name)
+
+        monkeypatch.setattr(files, "open_regular", broken)
+
+    return damage
+
+
+def holds(data: bytes) -> Damage:
+    return lambda directory, monkeypatch: (directory / wire.STATUS_FILE).write_bytes(data) and None
+
+
+def flipped(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = directory / wire.STATUS_FILE
+    path.write_bytes(path.read_bytes().replace(b"RUNNING", b"RUNNINO"))
+
+
+def piped(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (directory / wire.STATUS_FILE).unlink(missing_ok=True)
+    os.mkfifo(directory / wire.STATUS_FILE)
+
+
+def linked(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (directory / wire.STATUS_FILE).unlink(missing_ok=True)
+    (directory / wire.STATUS_FILE).symlink_to("/dev/zero")
+
+
+DAMAGES = {
+    "no descriptor left": fails(errno.EMFILE),
+    "no permission": fails(errno.EACCES),
+    "a broken disk": fails(errno.EIO),
+    "an empty file": holds(b""),
+    "no JSON": holds(b'{"state": "RUN'),
+    "brackets": holds(b"[" * 100_000),
+    "a list": holds(b"[]"),
+    "no state": holds(b"{}"),
+    "no supervisor": holds(b'{"state": "RUNNING", "reason": "", "supervisor": 7}'),
+    "a flipped byte": flipped,
+    "a pipe": piped,
+    "a link to /dev/zero": linked,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_status_that_cannot_be_read_does_not_make_a_living_trial_lost(
+    trial: Path, supervisor: subprocess.Popen[bytes], damage: Damage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = processes.identity(supervisor.pid)
+    statuses.write(trial, status_of(who))
+    with claimed(trial, who):
+        damage(trial, monkeypatch)
+        with pytest.raises(statuses.UnknownError, match=r"status\.json"):
+            settle.settled(trial)
+        (answer,) = folder.TrialFolders().poll([JobRef("local", "e-1-1", {"directory": str(trial)})])
+    assert "status.json" in answer.doubt
+    assert not answer.state.is_final
+    assert supervisor.poll() is None
+
+
+class claimed:  # noqa: N801 - it reads as a word in a with statement
+    """The claim, signed and locked by another process, as a living supervisor holds it."""
+
+    def __init__(self, trial: Path, who: processes.Identity) -> None:
+        sign(trial, who)
+        path = str(trial / wire.CLAIM_FILE)
+        code = f"import fcntl; f = open({path!r}); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
+        self._holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self) -> None:
+        assert self._holder.stdout is not None
+        self._holder.stdout.readline()
+
+    def __exit__(self, *_: object) -> None:
+        self._holder.communicate(b"\n")
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_it_is_lost_when_its_supervisor_is_provably_gone_and_the_reason_names_the_file(
+    trial: Path, damage: Damage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses.write(trial, status_of(GONE))
+    sign(trial, GONE)
+    damage(trial, monkeypatch)
+    found = settle.settled(trial)
+    assert found is not None
+    assert found["state"] == "LOST"
+    assert "status.json" in str(found["reason"])
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_cancel_ends_the_supervisor_of_a_trial_whose_status_cannot_be_read(
+    trial: Path, supervisor: subprocess.Popen[bytes], damage: Damage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = processes.identity(supervisor.pid)
+    statuses.write(trial, status_of(who))
+    sign(trial, who)
+    monkeypatch.setattr(settle, "supervisors", lambda directory: processes.living({supervisor.pid}))
+    damage(trial, monkeypatch)
+    receipt = cancelling.cancel(trial, 5.0)
+    assert supervisor.wait() == -15
+    assert receipt.pids_left == ()
+    assert "never started" not in receipt.note
+
+
+def test_a_read_that_fails_once_is_made_again_later(
+    trial: Path, supervisor: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = processes.identity(supervisor.pid)
+    statuses.write(trial, status_of(who))
+    with claimed(trial, who), monkeypatch.context() as broken:
+        fails(errno.EMFILE)(trial, broken)
+        with pytest.raises(statuses.UnknownError):
+            settle.settled(trial)
+    found = settle.settled(trial)
+    assert found is not None
+    assert found["state"] == "RUNNING"
+
+
+def test_a_process_that_cannot_be_looked_at_is_not_taken_for_dead(
+    trial: Path, supervisor: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = processes.identity(supervisor.pid)
+    statuses.write(trial, status_of(who))
+
+    def exhausted(path: str) -> str:
+        raise OSError(errno.EMFILE, "Too many open files", path)
+
+    monkeypatch.setattr(processes, "boot_id", lambda: str(who[2]))
+    monkeypatch.setattr(processes, "_read", exhausted)
+    for look in (lambda: processes.is_alive(who), lambda: processes.living({supervisor.pid})):
+        with pytest.raises(OSError, match="Too many open files"):
+            look()
+    with pytest.raises(statuses.UnknownError, match="Too many open files"):
+        settle.settled(trial)
+
+
+def test_a_last_word_that_comes_between_two_looks_is_heard(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses.write(trial, status_of(GONE))
+
+    def ends_meanwhile(directory: str) -> bool:
+        statuses.write(trial, status_of(GONE, "SUCCEEDED"))
+        return False
+
+    monkeypatch.setattr(claims, "is_held", ends_meanwhile)
+    found = settle.settled(trial)
+    assert found is not None
+    assert found["state"] == "SUCCEEDED"
+
+
+def test_a_supervisor_that_is_not_to_be_seen_here_but_holds_its_claim_lives(trial: Path) -> None:
+    statuses.write(trial, status_of(GONE))
+    with claimed(trial, GONE):
+        found = settle.settled(trial)
+    assert found is not None
+    assert found["state"] == "RUNNING"
+
+
+def test_a_trial_being_started_is_not_called_never_started(trial: Path) -> None:
+    with claimed(trial, GONE), pytest.raises(statuses.UnknownError, match="being started"):
+        settle.settled(trial)
+    (trial / wire.CLAIM_FILE).unlink()
+    assert settle.settled(trial) is None
+
+
+def test_a_status_file_that_somebody_deleted_is_the_reason_when_the_supervisor_is_gone_too(trial: Path) -> None:
+    sign(trial, GONE)
+    found = settle.settled(trial)
+    assert found is not None
+    assert "status.json is gone" in str(found["reason"])
+
+
+def test_a_look_at_a_claim_does_not_keep_a_supervisor_from_taking_it(
+    trial: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trial)
+    with (trial / wire.CLAIM_FILE).open("w") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        tries = []
+
+        def goes_away(seconds: float) -> None:
+            tries.append(seconds)
+            fcntl.flock(looking, fcntl.LOCK_UN)
+
+        monkeypatch.setattr("time.sleep", goes_away)
+        claim = claims.take()
+    assert claim is not None
+    assert tries
+    os.close(claim)
+
+
+def test_an_unreadable_final_status_keeps_a_trial_from_being_started_again(
+    trial: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses.write(trial, status_of(GONE, str(TrialState.SUCCEEDED)))
+    fails(errno.EIO)(trial, monkeypatch)
+    assert statuses.is_there(trial)
