@@ -60,7 +60,7 @@ class Failure:
         self.reason = f"{_ended(_named(error, 500) + cause)}{where}{way_out}".strip()
 
     def to_json(self) -> dict[str, str]:
-        """The content of `outcome.json`."""
+        """What `outcome.tell` takes."""
         return {
             "state": "FAILED",
             "kind": self.kind,
