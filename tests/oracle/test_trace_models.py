@@ -1,11 +1,14 @@
 import functools
 import gc
 import weakref
+from collections import namedtuple
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from jupyter_autotrain.errors import TraceError
@@ -345,6 +348,86 @@ def test_outputs_that_make_no_loss_are_refused():
 
     with pytest.raises(TraceError, match="without a floating point tensor"):
         trace(Counting(), torch.randn(3))
+
+
+@pytest.mark.filterwarnings("ignore:`gradient_checkpointing_enable` is deprecated:FutureWarning")
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_the_models_own_checkpointing_is_left_out_and_noted(reentrant):
+    model, inputs = llama()
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": reentrant})
+    graph, plain = trace(model, inputs), made("llama")[2]
+    assert "checkpointing" in graph.meta["note"]
+    assert "note" not in plain.meta
+    assert graph.ops == tuple(replace(op, source=found.source) for op, found in zip(plain.ops, graph.ops, strict=True))
+    assert call(model.train(), inputs).requires_grad  # checkpointing is there again
+
+
+def test_checkpointed_layers_of_ones_own_count_once():
+    class Deep(nn.Module):
+        def __init__(self, checkpointed):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+            self.checkpointed = checkpointed
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = checkpoint(layer, x, use_reentrant=False) if self.checkpointed else layer(x)
+            return x
+
+    assert flops(trace(Deep(True), torch.randn(4, 8))) == flops(trace(Deep(False), torch.randn(4, 8))) > 0
+
+
+@dataclass
+class Output:
+    logits: torch.Tensor
+    loss: torch.Tensor | None = None
+    layers: tuple[dict[str, torch.Tensor], ...] = ()
+
+
+class Returning(nn.Module):
+    def __init__(self, form):
+        super().__init__()
+        self.inner, self.form = nn.Linear(4, 4), form
+
+    def forward(self, x):
+        return self.form(self.inner(x))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        Output,
+        lambda y: Output(y.detach(), y.sum()),
+        lambda y: Output((y > 0).long(), None, ({"first": y},)),
+        lambda y: {"count": 3, "parts": [Output(y)]},
+        lambda y: namedtuple("Pair", "a b")(y, None),
+        lambda y: transformers.modeling_outputs.CausalLMOutput(logits=y),
+        lambda y: transformers.modeling_outputs.CausalLMOutput(loss=y.mean(), logits=y),
+        lambda y: torch.complex(y, y),
+    ],
+)
+def test_a_loss_is_found_in_every_form_of_output(form):
+    graph = trace(Returning(form), torch.randn(3, 4))
+    assert graph.ops[0].kind == "linear"
+    assert graph.ops[0].flops_backward > 0
+
+
+def test_an_output_that_hides_its_tensors_is_called_what_it_is():
+    class Opaque:
+        def __init__(self, y):
+            self.y = y
+
+    with pytest.raises(TraceError, match="a Opaque, in which no tensors can be found") as caught:
+        trace(Returning(Opaque), torch.randn(3, 4))
+    assert "dataclass" in caught.value.expected
+    graph = trace(Returning(Opaque), torch.randn(3, 4), loss_fn=lambda out: out.y.sum())
+    assert graph.ops[0].kind == "linear"
+
+
+@pytest.mark.parametrize("loss_fn", [lambda out: None, lambda out: out, lambda out: 3.0])
+def test_a_loss_function_that_makes_no_number_is_refused(loss_fn):
+    with pytest.raises(TraceError, match="The loss_fn returns"):
+        trace(Returning(nn.Identity()), torch.randn(3, 4), loss_fn=loss_fn)
 
 
 def test_a_loss_function_is_part_of_the_graph():

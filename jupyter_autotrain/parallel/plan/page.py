@@ -61,6 +61,8 @@ def _head(record: PlanRecord) -> Iterator[str]:
         f"optimizer {ms(cost.optimizer_s)}; {gigabytes(cost.peak_memory_bytes)} per rank; "
         f"searched in {record.search_s:.2f} s</p>"
     )
+    for note in record.notes:
+        yield f'<p class="soft">{escape(note)}</p>'
 
 
 def _candidates(record: PlanRecord) -> str:

@@ -111,6 +111,12 @@ class PlanRecord:
         return self.graph.unknown
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of the graph beyond its ops: what of the model was left out of the trace."""
+        note = self.graph.meta.get("note", "")
+        return (note,) if note else ()
+
+    @property
     def zero(self) -> Mapping[Zero, int]:
         """ZeRO level → number of trainable parameters kept that way."""
         found: Counter[Zero] = Counter()

@@ -25,6 +25,7 @@ def summary(record: PlanRecord) -> str:
     ]
     if record.unknown:
         lines.append(f"  unknown ops, replicated: {', '.join(record.unknown)}")
+    lines += [f"  note    {note}" for note in record.notes]
     return "\n".join([*lines, "", comparison(record)])
 
 

@@ -16,8 +16,10 @@ from jupyter_autotrain.errors import TraceError
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.graph import OpGraph, TensorKind
 from jupyter_autotrain.parallel.trace.blame import explain
+from jupyter_autotrain.parallel.trace.checkpointing import NOTE, without_checkpointing
 from jupyter_autotrain.parallel.trace.convert import to_graph
 from jupyter_autotrain.parallel.trace.internals import Passed, shape_only
+from jupyter_autotrain.parallel.trace.loss import loss_of
 from jupyter_autotrain.parallel.trace.recorder import Recorder
 from jupyter_autotrain.parallel.trace.regions import Functions, modules
 
@@ -33,7 +35,8 @@ def trace(
 
     Nothing is computed and nothing is allocated: parameters, buffers and inputs (real, fake or meta) are replaced by
     tensors that only have a shape. The model is traced in training mode and left as it was. FLOPs are those of torch's
-    own counter (products, convolutions, attention; elementwise work counts as bytes only).
+    own counter (products, convolutions, attention; elementwise work counts as bytes only). Gradient checkpointing of
+    the model itself is left out, and noted in `meta`: the plan decides what is recomputed.
 
     Args:
         model: The model; may live on the meta device.
@@ -48,7 +51,7 @@ def trace(
     args, kwargs = _arguments(model, example_inputs)
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = Recorder(fakes)
-    with _training(model), _unvalidated(), fakes:
+    with _training(model), _unvalidated(), without_checkpointing() as checkpoints, fakes:
         state = _shapes(recorder, model)
         args, kwargs = _inputs(recorder, args, kwargs)
         try:
@@ -65,7 +68,8 @@ def trace(
     graph = to_graph(
         name or type(model).__name__, recorder.seen, recorder.records, recorder.owners, recorder.place(loss)
     )
-    return fold(replace(graph, meta={"torch": torch.__version__}))
+    notes = {"note": NOTE} if checkpoints.used else {}
+    return fold(replace(graph, meta={"torch": torch.__version__, **notes}))
 
 
 def _forward(
@@ -77,26 +81,7 @@ def _forward(
     state, args, kwargs = call
     with torch.autograd.graph.saved_tensors_hooks(recorder.keep, lambda kept: kept), modules(recorder, model):
         out = functional_call(model, state, args, kwargs)
-        return loss_fn(out) if loss_fn else _loss(out)
-
-
-def _loss(out: Passed) -> torch.Tensor:
-    """The model's own loss, or the sum of its outputs in its place."""
-    own = out.get("loss") if isinstance(out, Mapping) else getattr(out, "loss", None)
-    if isinstance(own, torch.Tensor):
-        return own if own.dim() == 0 else own.sum()
-    values = [out[key] for key in out] if isinstance(out, Mapping) else out
-    parts = [t for t in tree_leaves(values) if isinstance(t, torch.Tensor) and t.is_floating_point()]
-    if not parts:
-        raise TraceError(
-            f"The model returns {type(out).__name__} without a floating point tensor.",
-            "A loss, or outputs that a loss can be made of.",
-            "Give trace a loss_fn that makes the loss from what the model returns.",
-        )
-    total = parts[0] if parts[0].dim() == 0 else parts[0].sum()
-    for part in parts[1:]:
-        total = total + part.sum()
-    return total
+        return loss_of(out, loss_fn)
 
 
 def _arguments(model: torch.nn.Module, given: object) -> tuple[tuple[Passed, ...], dict[str, Passed]]:

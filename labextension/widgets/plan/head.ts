@@ -105,5 +105,5 @@ function notes(view: View): string {
     .map(([mode, count]) => `${mode} recompute in ${count} blocks`);
   const unknown =
     view.unknown.length > 0 ? [`replicated for want of a rule: ${view.unknown.join(', ')}`] : [];
-  return [...states, ...again, ...unknown, `${how}, ${seconds(view.search_s)}`].join(' · ');
+  return [...states, ...again, ...unknown, ...view.notes, `${how}, ${seconds(view.search_s)}`].join(' · ');
 }

@@ -121,6 +121,7 @@ export interface View {
   unknown: string[];
   /** Kind of op without a rule → its share of the work. */
   unpriced: Record<string, number>;
+  notes: string[];
   cluster: { name: string; devices: number; device: string; memory_bytes: number; levels: Level[] };
   mesh: Mesh;
   microbatches: number;
