@@ -1,23 +1,61 @@
-"""Taking secret values out of what a trial says."""
+"""Taking secret values out of what a trial says, as they are and in the encodings they travel in."""
 
 from __future__ import annotations
 
+import os
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 MASK = b"***"
 _SHORTEST = 4  # shorter values would tear ordinary text apart
+_SHORTEST_INSIDE = 8  # of the part of a base64 text that is sure to be there, whatever stands around the value
+_START = 4
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~")
 
 
 def needles(values: Iterable[str]) -> list[bytes]:
-    """All forms in which the values are looked for: as they are, and in base64; longest first."""
+    """All forms in which the values are looked for, longest first.
+
+    As they are and line by line, escaped as in JSON and in Python, in hexadecimal, URL-encoded, and in base64, also
+    inside a longer text, where a value begins at any of three places of a group.
+    """
     found: set[bytes] = set()
     for value in values:
-        raw = value.encode()
+        raw = value.encode("utf-8", "surrogateescape")
         if len(raw) >= _SHORTEST:
-            found |= {raw, b64encode(raw), b64encode(raw).rstrip(b"=")}
+            found |= {raw, *_encoded(raw), *_escaped(value)}
             found |= {line.strip() for line in raw.splitlines() if len(line.strip()) >= _SHORTEST}
-    return sorted(found, key=len, reverse=True)
+    return sorted(found, key=lambda needle: (-len(needle), needle))
+
+
+def _escaped(value: str) -> Iterator[bytes]:
+    if value.isprintable() and value.isascii() and not set("\"'\\") & set(value):
+        return
+    import json  # noqa: PLC0415 - only values that need it pay
+
+    for text in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]):
+        yield text.encode("utf-8", "surrogatepass")
+
+
+def _encoded(raw: bytes) -> Iterator[bytes]:
+    yield raw.hex().encode()
+    yield raw.hex().upper().encode()
+    upper = b"".join(bytes([c]) if c in _PLAIN else b"%%%02X" % c for c in raw)
+    lower = b"".join(bytes([c]) if c in _PLAIN else b"%%%02x" % c for c in raw)
+    for text in (upper, lower):
+        yield from (text, text.replace(b"%20", b"+"), text.replace(b"%2F", b"/").replace(b"%2f", b"/"))
+    for text in _in_base64(raw):
+        yield from (text, text.replace(b"+", b"-").replace(b"/", b"_"))
+
+
+def _in_base64(raw: bytes) -> Iterator[bytes]:
+    """The value's own text, and what of it is the same wherever it stands in a longer one: RFC 4648, section 4."""
+    yield from (b64encode(raw), b64encode(raw).rstrip(b"="))
+    for before, spoilt in ((0, 0), (1, 2), (2, 3)):
+        text = b64encode(bytes(before) + raw).rstrip(b"=")
+        inside = text[spoilt : len(text) if (before + len(raw)) % 3 == 0 else -1]
+        if len(inside) >= _SHORTEST_INSIDE:
+            yield inside
 
 
 class Redactor:
@@ -29,9 +67,7 @@ class Redactor:
 
     def feed(self, data: bytes) -> bytes:
         """Give what may be shown by now; an end that could be the beginning of a secret is held back."""
-        data = self._held + data
-        for needle in self._needles:
-            data = data.replace(needle, MASK)
+        data = self.whole(self._held + data)
         keep = max((_overlap(data, needle) for needle in self._needles), default=0)
         self._held = data[len(data) - keep :]
         return data[: len(data) - keep]
@@ -41,17 +77,48 @@ class Redactor:
         held, self._held = self._held, b""
         return held
 
-    def text(self, text: str) -> str:
-        """Mask a whole text."""
-        data = text.encode()
+    def whole(self, data: bytes) -> bytes:
+        """Mask bytes that are all there."""
         for needle in self._needles:
             data = data.replace(needle, MASK)
-        return data.decode(errors="replace")
+        return data
+
+    def text(self, text: str) -> str:
+        """Mask a whole text."""
+        if not self._needles:
+            return text
+        return self.whole(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+    def rename_below(self, folder: str) -> None:
+        """Mask the names of the files and folders below a folder.
+
+        Links are renamed, not followed.
+        """
+        for root, folders, files in os.walk(os.fsencode(folder), topdown=False) if self._needles else ():
+            for name in (*files, *folders):
+                if (masked := self.whole(name)) != name:
+                    _rename(root, name, masked)
+
+
+def _rename(root: bytes, name: bytes, masked: bytes) -> None:
+    target, more = masked, 2
+    while os.path.lexists(os.path.join(root, target)):
+        target, more = b"%b-%d" % (masked, more), more + 1
+    try:
+        os.rename(os.path.join(root, name), os.path.join(root, target))
+    except OSError:
+        return  # it has gone meanwhile, or its folder cannot be written
 
 
 def _overlap(data: bytes, needle: bytes) -> int:
     """Length of the longest end of `data` that is a proper beginning of `needle`."""
-    for length in range(min(len(data), len(needle) - 1), 0, -1):
+    start = max(0, len(data) - len(needle) + 1)
+    at = data.find(needle[:_START], start)
+    while at >= 0:
+        if needle.startswith(data[at:]):
+            return len(data) - at
+        at = data.find(needle[:_START], at + 1)
+    for length in range(min(len(data), len(needle) - 1, _START - 1), 0, -1):
         if data.endswith(needle[:length]):
             return length
     return 0

@@ -85,7 +85,7 @@ class Reporter:
 
     def _key(self, name: str) -> str:
         self.seen.add(name)
-        self._keys[name] = key = f"{json.dumps(name)}:"
+        self._keys[name] = key = f"{json.dumps(self._redact(name))}:"
         return key
 
     def _text(self, name: str, value: object) -> str | None:

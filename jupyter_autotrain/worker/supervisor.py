@@ -217,6 +217,8 @@ class Supervisor:
     def _conclude(self) -> None:
         assert self.limits is not None
         groups = self.limits.groups
+        for folder in (wire.OUTPUTS, wire.WORK):
+            self.redactor.rename_below(folder)
         end = causes.End(self.exit or 0, *outcome.read(self.outcome), groups.oom_kills(), groups.peak_bytes() or 0)
         cause = self.cause or causes.of_exit(self.trial, end)
         peak = max(self.peak_bytes, self.limits.peak_bytes, cause.peak_bytes)

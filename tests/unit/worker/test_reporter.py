@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.reporter import Reporter
 
 
@@ -194,3 +195,9 @@ def test_times_of_reports_do_not_jump_with_the_wall_clock(
     report(step=2, loss=1.0)
     first_s, second_s = (float(str(frame[2])) for frame in frames(tmp_path))
     assert 0 <= second_s - first_s < 3600
+
+
+def test_a_secret_in_the_name_of_a_metric_is_masked(tmp_path: Path) -> None:
+    report = Reporter(str(tmp_path), Redactor(["hunter2-hunter2"]).text)
+    report(step=1, **{"loss of hunter2-hunter2": 0.5, b"hunter2-hunter2".hex(): 1})
+    assert points(tmp_path) == [(1, {"loss of ***": 0.5, "***": 1})]
