@@ -133,8 +133,9 @@ def end_tree(directory: Path, status: Status, grace_s: float) -> processes.Recei
     folders = statuses.folders(named)
 
     def members() -> set[int]:
+        inside = {pid for pid in groups.members(folders) if not processes.is_of_manager(pid)}
         marked = processes.marked(wire.TRIAL_VARIABLE, str(directory))
-        return processes.living(groups.members(folders)) | marked | supervisors(directory)
+        return processes.living(inside) | marked | supervisors(directory)
 
     receipt = processes.end(members, grace_s)
     groups.remove(folders)

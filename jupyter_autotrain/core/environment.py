@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from jupyter_autotrain.core.credentials import holds_credential, names_credential
-from jupyter_autotrain.core.wire import TRIAL_VARIABLE
+from jupyter_autotrain.core.wire import MANAGER_VARIABLE, TRIAL_VARIABLE
 
 PASSED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TEMP", "TMP", "TERM",
@@ -47,7 +47,8 @@ def held_back(environ: Mapping[str, str], more: Collection[str] = ()) -> list[st
 def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment that a manager is started with: nothing that belongs to one submitter alone."""
     names = [name for name in _listed(environ, _OF_A_MANAGER) if name != TRIAL_VARIABLE]
-    return {"PATH": os.defpath, **{name: environ[name] for name in names if not _is_secret(name, environ[name])}}
+    kept = {name: environ[name] for name in names if not _is_secret(name, environ[name])}
+    return {"PATH": os.defpath, **kept, MANAGER_VARIABLE: environ.get(TRIAL_VARIABLE, "")}
 
 
 def _listed(environ: Mapping[str, str], patterns: Collection[str]) -> list[str]:

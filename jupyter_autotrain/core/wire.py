@@ -52,6 +52,8 @@ STOP_FILE, CANCEL_FILE = "control/stop", "control/cancel"
 CHECKPOINTS, OUTPUTS, CONTROL, WORK = "checkpoints", "outputs", "control", "work"
 FOLDERS = (CHECKPOINTS, OUTPUTS, CONTROL, WORK)
 TRIAL_VARIABLE = "JUPYTER_AUTOTRAIN_TRIAL"  # in the environment of all of a trial's processes: the trial directory
+# In the environment of a manager and of its supervisors: the directory of the trial that started that manager, or "".
+MANAGER_VARIABLE = "JUPYTER_AUTOTRAIN_MANAGER"
 
 _DRAFT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
+from jupyter_autotrain.core.wire import MANAGER_VARIABLE
 from jupyter_autotrain.manager.start import HELD_EXIT_CODE, take_lock
 
 _IDLE_VARIABLE, _IDLE_MIN = "JUPYTER_AUTOTRAIN_IDLE_MIN", "10"
@@ -48,12 +49,15 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
     import time  # noqa: PLC0415 - after the fork, so that the starting process stays quick
 
     from jupyter_autotrain import backends  # noqa: PLC0415
+    from jupyter_autotrain.backends.leave import leave_trial  # noqa: PLC0415
     from jupyter_autotrain.manager.house import Clocks, Doors, House  # noqa: PLC0415
     from jupyter_autotrain.manager.identity import Identity  # noqa: PLC0415
     from jupyter_autotrain.manager.leadership import Leadership  # noqa: PLC0415
     from jupyter_autotrain.manager.loop import Loop  # noqa: PLC0415
     from jupyter_autotrain.store import Store  # noqa: PLC0415
 
+    if trial := os.environ.get(MANAGER_VARIABLE):
+        leave_trial(trial)
     me = Identity.of(os.getpid())
     assert me is not None
     doors = Doors(backends.create, _create_tuner, _create_early_stop)

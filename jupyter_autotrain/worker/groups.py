@@ -125,6 +125,16 @@ class Groups:
         remove(self.paths())
 
 
+def follow(pid: int) -> bool:
+    """Move the calling process into the groups of another one; False when the kernel refuses one of them."""
+    try:
+        homes = _homes(_mounts(_read("/proc/self/mountinfo")), _read(f"/proc/{pid}/cgroup"))
+    except OSError:
+        return False
+    joined = [_write(0, home, "cgroup.procs") for home in set(homes.values())]
+    return all(joined)
+
+
 def members(folders: list[str]) -> set[int]:
     """The processes in these groups."""
     found: set[int] = set()

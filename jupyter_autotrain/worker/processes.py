@@ -13,6 +13,8 @@ import signal
 import time
 from collections.abc import Callable
 
+from jupyter_autotrain.core import wire
+
 Identity = list[int | float | str]
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -100,6 +102,35 @@ def descendants(root: int) -> set[int]:
         found.update(below)
         todo.extend(below)
     return found
+
+
+def below_managers(root: int, worker: int) -> set[int]:
+    """The processes below a supervisor that belong to no trial of its own: managers its trial started, and all theirs.
+
+    They come to lie directly below it, because it adopts orphans.
+
+    Args:
+        root: The supervisor.
+        worker: Its worker, which is no manager, also before it has an environment of its own.
+    """
+    found: set[int] = set()
+    for pid in _pids():
+        try:
+            is_child = int(_stat(pid)[1]) == root
+        except OSError:
+            continue  # it ended while we looked
+        if is_child and pid != worker and is_of_manager(pid):
+            found |= {pid, *descendants(pid)}
+    return found
+
+
+def is_of_manager(pid: int) -> bool:
+    """True for a manager and for a supervisor: they serve a home, also when a trial's process started them."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return f"\0{wire.MANAGER_VARIABLE}=".encode() in b"\0" + file.read()
+    except OSError:
+        return False
 
 
 def living(pids: set[int]) -> set[int]:

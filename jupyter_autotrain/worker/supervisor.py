@@ -200,7 +200,8 @@ class Supervisor:
         self.streams.pump()
         if not self._reap() and not self.limits.groups.members():
             return set()
-        return processes.descendants(os.getpid()) | processes.living(self.limits.groups.members())
+        found = processes.descendants(os.getpid()) | processes.living(self.limits.groups.members())
+        return found - processes.below_managers(os.getpid(), self.worker)
 
     def _end(self, grace_s: float) -> None:
         assert self.limits is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from jupyter_autotrain.core import environment
-from jupyter_autotrain.core.wire import TRIAL_VARIABLE
+from jupyter_autotrain.core.wire import MANAGER_VARIABLE, TRIAL_VARIABLE
 
 
 def test_the_usual_variables_are_passed_and_all_others_stay():
@@ -39,4 +39,6 @@ def test_more_names_may_be_passed_but_no_secret_by_a_wildcard():
 
 def test_a_manager_started_in_a_trial_does_not_carry_its_mark():
     kept = environment.of_manager({TRIAL_VARIABLE: "/t", "JUPYTER_AUTOTRAIN_IDLE_MIN": "1", "CANARY": "x"})
-    assert kept.keys() == {"PATH", "JUPYTER_AUTOTRAIN_IDLE_MIN"}
+    assert kept.keys() == {"PATH", "JUPYTER_AUTOTRAIN_IDLE_MIN", MANAGER_VARIABLE}
+    assert kept[MANAGER_VARIABLE] == "/t"
+    assert environment.of_manager(kept)[MANAGER_VARIABLE] == ""

@@ -1,0 +1,32 @@
+"""Getting out of a trial: a manager that a trial's process started has a trial's limits, and must not keep them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import cast
+
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.worker import groups, processes
+
+_log = logging.getLogger(__name__)
+
+
+def leave_trial(directory: str) -> None:
+    """Put the calling process where the supervisor of a trial is: same CPUs, same control groups.
+
+    Args:
+        directory: The trial directory; a trial that has ended by now limits nobody.
+    """
+    try:
+        status = cast("dict[str, object]", files.read_json(directory, wire.STATUS_FILE))
+        supervisor = cast("processes.Identity", status["supervisor"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        _log.warning("started from a trial that cannot be read, and so not left: %s", error)
+        return
+    if not processes.is_alive(supervisor):
+        return
+    pid = int(supervisor[0])
+    os.sched_setaffinity(0, os.sched_getaffinity(pid))
+    if not groups.follow(pid):
+        _log.info("not every control group of the trial %s can be left", directory)
