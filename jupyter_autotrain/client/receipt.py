@@ -14,9 +14,11 @@ class Receipt(CancelReceipt):
     """Proof of a stop: which processes were ended, which needed force, which are left, and how long it took.
 
     Its text is one line, so that a notebook cell ending in `experiment.stop()` shows it; and one for each warning.
+    `silent` are the trials that were stopped with no word of which of their processes ended.
     """
 
     name: str = ""
+    silent: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @classmethod
@@ -27,12 +29,17 @@ class Receipt(CancelReceipt):
     def __str__(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
         text = f"{self.name}: stopped in {self.elapsed_s:.1f} s; "
-        text += f"{_count(ended)} ended ({_listed(ended)})" if ended else "no process was running"
+        text += f"{_count(ended)} ended ({_listed(ended)})" if ended else self._without_pids()
         if self.pids_killed:
             text += f", {len(self.pids_killed)} of them by force"
         text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else "; nothing is left"
         text = f"{text}. {self.note}".rstrip() if self.note else f"{text}."
         return "\n".join([text, *self.warnings])
+
+    def _without_pids(self) -> str:
+        if not self.silent:
+            return "no process was running"
+        return f"which processes of trial {', '.join(map(str, self.silent))} ended is not known"
 
     def __repr__(self) -> str:
         return str(self)

@@ -14,7 +14,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager import notices
+from jupyter_autotrain.manager import notices, proof
 from jupyter_autotrain.manager.events import Cancelled, Discovered, Doubted, Event, Refused, Seen, Silence, Submitted
 from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.lane import Lane
@@ -190,6 +190,8 @@ class Manager:
 
     def _finish(self, run: Run, task: Task, status: JobStatus) -> None:
         self._places.free(run, task.trial.job_id)
+        if "receipt" in status.detail:
+            self._desk.note_receipt(run.id, task.trial.number, proof.of_status(status.detail))
         run.finish(task, status)
 
     def _advance(self, run: Run) -> None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from jupyter_autotrain.core.backend import CancelReceipt
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.records import Request
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.manager import proof
 from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.recovery import take_up
 from jupyter_autotrain.manager.run import Run
@@ -35,13 +36,14 @@ class Runs(Protocol):
 
 @dataclass(slots=True)
 class _Stop:
-    """A stop under way; `left` are the jobs that have not ended yet."""
+    """A stop under way; `left` are the jobs that have not ended yet, `silent` those with no word of their processes."""
 
     request_id: int
     run: Run
     begun_s: float
     numbers: list[int]
     left: set[int]
+    silent: set[int]
     receipts: list[CancelReceipt] = field(default_factory=list)
 
 
@@ -85,6 +87,7 @@ class Desk:
         """Keep the proof of a cancel for whoever asked for it."""
         for stop in self._stops.values():
             if stop.run.id == experiment_id and number in stop.numbers:
+                stop.silent.discard(number)
                 stop.receipts.append(receipt)
 
     def settle(self) -> None:
@@ -102,11 +105,13 @@ class Desk:
         run, wanted = self._manager.runs.get(request.experiment_id), _numbers(request.args)
         grace_s = request.args.get("grace_s", _GRACE_S)
         grace_s = float(grace_s) if isinstance(grace_s, int | float) else _GRACE_S
+        record = self._house.insist(self._house.store.experiment, request.experiment_id)
+        known = proof.before(self._house, record, wanted, request.created_s)
         if run is None:
-            self._house.insist(self._house.store.experiment, request.experiment_id)
-            return {"pids_ended": [], "pids_killed": [], "pids_left": [], "elapsed_s": 0.0, "trials": []}
+            return {**proof.result(known.values()), "elapsed_s": 0.0, "trials": sorted(known)}
         chosen = sorted(run.active if wanted is None else run.active & set(wanted))
-        stop = _Stop(request.id, run, self._house.clocks.tick_s(), chosen, set(chosen))
+        stop = _Stop(request.id, run, self._house.clocks.tick_s(), chosen, set(chosen), set(run.tasks) & set(chosen))
+        stop.receipts += known.values()
         self._stops[request.id] = stop
         if wanted is None:
             self._house.insist(self._house.store.request_stop, run.id)
@@ -160,8 +165,5 @@ def _numbers(args: JsonObject) -> list[int] | None:
 
 
 def _receipt(stop: _Stop, tick_s: float) -> JsonObject:
-    pids: dict[str, JsonValue] = {
-        kind: sorted(pid for receipt in stop.receipts for pid in getattr(receipt, kind))
-        for kind in ("pids_ended", "pids_killed", "pids_left")
-    }
-    return {**pids, "elapsed_s": round(tick_s - stop.begun_s, 3), "trials": [*stop.numbers]}
+    said: JsonObject = {"elapsed_s": round(tick_s - stop.begun_s, 3), "trials": [*stop.numbers]}
+    return {**proof.result(stop.receipts), **said, "silent": sorted(stop.silent)}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -195,3 +197,47 @@ def test_files_are_private_and_no_port_is_open(served):
     assert process.net_connections(kind="inet") == []
     private = [served.home.doorbell, served.home.manager_lock, served.home.manager_log]
     assert [oct(Path(path).stat().st_mode & 0o777) for path in private] == ["0o600"] * 3
+
+
+def test_a_manager_out_of_descriptors_for_a_while_calls_no_running_trial_lost(served):
+    served.submit(
+        "e1", "import time\nfor k in range(40):\n    report(a=k)\n    time.sleep(0.05)", trials=3, concurrency=3
+    )
+    until(lambda: served.states("e1") == ["RUNNING"] * 3, "all trials run")
+    pid = Identity.read(served.home.manager_lock).pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    for _ in range(3):
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))
+        time.sleep(0.3)  # the length of the shortage is the point
+        assert served.states("e1") == ["RUNNING"] * 3
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+        time.sleep(0.1)  # as above
+    until(lambda: served.store.experiment("e1").state.is_final, "the end of the experiment")
+    assert served.states("e1") == ["SUCCEEDED"] * 3
+    assert len(served.store.points("e1", limit=999)) == 120
+    assert Identity.read(served.home.manager_lock).pid == pid
+
+
+DEAF = """
+    import signal, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    report(acc=1)
+    time.sleep(600)
+"""
+
+
+def test_a_manager_killed_while_it_stops_trials_still_tells_which_processes_ended(served):
+    served.submit("e1", DEAF, trials=2, concurrency=2)
+    until(lambda: len(served.store.points("e1")) == 2, "both trials run")
+    request = served.store.add_request("stop", "e1", {"grace_s": 1.0}, time.time())
+    manager.ring(served.home)
+    folders = [served.home.trial("e1", number, 1) for number in (1, 2)]
+    workers = [json.loads((folder / "status.json").read_text())["worker"][0] for folder in folders]
+    until(lambda: all((folder / "control" / "cancel").exists() for folder in folders), "the cancel has begun")
+    served.kill()
+    until(lambda: not any(psutil.pid_exists(pid) for pid in workers), "the supervisors have ended them")
+    manager.ensure(served.home)
+    until(lambda: served.store.request(request).done, "the receipt")
+    result = served.store.request(request).result
+    assert set(workers) <= {*result["pids_ended"], *result["pids_killed"]}
+    assert result["silent"] == result["pids_left"] == []

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from jupyter_autotrain.client.receipt import Receipt
+from jupyter_autotrain.core.backend import JobStatus
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.objective import Objective, Summary
 from jupyter_autotrain.core.space import RandInt
@@ -331,6 +333,43 @@ def test_a_cancel_that_fails_is_tried_until_the_place_answers(world):
     world.place.down = ""
     world.step(40)
     assert world.store.request(request).result["pids_ended"] == [101]
+
+
+def tell_of_processes(world, monkeypatch):
+    """Let the place tell, in its statuses, which processes of an ended trial it ended."""
+
+    def poll(refs):
+        told = {"receipt": {"ended": [7], "killed": [8], "left": []}}
+        states = [world.place.jobs[ref.job_id].state for ref in refs]
+        return [
+            JobStatus(ref, state, "", told if state.is_final else {}) for ref, state in zip(refs, states, strict=True)
+        ]
+
+    monkeypatch.setattr(world.place, "poll", poll)
+
+
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_a_stop_carried_out_by_a_manager_that_died_is_answered_with_what_it_ended(world, monkeypatch, is_noticed):
+    tell_of_processes(world, monkeypatch)
+    experiment = world.submit()
+    world.step()
+    request = world.request("stop", experiment)
+    world.manager._desk._answer = lambda request_id, result: None  # killed before it could
+    if is_noticed:
+        world.step()
+        assert world.states(experiment) == ["CANCELLED"]
+    else:
+        world.place.job(1).end(TrialState.CANCELLED)
+    world.restart()
+    world.step()
+    result = world.store.request(request).result
+    assert (result["pids_ended"], result["pids_killed"], result["pids_left"]) == ([7], [8], [])
+
+
+def test_a_stop_of_which_nobody_tells_the_processes_says_so():
+    answer = {"pids_ended": [], "pids_killed": [], "pids_left": [], "elapsed_s": 1.0, "trials": [2], "silent": [2]}
+    assert "which processes of trial 2 ended is not known" in str(Receipt.of("exp", answer))
+    assert "no process was running" in str(Receipt.of("exp", {**answer, "silent": []}))
 
 
 def test_a_stop_of_an_ended_experiment_has_an_empty_receipt_and_of_an_unknown_one_an_error(world):

@@ -1,0 +1,60 @@
+"""What a stop ended, also when the manager that began it is no more: each trial's own status tells it again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+
+from jupyter_autotrain.core.backend import CancelReceipt
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.manager.house import House
+
+_KINDS = ("pids_ended", "pids_killed", "pids_left")
+_log = logging.getLogger(__name__)
+
+
+def of_status(detail: JsonObject) -> CancelReceipt:
+    """The receipt in a status file; an empty one when there is none."""
+    told = detail.get("receipt")
+    return CancelReceipt(_pids(told, "ended"), _pids(told, "killed"), _pids(told, "left"))
+
+
+def _pids(told: JsonValue, kind: str) -> tuple[int, ...]:
+    found = told.get(kind) if isinstance(told, Mapping) else None
+    return tuple(pid for pid in found if isinstance(pid, int)) if isinstance(found, list) else ()
+
+
+def before(
+    house: House, record: ExperimentRecord, numbers: Collection[int] | None, since_s: float
+) -> dict[int, CancelReceipt]:
+    """The receipts of trials that ended after a stop was asked for and before it was taken in hand.
+
+    Args:
+        house: The home.
+        record: The experiment.
+        numbers: The trials meant; None means all.
+        since_s: When the stop was asked for.
+    """
+    refs = {}
+    for trial in house.insist(house.store.trials, record.id):
+        ended = trial.state.is_final and trial.ended_s is not None and trial.ended_s >= since_s
+        if ended and trial.ref is not None and (numbers is None or trial.number in numbers):
+            refs[trial.number] = trial.ref
+    if not refs:
+        return {}
+    try:
+        statuses = house.doors.create_backend(record.spec.backend, house.home).poll([*refs.values()])
+    except Exception:  # noqa: BLE001 - whatever a plugin raises: then it is not told which processes ended
+        _log.exception("%s: what ended its trials cannot be asked", record.label)
+        return {}
+    return {number: of_status(status.detail) for number, status in zip(refs, statuses, strict=True)}
+
+
+def result(receipts: Iterable[CancelReceipt]) -> dict[str, JsonValue]:
+    """The processes of several receipts, each once."""
+    found: dict[str, set[int]] = {kind: set() for kind in _KINDS}
+    for receipt in receipts:
+        for kind in _KINDS:
+            found[kind].update(getattr(receipt, kind))
+    return {kind: sorted(pids) for kind, pids in found.items()}

@@ -1,0 +1,145 @@
+"""Reading what jobs report and how they stand, when reads fail and files are hostile."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager import stream as streams
+from jupyter_autotrain.manager.stream import Stream
+
+REF = JobRef("local", "e-1-1")
+MOST = 4 << 20
+
+
+class File:
+    """A metrics file that is read in bounded pieces, some of which fail."""
+
+    def __init__(self, data):
+        self.data, self.faults, self.stream, self.tick_s = data, [], Stream(0, ""), 0.0
+
+    def read(self, offset):
+        fault = self.faults.pop(0) if self.faults else ""
+        data = b"" if fault else self.data[offset : offset + MOST]
+        return Chunk(Cursor(REF, "metrics", offset), data, fault)
+
+    def take(self):
+        self.tick_s += 1.0
+        return self.stream.take(self.read(self.stream.offset), self.read, 5.0, self.tick_s)
+
+    def points(self):
+        """All points until the stream is read out."""
+        found = []
+        while True:
+            frames = self.take()
+            found += frames.points
+            if self.stream.is_read_out(frames, self.tick_s):
+                return found
+
+
+def line(step, width=0):
+    values = {"a": step} | {f"metric_{k}": k for k in range(width)}
+    return json.dumps(["m", step, 1.0, values]).encode() + b"\n"
+
+
+@pytest.mark.parametrize("before", [0, 1 << 20, MOST - 100, MOST])
+@pytest.mark.parametrize("width", [0, 60_000, 200_000])
+def test_a_report_of_any_width_is_kept_wherever_a_read_ends(before, width):
+    head = json.dumps(["n", 1.0, "info", "x" * before]).encode()[: before - 1] + b"\n" if before else b""
+    file = File(head + line(1, width) + line(2))
+    found = file.points()
+    assert len(found) == width + 2
+    assert [step for name, step, _, _ in found if name == "a"] == [1, 2]
+
+
+def test_a_wide_report_that_is_still_being_written_is_waited_for():
+    whole = line(1, 100_000)
+    file = File(whole[:-10])
+    assert file.take().points == []
+    file.data = whole
+    assert len(file.points()) == 100_001
+
+
+def test_an_endless_line_is_skipped_with_one_note_and_what_follows_is_kept(monkeypatch):
+    monkeypatch.setattr(streams, "LONGEST_LINE_BYTES", 2 * MOST)
+    file = File(line(1) + b"x" * (5 * MOST) + b"\n" + line(2))
+    notes, found = [], []
+    for _ in range(10):
+        frames = file.take()
+        notes += frames.notes
+        found += frames.points
+    assert [step for _, step, _, _ in found] == [1, 2]
+    assert len(notes) == 1
+    assert "a metric line of more than" in notes[0][2]
+
+
+def test_a_read_that_fails_for_a_while_loses_nothing():
+    file = File(line(1) + line(2))
+    file.faults = ["too many open files"] * 3
+    assert [step for _, step, _, _ in file.points()] == [1, 2]
+    assert file.stream.last_note(5.0) == []
+
+
+def test_a_read_that_always_fails_ends_the_stream_with_a_note_and_not_before():
+    file = File(line(1))
+    file.faults = ["no permission"] * 1000
+    frames = file.take()
+    assert not file.stream.is_read_out(frames, 50.0)
+    assert file.stream.is_read_out(frames, 70.0)
+    assert "no permission" in file.stream.last_note(5.0)[0][2]
+
+
+def test_a_job_that_cannot_be_looked_at_moves_nowhere_and_why_says_so(world):
+    experiment = world.submit()
+    world.step()
+    poll = world.place.poll
+    world.place.poll = lambda refs: [JobStatus(ref, TrialState.PREPARING, doubt="no descriptor left") for ref in refs]
+    world.step(20)
+    assert world.states(experiment) == ["RUNNING"]
+    (reason,) = world.manager.runs[experiment].published.values()
+    assert reason == "cannot be looked at just now: no descriptor left"
+    world.place.poll = poll
+    world.place.job(1).end()
+    world.step(20)
+    assert world.states(experiment) == ["SUCCEEDED"]
+
+
+def test_a_job_that_cannot_be_looked_at_is_asked_ever_less_often(world):
+    world.submit()
+    world.step()
+    asked = []
+
+    def poll(refs):
+        asked.append(world.now)
+        return [JobStatus(ref, TrialState.PREPARING, doubt="no permission") for ref in refs]
+
+    world.place.poll = poll
+    world.step(200)  # of 0.2 s
+    pauses = [after - before for before, after in pairwise(asked)]
+    assert pauses[-1] > 4 * pauses[0]
+    assert pauses[-1] <= 2.3
+
+
+def test_a_job_whose_files_cannot_be_taken_does_not_keep_another_from_ending(world):
+    experiment = world.submit(trials=2, concurrency=2)
+    world.step()
+    read = world.place.read
+
+    def broken(cursors):
+        chunks = read(cursors)
+        bad = [chunk.cursor.ref.job_id.endswith("-1-1") for chunk in chunks]
+        return [replace(chunk, data=None) if is_bad else chunk for chunk, is_bad in zip(chunks, bad, strict=True)]
+
+    world.place.read = broken
+    for number in (1, 2):
+        world.place.job(number).end()
+    world.step()
+    assert world.states(experiment) == ["RUNNING", "SUCCEEDED"]
+    world.place.read = read
+    world.step(20)
+    assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
