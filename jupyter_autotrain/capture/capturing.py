@@ -95,9 +95,10 @@ def _futures(code: Code, items: Sequence[Item], history: History) -> set[str]:
 
 def _files(tree_: ast.Module, slice_: Slice, cwd: Path, patterns: Sequence[str]) -> dict[str, Path]:
     ignore = Ignore.beside(cwd, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
+    values = {name: slice_.namespace.get(name) for name, item in slice_.items.items() if item.how == "data"}
     names = modules.imported(tree_).union(*(pickled.modules for pickled in slice_.pickles.values()))
     return {
-        **shipping.named_in(tree_, cwd, ignore),
+        **shipping.named_in(tree_, cwd, ignore, values),
         **modules.local_files(names, cwd, ignore),
         **shipping.globbed([pattern for pattern in patterns if not pattern.startswith("!")], cwd, ignore),
     }

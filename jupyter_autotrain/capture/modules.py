@@ -57,7 +57,7 @@ class _Finder:
     """Finds top-level modules that are the user's own."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        self.roots = list(dict.fromkeys(roots))
+        self.folder, self.roots = roots[0], list(dict.fromkeys(roots))
         paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
         self.installed = [Path(path) for path in (*paths, sys.prefix, sys.base_prefix) if path]
 
@@ -94,7 +94,14 @@ class _Finder:
     def _is_installed(self, path: Path) -> bool:
         if {"site-packages", "dist-packages"} & set(path.parts):
             return True
-        return any(path.is_relative_to(place) for place in self.installed)
+        if any(path.is_relative_to(place) for place in self.installed):
+            return True
+        return not path.is_relative_to(self.folder) and _holds_installed(path.parent)
+
+
+def _holds_installed(root: Path) -> bool:
+    """Whether packages were installed into a folder, as `pip install --target` does; trials find it as this kernel."""
+    return any(root.glob("*.dist-info")) or any(root.glob("*.egg-info/installed-files.txt"))
 
 
 def _imports_of(path: Path, place: str) -> set[str]:

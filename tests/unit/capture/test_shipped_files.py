@@ -208,3 +208,85 @@ def test_a_faulty_line_of_an_ignore_file_ignores_nothing(notebook, folder):
     write(folder, a_txt="1")
     (folder / ".autotrainignore").write_text("[z-a]\n[\n")
     assert set(notebook(cwd=folder).capture("x = 1", ship=["*.txt"]).files) == {"a.txt"}
+
+
+ALL = {"data/a.txt", "data/b.txt", "data/deep/c.txt"}
+
+
+def lay_out(folder):
+    write(folder, data__a_txt="a", data__b_txt="b", data__deep__c_txt="c", root_txt="r")
+
+
+@pytest.mark.parametrize(
+    ("code", "files"),
+    [
+        ('from pathlib import Path\nprint((Path("data") / "a.txt").read_text())', {"data/a.txt"}),
+        ('from pathlib import Path\nprint((Path("data") / "deep" / "c.txt").read_text())', {"data/deep/c.txt"}),
+        ('import pathlib\nprint(pathlib.Path("data", "a.txt").read_text())', {"data/a.txt"}),
+        ('from pathlib import Path\nprint(Path("data").joinpath("b.txt").read_text())', {"data/b.txt"}),
+        ('import os\nprint(open(os.path.join("data", "a.txt")).read())', {"data/a.txt"}),
+        ('from os.path import join\nprint(open(join("data", "deep", "c.txt")).read())', {"data/deep/c.txt"}),
+        ('name = "a"\nprint(open(f"data/{name}.txt").read())', {"data/a.txt"}),
+        ('print(open("data" + "/" + "a.txt").read())', {"data/a.txt"}),
+        ('print(open("./data/a.txt").read())', {"data/a.txt"}),
+        ('from pathlib import Path\nprint((Path.cwd() / "data" / "a.txt").read_text())', {"data/a.txt"}),
+        ('from pathlib import Path\nfor n in ("a", "b"):\n    print(Path(f"data/{n}.txt").name)', ALL),
+    ],
+)
+def test_paths_put_together_from_literals_are_seen_as_files(notebook, folder, code, files):
+    lay_out(folder)
+    captured = notebook(cwd=folder).capture(code)
+    assert set(captured.files) == files
+
+
+def test_paths_of_the_cells_variables_and_of_earlier_cells_are_seen(notebook, folder):
+    lay_out(folder)
+    book = notebook(
+        "from pathlib import Path\nimport os\nHERE = Path('data') / 'deep'\nNAME = 'data/a.txt'", cwd=folder
+    )
+    assert "data/deep/c.txt" in book.capture('print((HERE / "c.txt").read_text())').files
+    assert set(book.capture("print(open(NAME).read())").files) == {"data/a.txt"}
+    assert book.elsewhere("print(open(NAME).read())") == "a\n"
+    code = 'root = "data"\nprint(open(os.path.join(root, "a.txt")).read())'
+    assert "data/a.txt" in book.capture(code).files
+
+
+def test_a_path_that_is_written_to_is_not_sent(notebook, folder):
+    lay_out(folder)
+    for code in (
+        '(Path("data") / "a.txt").write_text("x")',
+        'Path("root.txt").open("w")',
+        'open(os.path.join("data", "a.txt"), "w")',
+        'open(Path("data") / "a.txt", mode="a")',
+        'Path("data").mkdir(exist_ok=True)',
+    ):
+        assert notebook(cwd=folder).capture(f"import os\nfrom pathlib import Path\n{code}").files == {}, code
+    for code in ('open("root.txt", "r")', 'Path("root.txt").open()', 'Path("root.txt").open("rb")'):
+        assert set(notebook(cwd=folder).capture(f"from pathlib import Path\n{code}").files) == {"root.txt"}, code
+
+
+def test_a_path_above_the_folder_or_of_endless_parts_is_left_alone(notebook, folder):
+    code = (
+        'p = "a"\n'
+        + "p = p + p\n" * 40
+        + "q = "
+        + " + ".join(["p"] * 200)
+        + "\n"
+        + 'from pathlib import Path\nx = Path("..") / "x.csv"\ny = Path("/") / "etc"'
+    )
+    assert notebook(cwd=folder).capture(code).files == {}
+
+
+def test_a_package_installed_into_a_folder_of_pythonpath_is_an_import(notebook, folder, tmp_path_factory, monkeypatch):
+    target = tmp_path_factory.mktemp("target")
+    write(target, vendored__init_py="V = 1", vendored__data_txt="x", lone_py="W = 2")
+    (target / "vendored" / "init.py").rename(target / "vendored" / "__init__.py")
+    monkeypatch.syspath_prepend(str(target))
+    code = "import vendored, lone\nprint(vendored.V, lone.W)"
+    # The user's own modules travel, also from a folder of their own ...
+    assert set(notebook(cwd=folder).capture(code).files) == {"lone.py", "vendored/__init__.py", "vendored/data.txt"}
+    (target / "vendored-1.0.dist-info").mkdir()
+    # ... and what pip installed there is found there by trials too.
+    assert notebook(cwd=folder).capture(code).files == {}
+    for name in ("vendored", "lone"):
+        sys.modules.pop(name, None)
