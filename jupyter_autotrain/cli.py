@@ -14,6 +14,7 @@ from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.origin import of_shell
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.terminal import printable
@@ -32,6 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
         now=time.time,
         evaluate=_evaluate,
         show_plan=_show_plan,
+        origin=of_shell(environ),
+        note=_note,
     )
     try:
         verbs.run(sys.argv[1:] if arguments is None else arguments, desk)
@@ -50,6 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _write(text: str) -> None:
     sys.stdout.write(text.replace("%autotrain", "jupyter autotrain"))
     sys.stdout.flush()
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(printable(text))
 
 
 def _show(experiment: Experiment) -> None:

@@ -17,7 +17,7 @@ from IPython.display import display
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs, widgets
-from jupyter_autotrain.cell import submission
+from jupyter_autotrain.cell import notebook, submission
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
@@ -51,7 +51,7 @@ class AutotrainMagics(Magics):
             return
         if notice := submission.notice(draft):
             desk.write(f"{notice}\n")
-        experiment = submission.submit(draft, desk.home, desk.environ)
+        experiment = submission.submit(draft, desk.home, desk.write, input)
         self._show(experiment)
         if draft.parsed.flags.wait:
             verbs.follow(desk, experiment)
@@ -69,6 +69,7 @@ class AutotrainMagics(Magics):
             evaluate=self._evaluate,
             show_plan=self._show_plan,
             interactive=True,
+            origin=notebook.origin(self.shell, environ),
         )
 
     def _show(self, experiment: Experiment) -> None:

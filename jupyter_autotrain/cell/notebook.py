@@ -8,6 +8,8 @@ from pathlib import Path
 from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain.capture import Cell
+from jupyter_autotrain.client.origin import of_notebook
+from jupyter_autotrain.core.origin import Origin
 
 
 def executed_cells(shell: InteractiveShell) -> list[Cell]:
@@ -23,8 +25,12 @@ def namespace(shell: InteractiveShell) -> Mapping[str, object]:
     return {name: value for name, value in shell.user_ns.items() if name not in hidden or hidden[name] is not value}
 
 
-def name(shell: InteractiveShell, environ: Mapping[str, str]) -> str:
+def origin(shell: InteractiveShell, environ: Mapping[str, str]) -> Origin:
+    """Which notebook this is."""
+    return of_notebook(shell.user_ns, environ, shell.starting_dir)
+
+
+def name(where: Origin) -> str:
     """A default experiment name: the notebook's file name where the front end tells it, else `cell`."""
-    path = str(shell.user_ns.get("__session__") or environ.get("JPY_SESSION_NAME") or "")
-    stem = Path(path).stem
+    stem = Path(where.notebook).stem
     return stem if stem and stem.count("-") != 4 else "cell"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -13,9 +13,11 @@ from jupyter_autotrain import backends, capture, header
 from jupyter_autotrain.cell import notebook
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.check import check, preview
+from jupyter_autotrain.client.rerun import before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.environment import held_back
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.verbs import Wish
 
@@ -32,10 +34,13 @@ class Draft:
     name: str
     cwd: Path
     environ: Mapping[str, str]
+    origin: Origin
 
     def spec(self, bundle: Bundle) -> ExperimentSpec:
         """The experiment this cell asks for, with its code lying in `bundle`."""
-        return self.parsed.header.to_spec(bundle=bundle, name=self.name, cwd=str(self.cwd), environ=self.environ)
+        header = self.parsed.header
+        spec = header.to_spec(bundle=bundle, name=self.name, cwd=str(self.cwd), environ=self.environ)
+        return replace(spec, origin=self.origin)
 
 
 def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: Mapping[str, str]) -> Draft:
@@ -59,18 +64,27 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
         first_line=parsed.code_line,
     )
     capture.check_reports(captured.reports, parsed.header.objective.metric if parsed.header.objective else "")
-    return Draft(parsed, captured, parsed.header.name or notebook.name(shell, environ), cwd, environ)
+    origin = notebook.origin(shell, environ)
+    return Draft(parsed, captured, parsed.header.name or notebook.name(origin), cwd, environ, origin)
 
 
-def submit(draft: Draft, home: Home, environ: Mapping[str, str]) -> Experiment:
+def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable[[str], str]) -> Experiment:
     """Send a draft; when this returns, the experiment is on disk.
+
+    Args:
+        draft: What is sent.
+        home: Where to keep it.
+        say: Prints what becomes of an earlier run of the cell.
+        ask: Asks what shall become of it.
 
     Raises:
         StoreError: When it cannot be made durable; then nothing was started.
         BackendUnavailableError: When the chosen place cannot do it.
     """
-    check(draft.spec(Bundle()), home)
-    return send(home, draft.spec(Bundle()), lambda folder: capture.write_bundle(draft.captured, folder), environ)
+    spec = draft.spec(Bundle())
+    check(spec, home)
+    before_rerun(home, spec, draft.parsed.header.on_rerun, say, ask)
+    return send(home, spec, lambda folder: capture.write_bundle(draft.captured, folder), draft.environ)
 
 
 def notice(draft: Draft) -> str:

@@ -13,7 +13,9 @@ from typing import Final
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.client.origin import here
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.store import Store
@@ -55,19 +57,30 @@ def attach(reference: str, *, home: Home | None = None) -> Experiment:
     """A handle of an experiment submitted before, from here or elsewhere.
 
     Args:
-        reference: Its name (the newest of that name), `name@N`, a unique prefix of its id, `-1` or `_` (the newest).
+        reference: Its name (the newest of that name), `name@N`, a unique prefix of its id, `-1` or `_` (the newest of
+            this notebook; in a script the newest of the home).
         home: Whose experiment; None means the user's home folder of experiments.
 
     Raises:
         UnknownExperimentError: None or several answer to it; carries the nearest names.
     """
-    home = home or default_home()
+    return find(reference, home or default_home(), here())
+
+
+def find(reference: str, home: Home, origin: Origin | None) -> Experiment:
+    """The experiment that a reference means where it is said; see `attach`."""
     store = Store.open(home)
-    record = store.find(reference)
+    record = store.find(reference, origin)
     handle = Experiment(home, store, record.id, os.environ)
     if not record.state.is_final:
         _keep_served([handle])
     return handle
+
+
+def unfinished(home: Home, name: str, origin: Origin) -> list[Experiment]:
+    """The experiments of this name, submitted from this notebook, that still run; oldest first."""
+    store = Store.open(home)
+    return [Experiment(home, store, record.id, os.environ) for record in store.unfinished_of(name, origin)]
 
 
 def default_home() -> Home:

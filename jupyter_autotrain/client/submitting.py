@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar
 
@@ -17,8 +19,11 @@ from jupyter_autotrain import header as headers
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import default_home
+from jupyter_autotrain.client.origin import here
+from jupyter_autotrain.client.rerun import before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle
 
 P = ParamSpec("P")
@@ -44,8 +49,10 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     name = "script" if isinstance(fn_or_source, str) else fn_or_source.__name__.strip("<>")
     captured = _capture(fn_or_source, parsed, cwd)
     capture.check_reports(captured.reports, parsed.objective.metric if parsed.objective else "")
-    spec = parsed.to_spec(bundle=Bundle(), name=name, cwd=str(cwd), environ=os.environ)
+    origin = here() or Origin()
+    spec = replace(parsed.to_spec(bundle=Bundle(), name=name, cwd=str(cwd), environ=os.environ), origin=origin)
     check(spec, home)
+    before_rerun(home, spec, parsed.on_rerun, sys.stdout.write, input)
     return send(home, spec, lambda folder: capture.write_bundle(captured, folder), os.environ)
 
 

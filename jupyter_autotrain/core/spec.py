@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.space import Distribution
 
 
@@ -107,6 +108,7 @@ class ExperimentSpec:
         header: The header as the user wrote it, for the record.
         cell_id: The notebook cell it came from, or "".
         cwd: The folder the notebook worked in.
+        origin: The notebook it was submitted from.
     """
 
     name: str
@@ -133,6 +135,7 @@ class ExperimentSpec:
     header: str = ""
     cell_id: str = ""
     cwd: str = ""
+    origin: Origin = field(default_factory=Origin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ FLAGS: Sequence[Flag] = (
     Flag(("--timeout",), ("timeout",)),
     Flag(("--seed",), ("seed",)),
     Flag(("--retries",), ("retries",)),
+    Flag(("--on-rerun",), ("on_rerun",)),
     Flag(("--file", "-f")),
     Flag(("--wait",), takes_value=False),
     Flag(("--dry-run",), takes_value=False),

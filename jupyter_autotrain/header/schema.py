@@ -125,6 +125,12 @@ class Header(Section):
     returns: Variables = Field(
         default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
     )
+    on_rerun: Annotated[str, OneOf(("keep", "stop", "ask"))] = Field(
+        default="keep",
+        description="What becomes of this cell's earlier run when it still runs: it goes on beside the new one, is "
+        "stopped first, or you are asked.",
+        examples=["stop"],
+    )
     retries: Annotated[int, Field(ge=0, le=100), AS_INTEGER] = Field(
         default=0, description="How often a failed trial is tried again.", examples=["2"]
     )

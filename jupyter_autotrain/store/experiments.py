@@ -10,9 +10,11 @@ from functools import lru_cache
 
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import from_json, to_json
+from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState, experiment_state
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.store.section import Section, key_of, plain, undamaged, unknown
 
@@ -23,6 +25,8 @@ _NEXT_VERSION = (
     "INSERT INTO names (name, version) VALUES (?, 1) "
     "ON CONFLICT (name) DO UPDATE SET version = version + 1 RETURNING version"
 )
+_ACTIVE = ", ".join(f"'{state.value}'" for state in sorted(ACTIVE_STATES))
+_UNFINISHED = f"(closed = 0 OR EXISTS (SELECT 1 FROM trials WHERE experiment = key AND state IN ({_ACTIVE})))"  # noqa: S608 - own text
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,9 @@ class Experiments(Section):
         with self._database.write(durable=True) as connection:
             version = connection.execute(_NEXT_VERSION, (name,)).fetchall()[0][0]
             connection.execute(
-                "INSERT INTO experiments (id, name, version, spec, created_s) VALUES (?, ?, ?, ?, ?)",
-                (experiment_id, name, version, text, now_s),
+                "INSERT INTO experiments (id, name, version, spec, created_s, notebook, session) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (experiment_id, name, version, text, now_s, plain(spec.origin.notebook), spec.origin.session),
             )
             if begun is not None:
                 connection.execute(_BEGIN, (begun.boot, begun.at_s, experiment_id))
@@ -80,29 +85,32 @@ class Experiments(Section):
 
     def unfinished(self) -> list[ExperimentRecord]:
         """Experiments that are not closed or have a trial that is not final; oldest first."""
-        active = ", ".join(f"'{state.value}'" for state in sorted(ACTIVE_STATES))
-        where = (
-            "WHERE closed = 0 OR EXISTS (SELECT 1 FROM trials "  # noqa: S608 - the states are this package's own
-            f"WHERE experiment = key AND state IN ({active})) ORDER BY key"
-        )
         with self._database.read() as connection:
-            return _records(connection, where, ())
+            return _records(connection, f"WHERE {_UNFINISHED} ORDER BY key", ())
 
-    def find(self, reference: str) -> ExperimentRecord:
+    def unfinished_of(self, name: str, origin: Origin) -> list[ExperimentRecord]:
+        """The unfinished experiments of this name that were submitted from this notebook; oldest first."""
+        mine, values = _of(origin)
+        with self._database.read() as connection:
+            return _records(connection, f"WHERE name = ? AND {mine} AND {_UNFINISHED} ORDER BY key", (name, *values))
+
+    def find(self, reference: str, origin: Origin | None = None) -> ExperimentRecord:
         """The experiment that a person means.
 
         Args:
             reference: A name (its newest version), `name@N`, a unique prefix of an id, `-1` (the newest), `-2` ...,
                 or `_` (the newest).
+            origin: The notebook where it is said: the newest is the newest of this notebook, and a name means this
+                notebook's before any other's. None: the newest of all.
 
         Raises:
             UnknownExperimentError: None or several answer to it; carries the nearest names.
         """
         reference = plain(reference.strip())
         with self._database.read() as connection:
-            found = _look_up(connection, reference)
+            found = _look_up(connection, reference, origin)
             if not found:
-                raise unknown(connection, reference)
+                raise _not_found(connection, reference, origin)
         if len(found) > 1:
             names = ", ".join(f"{record.name}@{record.version} ({record.id})" for record in found[:3])
             raise UnknownExperimentError(
@@ -142,13 +150,14 @@ class Experiments(Section):
             connection.execute("DELETE FROM requests WHERE experiment_id = ? AND done = 1", (experiment_id,))
 
 
-def _look_up(connection: sqlite3.Connection, reference: str) -> list[ExperimentRecord]:
-    if reference == "_":
-        reference = "-1"
-    if reference.startswith("-") and reference[1:].isdecimal():
-        back = max(_number(reference[1:]), 1) - 1
-        return _records(connection, "ORDER BY key DESC LIMIT 1 OFFSET ?", (back,))
-    if by_name := _records(connection, "WHERE name = ? ORDER BY key DESC LIMIT 1", (reference,)):
+def _look_up(connection: sqlite3.Connection, reference: str, origin: Origin | None) -> list[ExperimentRecord]:
+    mine, values = _of(origin)
+    if places := back(reference):
+        return _records(connection, f"WHERE {mine} ORDER BY key DESC LIMIT 1 OFFSET ?", (*values, places - 1))
+    newest = "WHERE name = ? AND {} ORDER BY key DESC LIMIT 1"
+    if by_name := _records(connection, newest.format(mine), (reference, *values)):
+        return by_name
+    if by_name := _records(connection, newest.format("1"), (reference,)):
         return by_name
     name, at, version = reference.rpartition("@")
     if at and version.isdecimal():
@@ -159,6 +168,36 @@ def _look_up(connection: sqlite3.Connection, reference: str) -> list[ExperimentR
 def _number(digits: str) -> int:
     """A number that SQLite can hold; no experiment has a larger one."""
     return int(digits) if len(digits) <= 18 else 10**18
+
+
+def back(reference: str) -> int:
+    """How far back a reference counts: 1 for `-1` and `_` (the newest), 2 for `-2` ...; 0 for a name or an id."""
+    digits = "1" if reference == "_" else reference[1:] if reference.startswith("-") else ""
+    return max(_number(digits), 1) if digits.isdecimal() else 0
+
+
+def _of(origin: Origin | None) -> tuple[str, tuple[str, ...]]:
+    """The condition for experiments of this notebook."""
+    if origin is None:
+        return "1", ()
+    if origin.notebook:
+        same_session = "notebook = '' AND session = ? AND session != ''"
+        return f"(notebook = ? OR ({same_session}))", (plain(origin.notebook), origin.session)
+    return "(session = ? AND session != '')", (origin.session,)
+
+
+def _not_found(connection: sqlite3.Connection, reference: str, origin: Origin | None) -> UnknownExperimentError:
+    newest = _records(connection, "ORDER BY key DESC LIMIT 1", ()) if origin and back(reference) else []
+    if not newest:
+        return unknown(connection, reference)
+    mine, values = _of(origin)
+    many = connection.execute(f"SELECT count(*) FROM experiments AS e WHERE {mine}", values).fetchone()[0]  # noqa: S608 - own text
+    has = f"only {count(many, 'experiment')}, so {reference} names none" if many else "no experiment yet"
+    return UnknownExperimentError(
+        f"This notebook has submitted {has}.",
+        f"The newest of all is {newest[0].label}, from {newest[0].spec.origin.label}.",
+        f"Give its name, {newest[0].label}, if you mean that one; list all with '%autotrain ls'.",
+    )
 
 
 def _records(connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]) -> list[ExperimentRecord]:

@@ -130,7 +130,15 @@ _VALUE_COUNT: Final = """
 ALTER TABLE trials ADD COLUMN value_count INTEGER NOT NULL DEFAULT 0
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE, _NOTE_COUNTS, _VALUE_COUNT)
+# Which notebook an experiment is of, without reading its spec.
+_ORIGINS: Final = """
+ALTER TABLE experiments ADD COLUMN notebook TEXT NOT NULL DEFAULT '';
+ALTER TABLE experiments ADD COLUMN session TEXT NOT NULL DEFAULT '';
+CREATE INDEX experiments_by_notebook ON experiments (notebook);
+CREATE INDEX experiments_by_session ON experiments (session)
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE, _NOTE_COUNTS, _VALUE_COUNT, _ORIGINS)
 
 
 def version(connection: sqlite3.Connection) -> int:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jupyter_autotrain.client import Experiment, attach, experiments
-from jupyter_autotrain.client.lookup import listed
+from jupyter_autotrain.client import Experiment, experiments
+from jupyter_autotrain.client.lookup import find, listed
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.store import back
 from jupyter_autotrain.terminal import printable
 
 TYPE_CHECKING = False
@@ -31,6 +33,9 @@ class Desk:
         now: The clock.
         evaluate: Gives the value of an expression among the user's names.
         show_plan: Shows a plan.
+        interactive: True in a notebook.
+        origin: The notebook whose newest experiment is meant by default; None: the newest of the home.
+        note: Prints a line that is no part of the answer.
     """
 
     home: Home
@@ -43,6 +48,8 @@ class Desk:
     evaluate: Callable[[str], object]
     show_plan: Callable[[Plan], None]
     interactive: bool = field(default=False)
+    origin: Origin | None = None
+    note: Callable[[str], object] = field(default=str)
 
     def write(self, text: str) -> None:
         """Print text without what could steer a terminal: names, reasons and logs come from trials."""
@@ -54,7 +61,12 @@ class Desk:
         Raises:
             UnknownExperimentError: When none answers to it.
         """
-        return attach(reference, home=self.home)
+        experiment = find(reference, self.home, self.origin)
+        places = back(reference)
+        if places and self.origin is None:
+            rank = "the newest" if places == 1 else f"number {places} from the newest"
+            self.note(f"Taking {experiment.name}, {rank} of this home.\n")
+        return experiment
 
     def all(self) -> list[Experiment]:
         """All experiments, newest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -71,6 +72,8 @@ def run(arguments: Sequence[str], desk: Desk) -> None:
         known.experiment = known.experiment.lstrip("\0")
     elif getattr(known, "experiment", None):
         known.experiment = [word.lstrip("\0") for word in known.experiment]
+    if getattr(known, "json", False):
+        desk = replace(desk, note=str)
     _function(words[0])(desk, known)
 
 

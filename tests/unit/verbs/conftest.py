@@ -21,6 +21,7 @@ class Terminal:
 
     def __init__(self, home, cwd):
         self.home, self.cwd, self.shown = home, cwd, []
+        self.origin, self.noted = None, []
 
     def run(self, *words):
         written = []
@@ -34,6 +35,8 @@ class Terminal:
             now=lambda: 100.0,
             evaluate=lambda text: None,
             show_plan=lambda plan: None,
+            origin=self.origin,
+            note=self.noted.append,
         )
         verbs.run(words, desk)
         return "".join(written)

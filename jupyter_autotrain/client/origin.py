@@ -1,0 +1,52 @@
+"""Which notebook this is.
+
+JupyterLab tells the path in the kernel's environment, VS Code in the notebook's names, others nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets as randomness
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.core.origin import Origin
+
+_VARIABLE: Final = "JPY_SESSION_NAME"
+_NAMES: Final = ("__vsc_ipynb_file__", "__session__")
+
+
+def of_notebook(names: Mapping[str, object], environ: Mapping[str, str], folder: str | Path) -> Origin:
+    """The notebook that runs here.
+
+    Args:
+        names: The notebook's names.
+        environ: The kernel's environment.
+        folder: Where the kernel was started; a relative path is meant from there.
+    """
+    told = [str(names[name]) for name in _NAMES if names.get(name)]
+    path = next(iter(told), environ.get(_VARIABLE, ""))
+    return Origin(str(Path(folder, path)) if path else "", _session())
+
+
+def of_shell(environ: Mapping[str, str]) -> Origin | None:
+    """The notebook that started this shell (`!jupyter autotrain ...`); None for any other shell."""
+    path = environ.get(_VARIABLE, "")
+    return Origin(path) if Path(path).is_absolute() else None
+
+
+def here() -> Origin | None:
+    """The notebook or interactive session that this process runs; None in a script."""
+    names = vars(sys.modules["__main__"])
+    if "get_ipython" not in names:
+        return None
+    shell = names["get_ipython"]()
+    return of_notebook(names, os.environ, getattr(shell, "starting_dir", "") or Path.cwd())
+
+
+@cache
+def _session() -> str:
+    return randomness.token_hex(8)

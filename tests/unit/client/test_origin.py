@@ -1,0 +1,28 @@
+"""Which notebook this is, as the front ends tell it."""
+
+import pytest
+
+from jupyter_autotrain.client import origin
+from jupyter_autotrain.core.origin import Origin
+
+
+@pytest.mark.parametrize(
+    ("names", "environ", "path"),
+    [
+        ({}, {"JPY_SESSION_NAME": "/work/a.ipynb"}, "/work/a.ipynb"),
+        ({}, {"JPY_SESSION_NAME": "a.ipynb"}, "/kernel/a.ipynb"),
+        ({"__session__": "/work/b.ipynb"}, {"JPY_SESSION_NAME": "/work/a.ipynb"}, "/work/b.ipynb"),
+        ({"__vsc_ipynb_file__": "/work/c.ipynb"}, {}, "/work/c.ipynb"),
+        ({}, {}, ""),
+    ],
+)
+def test_a_notebook_is_known_by_its_path_where_the_front_end_tells_it(names, environ, path):
+    found = origin.of_notebook(names, environ, "/kernel")
+    assert found.notebook == path
+    assert found.session == origin.of_notebook({}, {}, "/elsewhere").session != ""
+
+
+def test_a_shell_is_of_a_notebook_only_when_a_notebook_started_it():
+    assert origin.of_shell({}) is None
+    assert origin.of_shell({"JPY_SESSION_NAME": "a.ipynb"}) is None
+    assert origin.of_shell({"JPY_SESSION_NAME": "/work/a.ipynb"}) == Origin("/work/a.ipynb")
