@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_autotrain.client import origin
+
 WAITS = "import time\nwhile not should_stop():\n    time.sleep(0.05)"
 
 
 @pytest.fixture
 def at_notebook(notebook, tmp_path):
-    """Makes the shell the kernel of another notebook file."""
+    """Makes the shell a new kernel of a notebook file."""
 
     def at_notebook(name):
+        origin._session.cache_clear()
         notebook.shell.user_ns["__session__"] = str(tmp_path / name)
         return notebook
 
