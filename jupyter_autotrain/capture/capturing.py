@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import modules, reports
+from jupyter_autotrain.capture import modules, reports, secrets
 from jupyter_autotrain.capture import ship as shipping
 from jupyter_autotrain.capture.cells import Cell, parse_code
 from jupyter_autotrain.capture.history import History, futures_in
@@ -38,6 +38,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     first_line: int = 1,
     label: str = THIS_CELL,
     limits: Limits = _NO_LIMITS,
+    not_secrets: Collection[str] = (),
 ) -> Capture:
     """Find the smallest script that runs `code` elsewhere.
 
@@ -51,9 +52,11 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         first_line: The line of the cell on which `code` starts.
         label: What to call the code in the source map.
         limits: How much may travel.
+        not_secrets: Names whose values may travel although they look like secrets.
 
     Raises:
-        CaptureError: A name is missing or cannot travel, or the data is too big; all such names at once.
+        CaptureError: A name is missing or cannot travel, the data is too big, or something looks like a secret; all
+            such names at once.
         ShipError: The files are too many or too big, or a pattern of `ship` fits nothing.
     """
     read = Code(code, parse_code(code, first_line), label, first_line)
@@ -61,6 +64,8 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     items, slice_ = _items(read, namespace, history, parameters, limits)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
+    values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.pickles.items()}
+    secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
     files = _files(tree_, slice_, cwd, ship)
     shipping.check_limits(files, limits)
     return Capture(

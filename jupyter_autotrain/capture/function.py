@@ -18,7 +18,7 @@ _PACKAGE = "jupyter_autotrain"
 _NO_LIMITS = Limits()
 
 
-def from_function(
+def from_function(  # noqa: PLR0913 - as `capture`
     function: Callable[..., object],
     cells: Sequence[Cell] = (),
     *,
@@ -26,6 +26,7 @@ def from_function(
     parameters: Collection[str] = (),
     ship: Sequence[str] = (),
     limits: Limits = _NO_LIMITS,
+    not_secrets: Collection[str] = (),
 ) -> Capture:
     """Capture a call of a function: its source, what it uses of its globals and of the functions around it.
 
@@ -39,6 +40,7 @@ def from_function(
         parameters: Names of the search space.
         ship: Patterns of files to send.
         limits: How much may travel.
+        not_secrets: Names whose values may travel although they look like secrets.
 
     Raises:
         CaptureError: The function has no source, or parameters that nothing fills, or see `capture`.
@@ -52,7 +54,7 @@ def from_function(
     code = f"{text.rstrip()}\n\n{_call(function, parameters)}\n"
     return capture(
         code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
-        first_line=line, label=label, limits=limits,
+        first_line=line, label=label, limits=limits, not_secrets=not_secrets,
     )  # fmt: skip
 
 

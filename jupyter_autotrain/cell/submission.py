@@ -62,6 +62,7 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
         cwd=cwd,
         limits=replace(_LIMITS, files=ship.limits.files, file_bytes=ship.limits.size),
         first_line=parsed.code_line,
+        not_secrets=parsed.header.not_secrets,
     )
     capture.check_reports(captured.reports, parsed.header.objective.metric if parsed.header.objective else "")
     origin = notebook.origin(shell, environ)

@@ -57,12 +57,16 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
 
 
 def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, cwd: Path) -> capture.Capture:
-    parameters, ship, most = frozenset(header.search), header.ship.patterns, header.ship.limits
-    limits = capture.Limits(files=most.files, file_bytes=most.size)
+    limits = capture.Limits(files=header.ship.limits.files, file_bytes=header.ship.limits.size)
     if isinstance(fn_or_source, str):
-        code = textwrap.dedent(fn_or_source)
-        return capture.capture(code, {}, cwd=cwd, parameters=parameters, ship=ship, limits=limits, label="source")
-    return capture.from_function(fn_or_source, cwd=cwd, parameters=parameters, ship=ship, limits=limits)
+        return capture.capture(
+            textwrap.dedent(fn_or_source), {}, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
+            limits=limits, label="source", not_secrets=header.not_secrets,
+        )  # fmt: skip
+    return capture.from_function(
+        fn_or_source, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
+        limits=limits, not_secrets=header.not_secrets,
+    )  # fmt: skip
 
 
 class Trial(Generic[P, T]):

@@ -12,6 +12,7 @@ from jupyter_autotrain.header.flags import Flags, read_line
 from jupyter_autotrain.header.help import default_of, known_keys, written
 from jupyter_autotrain.header.layers import Context, stack
 from jupyter_autotrain.header.schema import Header
+from jupyter_autotrain.header.secrets import in_comments
 from jupyter_autotrain.header.spellings import canonical
 from jupyter_autotrain.header.splitting import missing_rule, split
 
@@ -42,6 +43,7 @@ def parse_cell(line: str, cell: str, context: Context) -> ParsedCell:
     from_header = load(parts.header)
     if fault := missing_rule(parts, list(Header.model_fields)):
         from_header.faults.append(fault)
+    from_header.faults += in_comments(parts.header)
     header = check(stack(context, from_header, from_line, flags.file), context.backends)
     text = "\n".join(text for _, text in parts.header)
     return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags)

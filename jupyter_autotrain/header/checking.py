@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.space import Choice
+from jupyter_autotrain.header import secrets
 from jupyter_autotrain.header.document import Document
 from jupyter_autotrain.header.faults import Fault, Path, UnfitError, gather, meant, nearest, shown
 from jupyter_autotrain.header.schema import EXHAUSTIVE_TUNERS, Header
@@ -39,7 +40,7 @@ def check(document: Document, backends: Sequence[str] = ()) -> Header:
     Raises:
         HeaderError: With all faults at once.
     """
-    faults = list(document.faults)
+    faults = [*document.faults, *secrets.in_settings(document)]
     header = None
     try:
         header = Header.model_validate(document.data)

@@ -119,6 +119,11 @@ class Header(Section):
         description="Names of environment variables to pass on; never their values.",
         examples=["[HF_TOKEN]"],
     )
+    not_secrets: Variables = Field(
+        default=(),
+        description="Names of variables that look like secrets but are none, so that they may travel.",
+        examples=["[pad_token]"],
+    )
     ship: Annotated[ShipSection, BeforeValidator(_ship)] = Field(
         default=ShipSection(), description="Files to send along.", examples=["[data/*.csv, helpers.py]"]
     )

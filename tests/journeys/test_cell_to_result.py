@@ -93,6 +93,17 @@ def test_what_cannot_travel_is_refused_by_name_before_anything_is_sent(notebook)
     assert "generator" in text
 
 
+def test_a_key_in_a_variable_or_in_the_cell_is_refused_and_nothing_is_stored(notebook):
+    before = len(at.experiments())
+    key = "hf_" + "aB3xK9" * 6
+    notebook.run(f"hf_token = '{key}'")
+    for cell in ("%%autotrain\nreport(n=len(hf_token))", f"%%autotrain\nreport(n=len('{key}'))"):
+        text = "\n".join(notebook.fails(cell))
+        assert "`secrets: [" in text
+        assert key not in text
+    assert len(at.experiments()) == before
+
+
 def test_a_crash_names_the_line_of_the_cell_and_keeps_what_was_reported(notebook):
     notebook.run("%%autotrain crash --wait\nreport(step=0, loss=2.0)\nx = 1\nraise ValueError('no label 11')")
     experiment = notebook.value("_")

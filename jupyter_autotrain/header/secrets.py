@@ -1,0 +1,55 @@
+"""Credentials written into a header: told by their place, never shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_credential
+from jupyter_autotrain.header.document import Document, Lines
+from jupyter_autotrain.header.faults import Fault, Path, Place, looks_secret
+
+_SHOWN_NAME = 60
+
+
+def in_settings(document: Document) -> Iterator[Fault]:
+    """A fault for each text of the settings that looks like a secret and is not named under `not_secrets:`."""
+    named = document.data.get("not_secrets")
+    allowed = {str(name) for name in named} if isinstance(named, list | tuple) else {str(named)}
+    for path, text in _texts(document.data, ()):
+        if path[0] in {"secrets", "not_secrets"} or allowed & {str(part) for part in path}:
+            continue
+        in_env = path[0] == "env" and (is_credential(str(path[-1]), text) or looks_secret(text))
+        if in_env or holds_credential(text):
+            yield _fault(path, document.place(path))
+
+
+def in_comments(lines: Lines) -> Iterator[Fault]:
+    """A fault for each comment of a header that holds a secret: a header is kept as it is written."""
+    for number, text in lines:
+        comment = text.partition("#")[2]
+        if comment and ALLOWED not in comment and holds_credential(comment):
+            expected, action = "expected no secrets in a header", "remove it"
+            yield Fault("a comment holds what looks like a secret (not shown here)", expected, action, Place(number))
+
+
+def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(item, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))
+
+
+def _fault(path: Path, place: Place) -> Fault:
+    dotted = ".".join(str(part) for part in path)[:_SHOWN_NAME]
+    name = str(path[-1])[:_SHOWN_NAME]
+    variable = name.upper() if name.isidentifier() else "API_KEY"
+    return Fault(
+        f"{dotted}: what looks like a secret (not shown here)",
+        "expected its name under secrets:",
+        f"write `secrets: [{variable}]` and set it in the environment; if it is none, `not_secrets: [{name}]`",
+        place,
+    )
