@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.wording import size
 from jupyter_autotrain.errors import AutotrainError
 
@@ -101,9 +101,15 @@ def _open(directory: Path, stream: str) -> BinaryIO | None:
             f"There is no stream {stream!r}.", f"Expected one of: {', '.join(wire.STREAMS)}.", "Take stdout or stderr."
         )
     try:
-        return (directory / stream).open("rb")
-    except FileNotFoundError:
-        return None
+        return files.open_regular(directory, stream)
+    except OSError as error:
+        if files.is_absent(error):
+            return None
+        raise AutotrainError(
+            f"The {stream} of the trial in {directory} cannot be read: {error.strerror}.",
+            "The regular file that was there when the trial began.",
+            "Take the other stream, or ask '%autotrain why'.",
+        ) from error
 
 
 def _begin_of_tail(file: BinaryIO, end: int, lines: int, limit_bytes: int) -> int:
