@@ -152,8 +152,15 @@ def _batched(graph: OpGraph) -> frozenset[int]:
     found: set[int] = set()
     for op in graph.ops:
         for batch in [index for index, loop in enumerate(op.loops) if loop.role is LoopRole.BATCH]:
-            found.update([x.tensor for x in (*op.inputs, *op.outputs) if batch in x.loops])
+            along = [x.tensor for x in (*op.inputs, *op.outputs) if batch in x.loops]
+            found.update(along or _activations(graph, op))
     return frozenset(found)
+
+
+def _activations(graph: OpGraph, op: Op) -> list[int]:
+    """Of an op with the samples as the inner part of some dim, what it reads and makes."""
+    tensors = [x.tensor for x in (*op.inputs, *op.outputs)]
+    return [t for t in tensors if graph.tensors[t].kind in (TensorKind.INPUT, TensorKind.ACTIVATION)]
 
 
 def _differentiable(graph: OpGraph) -> frozenset[int]:

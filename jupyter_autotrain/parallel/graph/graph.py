@@ -55,7 +55,7 @@ class Family(StrEnum):
 
 
 class LoopRole(StrEnum):
-    """What a loop means in the model; only used for names and colours, never for correctness."""
+    """What a loop means in the model, for names and colours; microbatches are parts of the loops of role `BATCH`."""
 
     BATCH = "batch"
     SEQUENCE = "sequence"
@@ -104,6 +104,9 @@ class Tensor:
 class Loop:
     """One loop of an op's nest. `shardable` is false where splitting it would change the result (softmax rows ...).
 
+    `mixes` is true where its iterations read each other although it may be split, since the devices then exchange what
+    they need (classes of a loss), or since it is custom to let each use its own (batch statistics).
+
     A dim that runs along a loop has a size that is a multiple of the loop's: the loop is the outer part of the dim
     (heads of a merged head-and-width dim, key-value heads under grouped queries), and splits that divide it evenly
     split every such dim evenly.
@@ -113,6 +116,7 @@ class Loop:
     size: int
     role: LoopRole = LoopRole.OTHER
     shardable: bool = True
+    mixes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +194,7 @@ class OpGraph:
         runs: Repeated blocks, in order, not overlapping.
         unknown: Names of op kinds that had no rule and are replicated.
         tied: Pairs of parameter ids that share storage (counted once in memory).
+        uncut: Why the batch is not cut into microbatches; empty where it may be, along loops of role `BATCH`.
     """
 
     ops: tuple[Op, ...]
@@ -199,6 +204,7 @@ class OpGraph:
     unknown: tuple[str, ...] = ()
     tied: tuple[tuple[int, int], ...] = ()
     meta: Mapping[str, str] = field(default_factory=dict)
+    uncut: str = ""
 
     @cached_property
     def producers(self) -> Mapping[int, int]:

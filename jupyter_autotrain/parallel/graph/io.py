@@ -60,6 +60,7 @@ def _graph(record: Record) -> OpGraph:
         unknown=tuple(record["unknown"]),
         tied=tuple((a, b) for a, b in record["tied"]),
         meta=dict(record["meta"]),
+        uncut=str(record.get("uncut", "")),
     )
 
 

@@ -1,10 +1,15 @@
-"""What each loop means (batch, sequence, head, ...), told from the inputs on. For names and colours only."""
+"""What each loop means (batch, sequence, head, ...), told from the inputs on.
+
+The batch is what the graph says it is where it may be cut (see `batch`); all else is for names and colours only.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from jupyter_autotrain.parallel.graph.batch import batch_in
 from jupyter_autotrain.parallel.graph.graph import Family, Loop, LoopRole, Op, Operand, OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.graph.samples import Batch
 
 CUTTING = frozenset(("slice", "cat", "split", "constant_pad_nd", "flip", "roll"))
 FLOATING = ("float", "bfloat", "complex")
@@ -15,17 +20,41 @@ def with_roles(graph: OpGraph) -> OpGraph:
 
     Linear in the size of the graph.
     """
+    batch, why = batch_in(graph)
     known: dict[int, tuple[LoopRole, ...]] = {
-        t.id: input_roles(t) for t in graph.tensors if t.kind in (TensorKind.INPUT, TensorKind.PARAMETER)
+        t.id: _cut_along(input_roles(t), t, batch) if batch else input_roles(t)
+        for t in graph.tensors
+        if t.kind in (TensorKind.INPUT, TensorKind.PARAMETER)
     }
     ops = []
     for op in graph.ops:
-        loops = tuple(_named(loop, _role(i, loop, op.inputs, known)) for i, loop in enumerate(op.loops))
+        cut = batch.loops.get(op.id, frozenset()) if batch else None
+        roles = [_checked(i, _role(i, loop, op.inputs, known), cut) for i, loop in enumerate(op.loops)]
+        loops = tuple(_named(loop, role) for loop, role in zip(op.loops, roles, strict=True))
         for out in op.outputs:
             known[out.tensor] = tuple(LoopRole.OTHER if loop is None else loops[loop].role for loop in out.loops)
             _inherit(op, out, known)
+        if batch and op.id in batch.inner:
+            loops += (Loop("samples", batch.samples, LoopRole.BATCH, shardable=False),)
         ops.append(_with_loops(op, loops))
-    return replace(graph, ops=tuple(ops))
+    return replace(graph, ops=tuple(ops), uncut=why)
+
+
+def _cut_along(roles: tuple[LoopRole, ...], tensor: Tensor, batch: Batch) -> tuple[LoopRole, ...]:
+    """The roles of an input with the batch where it is cut, and a sequence where it was thought to be."""
+    other = LoopRole.SEQUENCE if len(roles) > 1 else LoopRole.OTHER
+    cut = batch.dims(tensor.id)
+    kept = [other if role is LoopRole.BATCH else role for role in roles]
+    return tuple(LoopRole.BATCH if dim in cut else role for dim, role in enumerate(kept))
+
+
+def _checked(index: int, role: LoopRole, cut: frozenset[int] | None) -> LoopRole:
+    """The batch is what is cut, where something is."""
+    if cut is None:
+        return role
+    if index in cut:
+        return LoopRole.BATCH
+    return LoopRole.OTHER if role is LoopRole.BATCH else role
 
 
 def input_roles(tensor: Tensor) -> tuple[LoopRole, ...]:

@@ -12,6 +12,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.plan.notes import notes_of
 from jupyter_autotrain.parallel.plan.unpriced import honest_gap, unpriced_shares
 from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, Question, Solution, StagePart, Strategy
 
@@ -112,9 +113,8 @@ class PlanRecord:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of the graph beyond its ops: what of the model was left out of the trace."""
-        note = self.graph.meta.get("note", "")
-        return (note,) if note else ()
+        """What a reader must know to use the plan, in sentences."""
+        return notes_of(self.graph)
 
     @property
     def zero(self) -> Mapping[Zero, int]:

@@ -5,7 +5,7 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
 * `version` 1; `name` of the model; `mode`, `search`; `complete` (false: stopped early, best so far); `gap`, `bound_s`;
   `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that are replicated for want of a rule, and
   `unpriced`: `{kind: share of the estimated work}` of them. `gap` is null where nothing is proved: no near bound, or
-  more than 1 % of the work unpriced. `notes`: what of the model was left out of the trace, in words.
+  more than 1 % of the work unpriced. `notes`: sentences that a reader must know to use the plan.
 * `cluster`: `name`, `devices`, `device`, `memory_bytes` and what training can have of it, `usable_bytes`; `levels`,
   innermost first: `{name, size, kind, bytes_per_s}`.
 * `mesh`: `axes` and `shape` over the devices of one stage, `stages` (device number = stage * devices of a stage +

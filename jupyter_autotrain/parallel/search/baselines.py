@@ -19,7 +19,7 @@ from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.cost.states import Option
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
 from jupyter_autotrain.parallel.search.outcome import Outcome
-from jupyter_autotrain.parallel.search.space import Candidate, batch_of, divisors, mesh_of
+from jupyter_autotrain.parallel.search.space import Candidate, batch_of, cut_of, divisors, mesh_of
 from jupyter_autotrain.parallel.search.task import Task
 from jupyter_autotrain.parallel.search.whole import solve_candidate
 
@@ -102,7 +102,7 @@ def _tensor(task: Task) -> Iterator[Candidate]:
 
 def _three_d(task: Task) -> Iterator[Candidate]:
     """Tensor 8, then the fewest stages that fit, data for the rest, microbatches of one sample per replica."""
-    devices, batch = task.cluster.devices, batch_of(task.graph)
+    devices, batch = task.cluster.devices, cut_of(task.graph)
     if devices % TENSOR or task.chain is None:
         return
     for stages in divisors(devices // TENSOR):

@@ -15,7 +15,7 @@ from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.layout import NONE, Ints
 from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph
-from jupyter_autotrain.parallel.search.space import Pins, batch_of
+from jupyter_autotrain.parallel.search.space import Pins, cut_of
 
 
 def check_pins(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> None:
@@ -80,8 +80,9 @@ def _outer(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> lis
         )
     if pins.stages and (devices % stages or stages > max(1, blocks)):
         faults.append(f"{stages} stages do not fit {devices} devices and {blocks} blocks")
-    if pins.microbatches and batch_of(graph) % pins.microbatches:
-        faults.append(f"{pins.microbatches} microbatches do not divide the batch of {batch_of(graph)}")
+    if pins.microbatches and cut_of(graph) % pins.microbatches:
+        why = f"the batch is not cut: {graph.uncut}" if graph.uncut else f"the batch of {cut_of(graph)}"
+        faults.append(f"{pins.microbatches} microbatches do not divide {why}")
     return faults
 
 

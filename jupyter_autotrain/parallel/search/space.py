@@ -152,14 +152,19 @@ def mesh_of(shape: tuple[int, ...]) -> MeshSpec:
     return MeshSpec(AXIS_NAMES[: len(shape)], shape)
 
 
+def cut_of(graph: OpGraph) -> int:
+    """What the number of microbatches must divide: 1 where a cut would change the mathematics (`OpGraph.uncut`)."""
+    return 1 if graph.uncut else batch_of(graph)
+
+
 def batch_of(graph: OpGraph) -> int:
-    """What the number of microbatches must divide: the common divisor of all batch loops (1 when there are none)."""
+    """What ranks of data parallelism must divide: the common divisor of all batch loops (1 when there are none)."""
     return math.gcd(*(loop.size for op in graph.ops for loop in op.loops if loop.role is LoopRole.BATCH)) or 1
 
 
 def candidates(graph: OpGraph, cluster: ClusterSpec, space: Space, blocks: int, pins: Pins) -> Iterator[Candidate]:
     """Every outer choice."""
-    counts = space.microbatches or tuple(_microbatches(batch_of(graph)))
+    counts = space.microbatches or tuple(_microbatches(cut_of(graph)))
     for stages in space.stages or divisors(cluster.devices):
         if cluster.devices % stages or stages > max(1, blocks):
             continue

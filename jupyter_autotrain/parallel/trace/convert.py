@@ -8,7 +8,11 @@ from typing import TypeAlias
 from jupyter_autotrain.parallel.graph.builder import Builder, Costs
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.rules import Call
+from jupyter_autotrain.parallel.graph.samples import CONSTANT, COUNTING
 from jupyter_autotrain.parallel.trace.records import Record, Seen
+
+KEEPING = frozenset(("view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "_to_copy", "clone", "alias", "detach"))
+"""Ops after which counted elements still count."""
 
 KEPT = (TensorKind.INPUT, TensorKind.ACTIVATION)
 """Kinds of tensors that count as kept for the backward pass; parameters are there anyway."""
@@ -38,12 +42,14 @@ def to_graph(
     made = {place for record in alive for place in record.outputs if place in read}
     builder = Builder(name)
     counted: set[int] = set()  # storages
+    counting = _counting(records)
     ids: dict[int, int] = {}
     for record in alive:
         outputs = [place for place in record.outputs if place in made]
         for place in (*record.inputs, *outputs):
             if place not in ids:
-                ids[place] = _tensor(builder, seen[place], made=place in made)
+                constant = COUNTING if place in counting else CONSTANT
+                ids[place] = _tensor(builder, seen[place], "" if place in made else constant)
         _add(builder, record, outputs, (seen, ids, owners, counted))
     return builder.graph()
 
@@ -68,14 +74,23 @@ def _needed(records: Sequence[Record], loss: int) -> list[Record]:
     return kept[::-1]
 
 
-def _tensor(builder: Builder, tensor: Seen, *, made: bool) -> int:
+def _counting(records: Sequence[Record]) -> set[int]:
+    """Constants that count from 0 up, in whatever shape."""
+    found: set[int] = set()
+    for record in records:
+        from_zero = record.kind == "arange" and record.args.get("start", 0) == 0 and record.args.get("step", 1) == 1
+        if from_zero or (record.kind in KEEPING and found.issuperset(record.inputs) and record.inputs):
+            found.update(record.outputs)
+    return found
+
+
+def _tensor(builder: Builder, tensor: Seen, constant: str) -> int:
+    """Add a tensor; `constant` names one that no op makes."""
     kind = tensor.kind
-    if kind is TensorKind.ACTIVATION and not made:
+    if kind is TensorKind.ACTIVATION and constant:
         kind = TensorKind.BUFFER
     dtype = tensor.dtype if tensor.dtype in DTYPE_BYTES else "float32"
-    return builder.tensor(
-        tensor.name or ("" if made else "constant"), tensor.shape, kind, dtype, trainable=tensor.trainable
-    )
+    return builder.tensor(tensor.name or constant, tensor.shape, kind, dtype, trainable=tensor.trainable)
 
 
 def _add(builder: Builder, record: Record, outputs: Sequence[int], tables: Tables) -> None:

@@ -15,7 +15,8 @@ from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, 
 def log_softmax(call: Call) -> Nest:
     """`out[..., c] = x[..., c] - log sum_c exp x[..., c]`."""
     word = POOL[: len(call.inputs[0])]
-    return nest(call, Family.LOSS, [word], [word])
+    (dim,) = call.dims("dim", len(word), default=(len(word) - 1,)) or (0,)
+    return nest(call, Family.LOSS, [word], [word], mixed=word[dim])
 
 
 def nll(call: Call) -> Nest:
@@ -25,7 +26,7 @@ def nll(call: Call) -> Nest:
     lead = "n" if len(shape) > 1 else ""
     weight = ["c"] * (len(call.inputs) - 2)
     outputs = [(lead + rest) if len(out) == len(shape) - 1 and out else "" for out in call.outputs]
-    return nest(call, Family.LOSS, [lead + "c" + rest, lead + rest, *weight], outputs)
+    return nest(call, Family.LOSS, [lead + "c" + rest, lead + rest, *weight], outputs, mixed="c")
 
 
 def cross_entropy(call: Call) -> Nest:

@@ -68,7 +68,9 @@ class Nest:
 Rule: TypeAlias = Callable[[Call], Nest]
 
 
-def nest(call: Call, family: Family, inputs: Sequence[str], outputs: Sequence[str], fixed: str = "") -> Nest:
+def nest(
+    call: Call, family: Family, inputs: Sequence[str], outputs: Sequence[str], fixed: str = "", mixed: str = ""
+) -> Nest:
     """Build a nest from one word per operand, one letter per dim.
 
     Args:
@@ -77,6 +79,7 @@ def nest(call: Call, family: Family, inputs: Sequence[str], outputs: Sequence[st
         inputs: One word per input; `.` is a dim along no loop.
         outputs: One word per output.
         fixed: Letters of the loops that must not be split.
+        mixed: Letters of the loops whose iterations read each other although they may be split.
     """
     sizes: dict[str, int] = {}
     for word, shape in zip((*inputs, *outputs), (*call.inputs, *call.outputs), strict=True):
@@ -84,14 +87,14 @@ def nest(call: Call, family: Family, inputs: Sequence[str], outputs: Sequence[st
             if letter != ".":
                 sizes[letter] = gcd(sizes.get(letter, 0), size)
     letters = list(sizes)
-    loops = tuple(
-        Loop(
-            letter.lower(), sizes[letter], ROLES.get(letter, LoopRole.OTHER), letter not in fixed and sizes[letter] > 1
-        )
-        for letter in letters
-    )
+    loops = tuple(_loop(letter, sizes[letter], fixed, mixed) for letter in letters)
     index = {letter: position for position, letter in enumerate(letters)}
     return Nest(family, loops, _places(inputs, index), _places(outputs, index))
+
+
+def _loop(letter: str, size: int, fixed: str, mixed: str) -> Loop:
+    is_open = letter not in fixed and size > 1
+    return Loop(letter.lower(), size, ROLES.get(letter, LoopRole.OTHER), is_open, letter in mixed)
 
 
 def _places(words: Sequence[str], index: Mapping[str, int]) -> tuple[Dims, ...]:

@@ -28,7 +28,8 @@ def batch_norm(call: Call) -> Nest:
     image = call.inputs[0]
     word = "nc" + "." * (len(image) - 2)
     inputs = [word, *("c" if len(shape) == 1 else "." * len(shape) for shape in call.inputs[1:])]
-    return nest(call, Family.NORM, inputs, _outputs(call, word))
+    takes_statistics = call.args.get("training", call.args.get("train", True)) is not False
+    return nest(call, Family.NORM, inputs, _outputs(call, word), mixed="n" if takes_statistics else "")
 
 
 def group_norm(call: Call) -> Nest:

@@ -1,0 +1,165 @@
+"""Follows a dim of a tensor through a graph: where the same samples lie in every other tensor.
+
+From an op's operand to the others that run along the same loop, forwards and backwards; through a view by the elements,
+so that samples are found again behind a dim that they shared with others. Time linear in the graph.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TypeAlias
+
+from jupyter_autotrain.parallel.graph.graph import Op, Operand, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.rules.nest import Shape
+from jupyter_autotrain.parallel.graph.rules.reshape import VIEWS as VIEW_WORDS
+
+CONSTANT = "constant"  # name of what the model makes of nothing; a part of it is as good as a part of an input
+COUNTING = "constant.arange"  # the same where it counts from 0 up: it indexes each sample for itself
+VIEWS = frozenset(VIEW_WORDS.split())
+
+Place: TypeAlias = tuple[int, int]
+"""Where the samples lie in a tensor: a dim, and how many elements of it lie outside of them (1: they lead the dim)."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A dim of the inputs, followed through the graph.
+
+    Attributes:
+        samples: Its size.
+        places: Tensor → where the samples lie in it.
+        loops: Op → its loops that run along the samples, as the outer part.
+        inner: Ops that have the samples as the inner part of a loop, which is not cut with them.
+        lost: Ops in which the samples cannot be followed.
+        moved: Ops through which samples are followed by their elements, not by loops.
+    """
+
+    samples: int
+    places: Mapping[int, frozenset[Place]]
+    loops: Mapping[int, frozenset[int]]
+    inner: frozenset[int]
+    lost: frozenset[int]
+    moved: frozenset[int]
+
+    def dims(self, tensor: int) -> frozenset[int]:
+        """Dims of a tensor that the samples lie in."""
+        return frozenset(dim for dim, _ in self.places.get(tensor, frozenset()))
+
+
+def followed(graph: OpGraph, tensor: int, dim: int) -> Batch:
+    """All dims and loops that run along a dim of a tensor."""
+    walk = _Walk(graph, graph.tensors[tensor].shape[dim])
+    left = [(tensor, (dim, 1))]
+    while left:
+        at, place = left.pop()
+        if place in walk.places[at]:
+            continue
+        walk.places[at].add(place)
+        if graph.tensors[at].kind not in (TensorKind.PARAMETER, TensorKind.BUFFER):
+            left += [found for op in _around(graph, at) for found in walk.through(op, at, place)]
+    places = {at: frozenset(found) for at, found in walk.places.items()}
+    loops = {op: frozenset(found) for op, found in walk.loops.items()}
+    return Batch(walk.samples, places, loops, frozenset(walk.inner), frozenset(walk.lost), frozenset(walk.moved))
+
+
+@dataclass
+class _Walk:
+    """What has been followed so far; fields as in `Batch`."""
+
+    graph: OpGraph
+    samples: int
+    places: dict[int, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    loops: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    inner: set[int] = field(default_factory=set)
+    lost: set[int] = field(default_factory=set)
+    moved: set[int] = field(default_factory=set)
+
+    def through(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
+        """Where the samples of a tensor lie in the others of an op."""
+        if op.kind in VIEWS:
+            return self._through_view(op, tensor, place)
+        if op.kind == "index":
+            return self._through_index(op, tensor, place)
+        return self._by_loops(op, tensor, place)
+
+    def _by_loops(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
+        dim, before = place
+        found = []
+        for x in (*op.inputs, *op.outputs):
+            loop = x.loops[dim] if x.tensor == tensor else None
+            if loop is not None:
+                found += self._along(op, loop, before, self.graph.tensors[tensor].shape[dim])
+        return found
+
+    def _along(self, op: Op, loop: int, before: int, size: int) -> list[tuple[int, Place]]:
+        """The dims that run along a loop."""
+        if before > 1:
+            self.inner.add(op.id)
+        else:
+            self.loops[op.id].add(loop)
+        found = [(x.tensor, d) for x in (*op.inputs, *op.outputs) for d, at in enumerate(x.loops) if at == loop]
+        sizes = {self.graph.tensors[tensor].shape[d] for tensor, d in found}
+        if sizes != {size} or (before > 1 and op.loops[loop].size != size):
+            self.lost.add(op.id)
+        return [(tensor, (d, before)) for tensor, d in found]
+
+    def _through_view(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
+        """The other side of a view: the same elements."""
+        self.moved.add(op.id)
+        sides = (*op.inputs[:1], *op.outputs)
+        here = next(x for x in sides if x.tensor == tensor)
+        found = []
+        for there in (x for x in sides if x.tensor != tensor):
+            shape, out = (self.graph.tensors[x.tensor].shape for x in (here, there))
+            moved = moved_by_view(shape, out, place, self.samples)
+            if moved is None:
+                self.lost.add(op.id)
+                continue
+            found.append((there.tensor, moved))
+            loop = here.loops[place[0]]
+            if loop is not None and loop == there.loops[moved[0]] and place[1] == moved[1] == 1:
+                self.loops[op.id].add(loop)
+            else:
+                self.inner.add(op.id)
+        return found
+
+    def _through_index(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
+        """`x[arange(n), ...]`: each sample is indexed for itself; anything else is followed by its loops."""
+        source, index = op.inputs[0], op.inputs[1:2]
+        out, at = op.outputs[0], self._counted(index, source)
+        if at is None or place[1] > 1 or place[0] not in {0 if tensor == source.tensor else at}:
+            return self._by_loops(op, tensor, place)
+        self.moved.add(op.id)
+        self.loops[op.id].update(loop for loop in (out.loops[at],) if loop is not None)
+        return [(source.tensor, (0, 1)), (out.tensor, (at, 1))]
+
+    def _counted(self, index: Sequence[Operand], source: Operand) -> int | None:
+        """The dim in which a first index counts through the first dim of what is indexed."""
+        tensors = self.graph.tensors
+        if not index or tensors[index[0].tensor].name != COUNTING:
+            return None
+        samples = [dim for dim, size in enumerate(tensors[index[0].tensor].shape) if size > 1]
+        whole = tensors[index[0].tensor].numel == tensors[source.tensor].shape[0]
+        return samples[0] if len(samples) == 1 and whole else None
+
+
+def moved_by_view(shape: Shape, out: Shape, place: Place, samples: int) -> Place | None:
+    """Where samples lie after a view; None where they do not stay in one dim."""
+    dim, before = place
+    outside = prod(shape[:dim]) * before
+    passed = 1
+    for there, size in enumerate(out):
+        whole = passed * size
+        if size >= samples and outside % passed == 0 and whole % (outside * samples) == 0:
+            return there, outside // passed
+        passed = whole
+    return None
+
+
+def _around(graph: OpGraph, tensor: int) -> list[Op]:
+    maker = graph.producers.get(tensor)
+    ops = [*([] if maker is None else [maker]), *graph.consumers.get(tensor, ())]
+    return [graph.ops[op] for op in ops]
