@@ -37,6 +37,7 @@ class ExperimentRecord:
     Attributes:
         version: The N of `name@N`.
         superseded: True when a newer experiment has the same name.
+        retried_s: When it was last begun again after its end; None: never.
         begun: `created_s` on the clock that nobody can set; None when that is not known.
     """
 
@@ -52,6 +53,7 @@ class ExperimentRecord:
     stop_requested: bool = False
     counts: Mapping[TrialState, int] = field(default_factory=dict)
     superseded: bool = False
+    retried_s: float | None = None
     begun: BootTime | None = None
 
     def now_s(self, wall_s: float, now: BootTime) -> float:
@@ -65,6 +67,15 @@ class ExperimentRecord:
         """
         passed_s = now.since(self.begun)
         return wall_s if passed_s is None else self.created_s + passed_s
+
+    @property
+    def begun_s(self) -> float:
+        """When its present round began: its submission, or the last retry after its end."""
+        return self.created_s if self.retried_s is None else self.retried_s
+
+    def took_s(self, now_s: float) -> float:
+        """How long its present round took, or goes on until now; never negative."""
+        return max((now_s if self.ended_s is None else self.ended_s) - self.begun_s, 0.0)
 
     @property
     def label(self) -> str:

@@ -126,6 +126,7 @@ class Desk:
         if run is None:
             record = house.insist(house.store.experiment, request.experiment_id)
             run = take_up(house, record, again=True)
+        ended = request.experiment_id not in self._manager.runs
         chosen = [
             number
             for number, trial in run.trials.items()
@@ -133,6 +134,8 @@ class Desk:
         ]
         if chosen:
             house.insist(house.store.withdraw_stop, run.id)
+            if ended:
+                house.insist(house.store.begin_retry, run.id, run.now_s())
             run.stopping = False
             self._manager.adopt(run)
         for number in chosen:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.store.experiments import back
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.metrics import Columns, Ingest, Piece
+from jupyter_autotrain.store.references import back
 from jupyter_autotrain.store.store import Store
 
 __all__ = ["Columns", "Ingest", "Piece", "Store", "back", "explained"]

@@ -137,8 +137,12 @@ ALTER TABLE experiments ADD COLUMN session TEXT NOT NULL DEFAULT '';
 CREATE INDEX experiments_by_notebook ON experiments (notebook);
 CREATE INDEX experiments_by_session ON experiments (session)
 """
+# When an ended experiment was last begun again.
+_RETRIES: Final = """
+ALTER TABLE experiments ADD COLUMN retried_s REAL
+"""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE, _NOTE_COUNTS, _VALUE_COUNT, _ORIGINS)
+MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE, _NOTE_COUNTS, _VALUE_COUNT, _ORIGINS, _RETRIES)
 
 
 def version(connection: sqlite3.Connection) -> int:

@@ -33,6 +33,7 @@ def experiment_json(experiment: Experiment, record: ExperimentRecord) -> JsonObj
         "trials": record.spec.trials,
         "counts": {str(state): many for state, many in record.counts.items()},
         "created_s": record.created_s,
+        "begun_s": record.begun_s,
         "ended_s": record.ended_s,
     }
 

@@ -50,7 +50,6 @@ def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[
     failures = record.counts.get(TrialState.FAILED, 0)
     failed = f" ({failures} failed)" if failures else ""
     now_s = record.now_s(desk.now(), BootTime.now())
-    ended_s = record.ended_s if record.ended_s is not None else now_s
     objective = record.spec.objective
     best = experiment.best if objective else None
     return (
@@ -59,7 +58,7 @@ def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[
         f"{ended}/{record.spec.trials}{failed}",
         f"{objective.label} {number(best.value)}" if objective and best else "-",
         f"{duration(max(0.0, now_s - record.created_s))} ago",
-        duration(max(0.0, ended_s - record.created_s)),
+        duration(record.took_s(now_s)),
         record.spec.backend,
     )
 

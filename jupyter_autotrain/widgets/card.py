@@ -80,9 +80,9 @@ class _Page:
         ended = sum(trial.state.is_final for trial in self.trials)
         failed = sum(trial.state is TrialState.FAILED for trial in self.trials)
         total = max(self.record.spec.trials, len(self.trials))
-        spent_s = (self.record.ended_s or self.now_s) - self.record.created_s
+        took = duration(self.record.took_s(self.now_s))
         parts = [f"{ended} of {count(total, 'trial')} ended", f"{failed} failed" if failed else ""]
-        return " · ".join(part for part in [*parts, duration(spent_s), self.record.spec.backend] if part)
+        return " · ".join(part for part in [*parts, took, self.record.spec.backend] if part)
 
     def best(self) -> str:
         if not self.objective or not self.trials or self.trials[0].value is None:

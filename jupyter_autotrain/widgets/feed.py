@@ -149,7 +149,7 @@ def _experiment(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: 
         "objective_label": objective.label if objective else None,
         "best": best.number if best else None,
         "trials": max(record.spec.trials, len(trials)),
-        "begun_s": record.created_s,
+        "begun_s": record.begun_s,
         "ended_s": record.ended_s,
         "now_s": now_s,
         "eta_s": eta_s(record, trials, now_s),
@@ -171,8 +171,11 @@ def _finite(value: JsonValue) -> JsonValue:
 def eta_s(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float) -> float | None:
     """Seconds until the end, if trials go on as they did; None before the first has ended, and at the end.
 
-    A running trial counts as far as its age says, measured by the mean duration of those that ended well.
+    A running trial counts as far as its age says, measured by the mean duration of those that ended well. After a
+    retry of an ended experiment only what has happened since counts.
     """
+    missing = max(record.spec.trials - len(trials), 0)
+    trials = [trial for trial in trials if trial.ended_s is None or trial.ended_s >= record.begun_s]
     spans = [
         trial.ended_s - trial.started_s
         for trial in trials
@@ -184,5 +187,5 @@ def eta_s(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float)
     mean_s = max(sum(spans) / len(spans), 1e-3)
     ages = [now_s - trial.started_s for trial in trials if trial.started_s is not None and not trial.state.is_final]
     done = sum(trial.state.is_final for trial in trials) + sum(min(max(age, 0) / mean_s, 0.95) for age in ages)
-    total = max(record.spec.trials, len(trials))
+    total = missing + len(trials)
     return max(now_s - min(begun), 0.0) * max(total - done, 0.0) / done

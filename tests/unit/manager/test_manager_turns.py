@@ -399,6 +399,36 @@ def test_a_retry_on_request_takes_an_ended_experiment_up_again(world):
     assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
 
 
+def test_how_long_it_took_is_counted_from_the_retry_of_what_had_ended(world):
+    experiment = world.submit(trials=2, concurrency=2)
+    world.step()
+    world.place.job(1).end()
+    world.place.job(2).end(TrialState.FAILED)
+    world.step()
+    assert world.store.experiment(experiment).took_s(world.now) < 5
+    world.now += 86_400
+    world.request("retry", experiment)
+    world.step()
+    assert world.store.experiment(experiment).took_s(world.now) < 5
+    world.place.job(2, attempt=2).end()
+    world.step()
+    record, again = world.store.experiment(experiment), world.trials(experiment)[1]
+    assert record.took_s(world.now + 86_400) < 5
+    assert (record.created_s, again.attempt) == (1000.0, 2)
+    assert again.ended_s - again.started_s < 5
+
+
+def test_a_retry_of_some_trials_while_others_run_counts_from_the_submission(world):
+    experiment = world.submit(trials=2, concurrency=2)
+    world.step()
+    world.place.job(2).end(TrialState.FAILED)
+    world.step()
+    world.now += 100
+    world.request("retry", experiment)
+    world.step()
+    assert world.store.experiment(experiment).took_s(world.now) > 100
+
+
 def test_a_concurrency_granted_is_kept_over_a_restart(world):
     experiment = world.submit(trials=9)
     world.step()

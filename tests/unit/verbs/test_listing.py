@@ -4,6 +4,7 @@ import pytest
 
 from jupyter_autotrain import verbs
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Store
 
 DONE = ("PREPARING", "RUNNING", "SUCCEEDED")
 BAD = ("PREPARING", "RUNNING", "FAILED")
@@ -20,6 +21,14 @@ def test_the_newest_come_first_and_the_rest_is_counted(terminal, add):
     assert listed(text) == ["three", "two"]
     assert text.endswith("... and 1 more (all of them: %autotrain ls -n 3)\n")
     assert "more" not in terminal.run("ls")
+
+
+def test_the_time_it_took_is_that_of_the_last_retry(terminal, add):
+    experiment_id = add("digits", (DONE, 0.5))
+    with Store.open(terminal.home) as store:
+        store.begin_retry(experiment_id, 43.0)
+    assert "  7.0 s  " in terminal.run("ls")
+    assert terminal.json("ls")[0]["begun_s"] == 43.0
 
 
 def test_experiments_are_chosen_by_name_state_and_backend(terminal, add):

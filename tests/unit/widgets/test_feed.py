@@ -99,6 +99,20 @@ def test_numbers_that_json_does_not_know_travel_as_text_and_nan_values_as_nan(st
     assert math.isnan(np.frombuffer(frame.values)[0])
 
 
+def test_after_a_retry_the_time_left_follows_from_what_happened_since(store):
+    begin(store, 1)
+    store.move("e1", 1, TrialState.FAILED, 110.0)
+    store.close_experiment("e1", 110.0)
+    store.begin_retry("e1", 90_000.0)
+    store.move("e1", 1, TrialState.WAITING, 90_000.0)
+    store.move("e1", 1, TrialState.PREPARING, 90_000.0)
+    store.move("e1", 1, TrialState.RUNNING, 90_000.0)
+    store.move("e1", 1, TrialState.SUCCEEDED, 90_010.0)
+    begin(store, 2, 90_010.0)
+    assert eta_s(store.experiment("e1"), store.trials("e1"), 90_010.0) == pytest.approx(30.0)
+    assert snapshot(store, "e1", 90_010.0).content["experiment"]["begun_s"] == 90_000.0
+
+
 def test_the_time_left_follows_from_the_trials_that_ended(store):
     begin(store, 1)
     assert eta_s(store.experiment("e1"), store.trials("e1"), 105.0) is None
