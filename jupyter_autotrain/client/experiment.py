@@ -143,6 +143,8 @@ class Experiment:
     def load(self, name: str, trial: int | TrialRecord | None = None) -> object:
         """An object that the cell returned (`returns:`); without `trial` that of the best, else of the newest.
 
+        It is a pickle: loading one runs code that its writer chose, so load what your own trials returned.
+
         Raises:
             AutotrainError: It is not there, or cannot be rebuilt here.
         """

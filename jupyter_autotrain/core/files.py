@@ -159,7 +159,7 @@ def walk(folder: str) -> Iterator[tuple[str, int]]:
 
 
 def copy_file(directory: str | os.PathLike[str], name: str, target: str) -> None:
-    """Copy one regular file below a directory; errors as `open_regular`."""
+    """Copy one regular file below a directory; `target` may not be a link. Errors as `open_regular`."""
     import shutil  # noqa: PLC0415 - no trial copies this way, and each would pay for it
 
     with open_regular(directory, name) as source, open(target, "wb", opener=_private) as goal:
@@ -167,4 +167,4 @@ def copy_file(directory: str | os.PathLike[str], name: str, target: str) -> None
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -61,7 +61,11 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     export = add("export", "write a standalone script that gives the same metrics", about="?")
     export.add_argument("-o", "--output", metavar="FILE", help="the script to write")
     export.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
-    load = add("load", "load an object that `returns:` brought back", about="?")
+    load = add(
+        "load",
+        "load a returned object; a pickle runs code as it is loaded",
+        about="?",
+    )
     load.add_argument("variable", nargs="?", help="a name of `returns:`")
     load.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
     pull = add("pull", "copy a trial's output files here", about="?")

@@ -97,7 +97,7 @@ def load(desk: Desk, arguments: argparse.Namespace) -> None:
         )
     trial = chosen_trial(experiment, arguments.trial)
     desk.keep(variable, experiment.load(variable, trial=trial.number))
-    desk.write(f"{variable} = {experiment.name}, trial {trial.number}\n")
+    desk.write(f"{variable} = {experiment.name}, trial {trial.number} (a pickle: loading it runs code in it)\n")
 
 
 def pull(desk: Desk, arguments: argparse.Namespace) -> None:
