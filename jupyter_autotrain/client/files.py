@@ -22,7 +22,7 @@ def unpickle(directory: Path, name: str) -> object:
     try:
         if not name.isidentifier():
             raise FileNotFoundError(name)
-        file = files.open_regular(outputs, f"{name}.pkl")
+        file = files.open_regular(directory, f"{wire.OUTPUTS}/{name}.pkl")
     except OSError as error:
         raise _not_returned(outputs, name, "" if files.is_absent(error) else f": {error.strerror}") from None
     try:
@@ -57,7 +57,7 @@ def copy_outputs(directory: Path, target: Path) -> list[str]:
     try:
         for name, folder in found.items():
             _make_folder(target, Path(name).parent)
-            files.copy_file(directory / folder, name, str(target / name))
+            files.copy_file(directory, f"{folder}/{name}", str(target / name))
     except OSError as error:
         raise AutotrainError(
             f"{error.filename or target} cannot be written: {error.strerror}.",
@@ -79,7 +79,7 @@ def _make_folder(target: Path, inner: Path) -> None:
 
 def _made(folder: Path) -> list[str]:
     """The regular files that a trial made in a folder."""
-    if not folder.is_dir():
+    if folder.is_symlink() or not folder.is_dir():
         return []
     paths = [path for path, kind in files.walk(str(folder)) if kind == stat.S_IFREG]
     return [path for path in paths if "__pycache__" not in path.split("/")]

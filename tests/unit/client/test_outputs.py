@@ -53,6 +53,15 @@ def test_pull_copies_regular_files_only(trial, tmp_path):
     assert found == {"model.pkl", "sub/out.csv"}
 
 
+def test_folders_of_the_trial_that_are_links_are_not_entered(trial, tmp_path):
+    for folder in ("outputs", "work"):
+        (trial / folder).rename(trial / f"{folder}.real")
+        (trial / folder).symlink_to(tmp_path / "outside")
+    assert files.copy_outputs(trial, tmp_path / "here") == []
+    with pytest.raises(AutotrainError):
+        files.unpickle(trial, "private")
+
+
 def test_pull_writes_through_no_link(trial, tmp_path):
     here = tmp_path / "here"
     here.mkdir()
