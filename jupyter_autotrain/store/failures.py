@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -54,6 +55,25 @@ _ERRNO_CODES: Final[Mapping[int, int]] = MappingProxyType(
         errno.EPERM: sqlite3.SQLITE_READONLY,
     }
 )
+_ELSEWHERE: Final = "Set JUPYTER_AUTOTRAIN_HOME to another folder, then try again."
+_NO_FOLDER: Final = ("{path} cannot be used: a file lies where a folder was expected.", "A folder for the home.")
+_OPEN_FILES: Final = ("Too many files are open: {path} cannot be opened.", "A free file descriptor was expected.")
+_PATHS: Final[Mapping[int, tuple[str, str, str]]] = MappingProxyType(
+    {
+        errno.EEXIST: (*_NO_FOLDER, _ELSEWHERE),
+        errno.ENOTDIR: (*_NO_FOLDER, _ELSEWHERE),
+        errno.ENOENT: ("{path} cannot be made.", "A home below a folder that exists and can be written.", _ELSEWHERE),
+        errno.ENAMETOOLONG: (
+            "The path of the home is too long: {path}.",
+            "At most 255 bytes per name and 480 in all.",
+            "Set JUPYTER_AUTOTRAIN_HOME to a shorter path, then try again.",
+        ),
+        errno.EMFILE: (*_OPEN_FILES, "Close some, or raise the limit ('ulimit -n'), then try again."),
+        errno.ENFILE: (*_OPEN_FILES, "Close some programs of this machine, then try again."),
+    }
+)
+_MOST_PATH: Final = 200
+_MOST_BYTES: Final = 495  # SQLite takes 512, for this path and the names that it makes of it
 
 
 @contextmanager
@@ -76,6 +96,12 @@ def explained(path: Path, timeout_s: float = 0.0) -> Iterator[None]:
 
 
 def _store_error(code: int, path: Path, error: Exception, timeout_s: float) -> StoreError:
+    number = error.errno or 0 if isinstance(error, OSError) else 0
+    if code == sqlite3.SQLITE_CANTOPEN and len(os.fsencode(path)) > _MOST_BYTES:
+        number = errno.ENAMETOOLONG
+    if number in _PATHS:
+        shown = str(path) if len(str(path)) <= _MOST_PATH else f"{str(path)[:_MOST_PATH]}..."
+        return StoreError(*(clause.format(path=shown) for clause in _PATHS[number]))
     clauses = _CLAUSES.get(code)
     if clauses is None:
         return StoreError(f"The store {path} refused: {error}.", "Nothing was changed.", "Run '%autotrain doctor'.")

@@ -227,6 +227,18 @@ class RunningContract(BackendHarness):
         ref, _ = self.run(place, home, code, gpus=("GPU-a", "GPU-b"), resources=Resources(gpus=2))
         assert self.read(place, ref, wire.STDOUT) == b"GPU-a,GPU-b\n"
 
+    def test_an_ended_trial_leaves_only_what_it_made(self, place: Backend, home: Home) -> None:
+        if not place.capabilities.shares_home:
+            pytest.skip("the trial directory lies elsewhere")
+        code = "import helper\nprint('out')\nreport(a=1)\nimport pathlib\npathlib.Path('mine.txt').write_text('kept')"
+        write_bundle(home.bundle("e1"), code, files={"helper.py": "", "d/x.txt": "text"})
+        trial = trial_of(home, "")
+        self.finish(place, place.submit(trial, {}))
+        directory = self.directory(trial)
+        wait_until(lambda: not (directory / wire.CLAIM_FILE).exists(), "the supervisor's going")
+        left = sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+        assert left == ["metrics", "status.json", "stdout", "work", "work/mine.txt"]
+
     def test_everything_in_the_trial_directory_is_private(self, place: Backend, home: Home) -> None:
         if not place.capabilities.shares_home:
             pytest.skip("the trial directory lies elsewhere")
