@@ -21,7 +21,7 @@ def unpickle(directory: Path, name: str) -> object:
     outputs = directory / wire.OUTPUTS
     try:
         if not name.isidentifier():
-            raise FileNotFoundError(name)
+            raise files.NotRegularError(name, "no path inside the folder")
         file = files.open_regular(directory, f"{wire.OUTPUTS}/{name}.pkl")
     except OSError as error:
         raise _not_returned(outputs, name, "" if files.is_absent(error) else f": {error.strerror}") from None
