@@ -1,7 +1,12 @@
-"""Folders of experiments that are being submitted, so that a killed submitter leaves nothing behind."""
+"""Folders of experiments that are being submitted, so that a killed submitter leaves nothing behind.
+
+All who submit hold a shared lock that goes with their process. So whoever gets it alone knows that every draft there
+is, and every experiment's folder that the store does not know, belongs to nobody.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -16,20 +21,17 @@ from jupyter_autotrain.core.home import Home
 def draft(home: Home, experiment_id: str) -> Iterator[Path]:
     """A new folder (0700), removed afterwards unless it was moved away; also removes those of killed submitters.
 
-    All who submit hold a shared lock that goes with their process. So whoever gets it alone knows that every draft
-    there is belongs to nobody.
+    The block has to last until the experiment is in the store.
 
     Raises:
         OSError: The folder cannot be made.
     """
-    home.drafts.mkdir(mode=0o700, exist_ok=True)
-    lock = os.open(home.drafts, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    lock = _open(home)
     try:
-        # Some network file systems lock no folders; there drafts of killed submitters stay.
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _try_alone(lock):
             for left in home.drafts.iterdir():
                 shutil.rmtree(left, ignore_errors=True)
+        # Some network file systems lock no folders; there drafts of killed submitters stay.
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_SH)
         folder = home.drafts / experiment_id
@@ -40,3 +42,42 @@ def draft(home: Home, experiment_id: str) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(lock)
+
+
+@contextmanager
+def no_submitter(home: Home, *, wait: bool = False) -> Iterator[bool]:
+    """Keep everybody from submitting for as long as the block lasts; False while somebody submits.
+
+    Args:
+        home: The home.
+        wait: True to wait for those who submit.
+    """
+    lock = _open(home)
+    try:
+        if wait:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield wait or _try_alone(lock)
+    finally:
+        os.close(lock)
+
+
+def discard(home: Home, experiment_id: str) -> None:
+    """Put the folder of an experiment among the drafts: whatever happens next, it belongs to nobody."""
+    home.drafts.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileNotFoundError):
+        home.experiment(experiment_id).rename(home.drafts / experiment_id)
+
+
+def _open(home: Home) -> int:
+    home.drafts.mkdir(mode=0o700, exist_ok=True)
+    return os.open(home.drafts, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _try_alone(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in {errno.EAGAIN, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EBADF}:
+            raise
+        return False
+    return True

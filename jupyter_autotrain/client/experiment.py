@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import attention, files, logs
+from jupyter_autotrain.client.drafts import discard
 from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core.home import Home
@@ -193,8 +194,9 @@ class Experiment:
             raise AutotrainError(
                 f"{self.name} is {self.state}.", "Only an experiment that has ended can be deleted.", "Stop it first."
             )
+        discard(self.home, self.id)
         self.store.delete_experiment(self.id)
-        shutil.rmtree(self.home.experiment(self.id), ignore_errors=True)
+        shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)
 
     def _chosen(self) -> TrialRecord:
         trials = self.trials

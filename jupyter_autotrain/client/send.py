@@ -49,11 +49,11 @@ def send(
         bundle = write_bundle(folder / home.bundle(experiment_id).name)
         attention.rouse(home, experiment_id, values)
         _publish(folder, home.experiment(experiment_id))
-    try:
-        store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time(), BootTime.now())
-    except BaseException:
-        _tidy(store, home, experiment_id)
-        raise
+        try:
+            store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time(), BootTime.now())
+        except BaseException:
+            _tidy(store, home, experiment_id)
+            raise
     attention.ring(home)
     return Experiment(home, store, experiment_id, secrets)
 

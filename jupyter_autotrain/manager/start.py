@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from jupyter_autotrain.manager.identity import Identity
 
 HELD_EXIT_CODE = 3
 _DEADLINE_S = 20.0
+_LOOK_AGAIN_S = 0.05
 _LOG_LIMIT_BYTES = 5_000_000
 _LOG_TAIL_LINES = 3
 
@@ -96,6 +99,31 @@ def take_lock(home: Home) -> int | None:
         if is_lock_in_place(home, fd):
             return fd
         os.close(fd)  # deleted in between: what nobody can find keeps nobody out
+
+
+@contextmanager
+def kept_away(home: Home) -> Iterator[None]:
+    """End the home's manager, which its trials do not notice, and let none begin for as long as the block lasts.
+
+    Raises:
+        ManagerError: It does not end.
+        OSError: When the home cannot be written.
+    """
+    deadline = time.monotonic() + _DEADLINE_S
+    while (lock := take_lock(home)) is None:
+        identity = Identity.read(home.manager_lock)
+        if identity is not None and identity.alive:
+            with suppress(ProcessLookupError):
+                os.kill(identity.pid, signal.SIGKILL)  # it may be killed at any instant and loses nothing
+        if time.monotonic() > deadline:
+            raise ManagerError(
+                f"The manager of {home.root} does not end.", _tail(home.manager_log), "End it by hand, then try again."
+            )
+        time.sleep(_LOOK_AGAIN_S)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def is_lock_in_place(home: Home, lock: int) -> bool:

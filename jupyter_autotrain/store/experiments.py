@@ -67,6 +67,11 @@ class Experiments(Section):
         with self._database.read() as connection:
             return records(connection, "WHERE key = ?", (key_of(connection, experiment_id),))[0]
 
+    def ids(self) -> set[str]:
+        """The ids of all experiments."""
+        with self._database.read() as connection:
+            return {row[0] for row in connection.execute("SELECT id FROM experiments")}
+
     def experiments(self, limit: int = 100) -> list[ExperimentRecord]:
         """The newest experiments, newest first."""
         with self._database.read() as connection:

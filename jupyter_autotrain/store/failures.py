@@ -35,11 +35,11 @@ _CLAUSES: Final[Mapping[int, tuple[str, str, str]]] = MappingProxyType(
         sqlite3.SQLITE_PERM: (*_READ_ONLY, "Change its permissions, or set JUPYTER_AUTOTRAIN_HOME to another folder."),
         sqlite3.SQLITE_CORRUPT: (
             *_CORRUPT,
-            "Move it aside and start anew; logs and outputs stay in 'experiments' beside it.",
+            "Run '%autotrain doctor --repair': it saves what can be read and keeps the file as it is.",
         ),
         sqlite3.SQLITE_NOTADB: (
             *_CORRUPT,
-            "Move it aside and start anew; logs and outputs stay in 'experiments' beside it.",
+            "Run '%autotrain doctor --repair': it saves what can be read and keeps the file as it is.",
         ),
         sqlite3.SQLITE_IOERR: (*_DISK, "Check free space and quota of that disk, then try again."),
     }

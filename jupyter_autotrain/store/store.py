@@ -39,6 +39,12 @@ class Store(Experiments, Trials, Metrics, Requests, Leases):
         """`wal`, or `delete` where a write-ahead log cannot work, as on network file systems."""
         return self._database.journal
 
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong in the file, ten findings at most; reads all of it."""
+        with self._database.read() as connection:
+            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+        return [] if found == ["ok"] else found
+
     def data_version(self) -> int:
         """A number that differs after any change by anyone; asking costs microseconds."""
         return self._database.data_version()

@@ -6,10 +6,7 @@ import argparse
 import time
 
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.wording import count, cut, duration, number, size
-from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.core.wording import count, cut, duration, number
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.listing import headline, trials_table
 
@@ -76,39 +73,3 @@ def retry(desk: Desk, arguments: argparse.Namespace) -> None:
         return
     runs = f"{count(len(again), 'trial')} {'runs' if len(again) == 1 else 'run'} again"
     desk.write(f"{experiment.name}: {runs}. Watch: %autotrain show {experiment.name}\n")
-
-
-def clean(desk: Desk, arguments: argparse.Namespace) -> None:
-    """Delete finished experiments: those named, or those older than some days; nothing without `--yes`."""
-    chosen = _chosen(desk, arguments)
-    running = [experiment.name for experiment in chosen if not experiment.state.is_final]
-    if running:
-        raise AutotrainError(
-            f"{', '.join(running)} still runs.", "Expected: finished experiments.", f"Stop first: stop {running[0]}"
-        )
-    if not chosen:
-        desk.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
-        return
-    total = sum(experiment.size_bytes() for experiment in chosen)
-    names = ", ".join(experiment.name for experiment in chosen[:8]) + (" ..." if len(chosen) > 8 else "")
-    if not arguments.yes:
-        desk.write(f"Would delete {count(len(chosen), 'experiment')} ({size(total)}): {names}. Add --yes to do it.\n")
-        return
-    for experiment in chosen:
-        experiment.delete()
-    desk.write(f"Deleted {count(len(chosen), 'experiment')}, {size(total)} freed: {names}\n")
-
-
-def _chosen(desk: Desk, arguments: argparse.Namespace) -> list[Experiment]:
-    if arguments.experiment:
-        return [desk.find(reference) for reference in arguments.experiment]
-    if arguments.older is None:
-        return []
-    found = [(experiment, experiment.record) for experiment in desk.all()]
-    old_s = arguments.older * 86_400
-    return [e for e, record in found if record.state.is_final and _age_s(desk, record) > old_s]
-
-
-def _age_s(desk: Desk, record: ExperimentRecord) -> float:
-    """How long ago it was submitted; a wall clock that jumped makes nothing old."""
-    return record.now_s(desk.now(), BootTime.now()) - record.created_s

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jupyter_autotrain import backends, manager
+from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.wording import count, size
 from jupyter_autotrain.errors import AutotrainError
@@ -49,18 +50,36 @@ def examine(home: Home) -> list[Check]:
 
 def _examine_store(home: Home) -> Iterator[Check]:
     try:
-        store = Store.open(home)
+        with Store.open(home) as store:
+            yield from _examine_rows(store)
+            yield from _examine_leftovers(home, store)
     except AutotrainError as error:
         yield Check("store", False, error.found, error.action)
         return
-    known = len(store.experiments(limit=1_000_000))
-    yield Check("store", True, f"{count(known, 'experiment')}, journal {store.journal}")
-    store.close()
     mode = home.root.stat().st_mode & 0o777
     private = mode == 0o700 and home.root.stat().st_uid == os.getuid()
     yield Check("home", private, f"mode {mode:o}", f"Run: chmod 700 {home.root}")
     free = shutil.disk_usage(home.root).free
     yield Check("disk", free > _FREE_BYTES_WANTED, f"{size(free)} free", "Free some space, or: %autotrain clean")
+
+
+def _examine_rows(store: Store) -> Iterator[Check]:
+    if faults := store.damage():
+        yield Check("store", False, f"damaged: {'; '.join(faults[:3])}", "Run: %autotrain doctor --repair")
+        return
+    yield Check("store", True, f"{count(len(store.ids()), 'experiment')}, journal {store.journal}")
+
+
+def _examine_leftovers(home: Home, store: Store) -> Iterator[Check]:
+    left, lost = leftovers.find(home, store), leftovers.without_row(home, store)
+    if left:
+        origins = ", ".join(sorted({leftover.origin for leftover in left}))
+        total = size(sum(leftover.size_bytes for leftover in left))
+        yield Check("leftovers", False, f"{len(left)} ({total}): {origins}", "Run: %autotrain clean --yes")
+    if lost:
+        names = ", ".join(folder.name for folder in lost[:5]) + (" ..." if len(lost) > 5 else "")
+        told = f"{count(len(lost), 'experiment')} of which only the files are left: {names}"
+        yield Check("lost", False, told, f"Take what you need out of {lost[0].parent}, then delete those folders.")
 
 
 def _examine_manager(home: Home) -> Check:

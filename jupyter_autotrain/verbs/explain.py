@@ -15,6 +15,7 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import doctor as checks
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.json_output import write_json
+from jupyter_autotrain.verbs.repair import repair_store
 
 
 def why(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -97,7 +98,10 @@ def schema(desk: Desk, _: argparse.Namespace) -> None:
 
 
 def doctor(desk: Desk, arguments: argparse.Namespace) -> None:
-    """Check this installation, one line per check."""
+    """Check this installation, one line per check; or repair its store."""
+    if arguments.repair:
+        repair_store(desk)
+        return
     results = checks.examine(desk.home)
     if arguments.json:
         write_json(desk, [to_json(result) for result in results])

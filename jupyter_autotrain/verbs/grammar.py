@@ -82,7 +82,8 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
         "key", nargs="?", help="a header key, a verb, or a name of the cell such as report"
     )
     add("schema", "print the JSON Schema of the header")
-    add("doctor", "check this installation")
+    doctor = add("doctor", "check this installation")
+    doctor.add_argument("--repair", action="store_true", help="save what can be read of a damaged store")
     clean = add("clean", "delete finished experiments from disk")
     clean.add_argument("experiment", nargs="*", help="name, name@N, id prefix, -1 or _")
     clean.add_argument("--older", metavar="DAYS", type=float, help="all that are older")

@@ -27,7 +27,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "wait": "control:wait",
         "stop": "control:stop",
         "retry": "control:retry",
-        "clean": "control:clean",
+        "clean": "clean:clean",
         "best": "results:best",
         "compare": "results:compare",
         "export": "results:export",

@@ -22,6 +22,7 @@ class Terminal:
     def __init__(self, home, cwd):
         self.home, self.cwd, self.shown = home, cwd, []
         self.origin, self.noted = None, []
+        self.now_s = 100.0
 
     def run(self, *words):
         written = []
@@ -32,7 +33,7 @@ class Terminal:
             write_raw=written.append,
             show=self.shown.append,
             keep=lambda name, value: None,
-            now=lambda: 100.0,
+            now=lambda: self.now_s,
             evaluate=lambda text: None,
             show_plan=lambda plan: None,
             origin=self.origin,

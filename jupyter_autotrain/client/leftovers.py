@@ -1,0 +1,96 @@
+"""What killed processes left in a home: drafts, folders of submits that never became experiments, half-written files.
+
+Nothing that may still be in the making counts: submitters hold a lock that goes with them, and a half-written file
+carries the id of the process that writes it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.client.drafts import no_submitter
+from jupyter_autotrain.client.files import size_bytes
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.store import Store
+
+_HALF_WRITTEN: Final = re.compile(r".*\.(\d+)\.\d+\.draft")
+_PLACES: Final = ("*.draft", "experiments/*/*.draft", "experiments/*/trials/*/*/*.draft")
+_CONTROL: Final = "experiments/*/trials/*/*/control/*.draft"
+_ABANDONED_S: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One file or folder that belongs to nobody, and how it came to be."""
+
+    path: Path
+    origin: str
+    size_bytes: int
+
+
+def find(home: Home, store: Store) -> list[Leftover]:
+    """Everything that killed processes left; drafts and folders only while nobody submits."""
+    found = [_leftover(path, "half-written file of a killed process") for path in _half_written(home, store)]
+    with no_submitter(home) as alone:
+        if alone:
+            found += _of_submitters(home, store)
+    return sorted(found, key=lambda leftover: leftover.path)
+
+
+def remove(home: Home, store: Store) -> list[Leftover]:
+    """Remove what `find` finds, and give what was removed."""
+    removed = []
+    with no_submitter(home) as alone:
+        for leftover in _of_submitters(home, store) if alone else []:
+            shutil.rmtree(leftover.path, ignore_errors=True)
+            removed.append(leftover)
+    for path in _half_written(home, store):
+        removed.append(_leftover(path, "half-written file of a killed process"))
+        path.unlink(missing_ok=True)
+    return removed
+
+
+def without_row(home: Home, store: Store) -> list[Path]:
+    """Folders of experiments that have run and that the store does not know: they were lost with a damaged store."""
+    return [folder for folder in _unknown(home, store) if (folder / "trials").exists()]
+
+
+def _of_submitters(home: Home, store: Store) -> list[Leftover]:
+    drafts = home.drafts.iterdir() if home.drafts.is_dir() else ()
+    found = [_leftover(path, "draft of a killed submit") for path in drafts]
+    orphans = (folder for folder in _unknown(home, store) if not (folder / "trials").exists())
+    return found + [_leftover(folder, "submit that was killed before it was kept") for folder in orphans]
+
+
+def _unknown(home: Home, store: Store) -> list[Path]:
+    folder = home.experiment("")
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    known = store.ids()  # read after the folders: a row comes after its folder
+    return [path for path in there if path.name not in known]
+
+
+def _half_written(home: Home, store: Store) -> Iterator[Path]:
+    for place in (*_PLACES, _CONTROL):
+        for path in home.root.glob(place):
+            if _is_abandoned(path, store):
+                yield path
+
+
+def _is_abandoned(path: Path, store: Store) -> bool:
+    named = _HALF_WRITTEN.fullmatch(path.name)
+    if named is None or path.is_dir():
+        return False
+    if store.journal == "wal":
+        return not Path(f"/proc/{named[1]}").exists()
+    # A home that several machines share: the writer may live on another one.
+    return time.time() - path.stat().st_mtime > _ABANDONED_S
+
+
+def _leftover(path: Path, origin: str) -> Leftover:
+    return Leftover(path, origin, size_bytes(path) if path.is_dir() else path.lstat().st_size)

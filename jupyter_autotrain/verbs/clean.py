@@ -1,0 +1,71 @@
+"""The verb `clean`: finished experiments, and what killed processes left."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from jupyter_autotrain.client import Experiment, leftovers
+from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.wording import count, size
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.verbs.desk import Desk
+
+
+def clean(desk: Desk, arguments: argparse.Namespace) -> None:
+    """Delete finished experiments: those named, or those older than some days; nothing without `--yes`.
+
+    Without names also what killed processes left: drafts, and folders of submits that never became experiments.
+    """
+    chosen = _chosen(desk, arguments)
+    running = [experiment.name for experiment in chosen if not experiment.state.is_final]
+    if running:
+        raise AutotrainError(
+            f"{', '.join(running)} still runs.", "Expected: finished experiments.", f"Stop first: stop {running[0]}"
+        )
+    told = [_clean_experiments(chosen, delete=arguments.yes)] if chosen else []
+    if not arguments.experiment:
+        told += _clean_leftovers(desk, delete=arguments.yes)
+    if not told:
+        desk.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
+        return
+    desk.write("\n".join([*told, *([] if arguments.yes else ["Add --yes to do it."])]) + "\n")
+
+
+def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
+    total = size(sum(experiment.size_bytes() for experiment in chosen))
+    names = ", ".join(experiment.name for experiment in chosen[:8]) + (" ..." if len(chosen) > 8 else "")
+    what = count(len(chosen), "experiment")
+    if not delete:
+        return f"Would delete {what} ({total}): {names}."
+    for experiment in chosen:
+        experiment.delete()
+    return f"Deleted {what}, {total} freed: {names}"
+
+
+def _clean_leftovers(desk: Desk, *, delete: bool) -> list[str]:
+    with Store.open(desk.home) as store:
+        found = leftovers.remove(desk.home, store) if delete else leftovers.find(desk.home, store)
+    if not found:
+        return []
+    total = size(sum(leftover.size_bytes for leftover in found))
+    origins = ", ".join(sorted({leftover.origin for leftover in found}))
+    what = f"{count(len(found), 'leftover')} of killed processes"
+    return [f"Deleted {what}, {total} freed: {origins}" if delete else f"Would delete {what} ({total}): {origins}."]
+
+
+def _chosen(desk: Desk, arguments: argparse.Namespace) -> list[Experiment]:
+    if arguments.experiment:
+        return [desk.find(reference) for reference in arguments.experiment]
+    if arguments.older is None:
+        return []
+    found = [(experiment, experiment.record) for experiment in desk.all()]
+    old_s = arguments.older * 86_400
+    return [e for e, record in found if record.state.is_final and _age_s(desk, record) > old_s]
+
+
+def _age_s(desk: Desk, record: ExperimentRecord) -> float:
+    """How long ago it was submitted; a wall clock that jumped makes nothing old."""
+    return record.now_s(desk.now(), BootTime.now()) - record.created_s

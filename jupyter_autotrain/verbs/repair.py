@@ -1,0 +1,56 @@
+"""`doctor --repair`: what can be saved of a damaged store is saved, the rest is named."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.client import leftovers
+from jupyter_autotrain.client.drafts import no_submitter
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.errors import AutotrainError, ManagerError
+from jupyter_autotrain.store import Store, repair
+from jupyter_autotrain.verbs.desk import Desk
+
+_NAMES = {"experiments": "experiment", "trials": "trial", "requests": "request"}
+
+
+def repair_store(desk: Desk) -> None:
+    """Save what can be read into a new file, keep the damaged one, and say what became of everything.
+
+    A manager that runs is ended first, which its trials do not notice; afterwards another one goes on.
+
+    Raises:
+        AutotrainError: There is no store, or it is in use.
+    """
+    home = desk.home
+    if not home.store.exists():
+        raise AutotrainError(
+            f"There is no store in {home.root}.", "The home of a damaged store.", "Set JUPYTER_AUTOTRAIN_HOME to it."
+        )
+    with manager.kept_away(home), no_submitter(home, wait=True):
+        report = repair.repair(home.store)
+        with Store.open(home) as store:
+            lost = leftovers.without_row(home, store)
+            unfinished = store.unfinished()
+    for line in _told(report, home):
+        desk.write(f"{line}\n")
+    for folder in lost:
+        desk.write(f"Lost: the experiment of which these files are left: {folder}\n")
+    if unfinished:
+        with suppress(ManagerError):
+            manager.ensure(home)
+
+
+def _told(report: repair.Repair, home: Home) -> list[str]:
+    saved = [count(report.saved[table], name) for table, name in _NAMES.items()]
+    told = [f"Saved: {', '.join(saved)}."]
+    for table, fault in report.damaged.items():
+        told.append(f"Damaged: the table {table} could not be read whole ({fault}).")
+    for table, many in report.dropped.items():
+        told.append(f"Lost: {many} rows of {table} that belong to lost experiments.")
+    if not report.damaged:
+        told.append("Nothing in it was damaged.")
+    told.append(f"The file as it was is kept: {report.kept_at.relative_to(home.root)} in {home.root}")
+    return told

@@ -1,0 +1,182 @@
+"""Damaged stores: what can be read is saved, what cannot is named, nothing is deleted."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from jupyter_autotrain import cli, manager
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.store import Ingest, Store
+from jupyter_autotrain.store.repair import repair
+
+pytestmark = pytest.mark.fault
+EXPERIMENTS, TRIALS, STEPS, PAGE_BYTES = 30, 4, 50, 4096
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    home = Home(tmp_path / "home")
+    monkeypatch.setenv("JUPYTER_AUTOTRAIN_HOME", str(home.root))
+    return home
+
+
+def fill(home):
+    with Store.open(home) as store:
+        for number in range(EXPERIMENTS):
+            name = f"e{number:02}"
+            store.add_experiment(name, ExperimentSpec(f"name{number % 3}", Bundle(), header="x" * 500), 0.0)
+            for trial in range(1, TRIALS + 1):
+                home.trial(name, trial, 1).mkdir(parents=True)
+                store.add_trial(name, trial, {"lr": 0.1}, 0.0)
+                for state in ("PREPARING", "RUNNING", "SUCCEEDED"):
+                    store.move(name, trial, TrialState(state), 1.0)
+                rows = [("loss", step, 0.0, 1.0) for step in range(STEPS)]
+                store.ingest([Ingest(name, trial, 1, "metrics", 1000, rows)])
+            store.close_experiment(name, 2.0)
+
+
+def rows(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.text_factory = bytes
+        tables = ("experiments", "trials", "moves", "chunks", "notes", "requests", "names")
+        return {table: set(connection.execute(f"SELECT * FROM {table}")) for table in tables}
+
+
+def is_whole(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return (
+            connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            and not connection.execute("PRAGMA foreign_key_check").fetchall()
+        )
+
+
+def spoil(home, pages):
+    """Overwrite pages, as a failing disk does."""
+    choose = random.Random(5)
+    with home.store.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * PAGE_BYTES)
+            file.write(choose.randbytes(PAGE_BYTES))
+
+
+def page_count(home):
+    return home.store.stat().st_size // PAGE_BYTES
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_lies_on_whole_pages_is_saved_and_the_rest_is_named(home, capsys, seed):
+    fill(home)
+    before, damaged_bytes = rows(home.store), None
+    spoil(home, random.Random(seed).sample(range(2, page_count(home)), 3))
+    damaged_bytes = home.store.read_bytes()
+    assert cli.main(["doctor", "--repair"]) == 0
+    told = capsys.readouterr().out
+    assert is_whole(home.store)
+    after = rows(home.store)
+    assert all(after[table] <= before[table] for table in after if table != "names")
+    lost = {row[1].decode() for row in before["experiments"] - after["experiments"]}
+    assert lost == {name for name in lost if f"experiments/{name}" in told}
+    assert len(after["experiments"]) >= EXPERIMENTS // 2
+    assert sum(map(len, after.values())) > sum(map(len, before.values())) // 3
+    (kept,) = home.root.glob("store.sqlite.damaged-*-1")
+    assert kept.read_bytes() == damaged_bytes
+    assert kept.name in told
+    with Store.open(home) as store:
+        for record in store.experiments():
+            store.trials(record.id)
+            store.points(record.id)
+        version = store.add_experiment("after", ExperimentSpec("name0", Bundle()), 3.0).version
+        assert version > max((row[3] for row in after["experiments"] if row[2] == b"name0"), default=0)
+
+
+def test_a_store_that_is_whole_stays_the_same(home, capsys):
+    fill(home)
+    before = rows(home.store)
+    assert cli.main(["doctor", "--repair"]) == 0
+    assert rows(home.store) == before
+    assert "Nothing in it was damaged." in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_database_any_more_is_kept_and_all_experiments_are_named(home, capsys):
+    fill(home)
+    home.store.write_bytes(b"x" * 20_000)
+    assert cli.main(["doctor"]) == 0
+    assert "doctor --repair" in capsys.readouterr().out
+    assert cli.main(["doctor", "--repair"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"experiments/e{number:02}" in told for number in range(EXPERIMENTS))
+    (kept,) = home.root.glob("store.sqlite.damaged-*")
+    assert kept.read_bytes() == b"x" * 20_000
+    with Store.open(home) as store:
+        assert store.experiments() == []
+
+
+def test_what_stands_only_in_the_log_is_saved_too(home):
+    script = (
+        "import os, sys; from pathlib import Path; from jupyter_autotrain.core.home import Home;"
+        "from jupyter_autotrain.core.spec import Bundle, ExperimentSpec; from jupyter_autotrain.store import Store;"
+        "store = Store.open(Home(Path(sys.argv[1])));"
+        "store.add_experiment('a1', ExperimentSpec('a', Bundle()), 0.0); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script, home.root], check=True)
+    assert home.root.joinpath("store.sqlite-wal").stat().st_size
+    report = repair(home.store)
+    assert report.saved["experiments"] == 1
+    assert [path.name for path in home.root.glob("store.sqlite-*")] == []
+    assert rows(report.kept_at)["experiments"]
+
+
+def test_handles_kept_open_elsewhere_go_on_in_the_repaired_store(home):
+    with Store.open(home) as store:
+        store.add_experiment("a1", ExperimentSpec("a", Bundle()), 0.0)
+        repair(home.store)
+        store.add_experiment("a2", ExperimentSpec("a", Bundle()), 0.0)
+        with Store.open(home) as other:
+            assert [record.id for record in other.experiments()] == ["a2", "a1"]
+    assert is_whole(home.store)
+
+
+def test_a_store_that_another_process_writes_is_left_alone(home, monkeypatch):
+    monkeypatch.setattr("jupyter_autotrain.store.repair._TIMEOUT_S", 0.1)
+    with Store.open(home) as store:
+        store.add_experiment("a1", ExperimentSpec("a", Bundle()), 0.0)
+        with closing(sqlite3.connect(home.store, isolation_level=None)) as writer:
+            writer.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="being written"):
+                repair(home.store)
+        assert len(store.experiments()) == 1
+    assert not list(home.root.glob("store.sqlite.*"))
+
+
+def test_a_repair_under_a_running_manager_loses_no_trial_and_no_point(home, monkeypatch, capsys):
+    monkeypatch.setenv("JUPYTER_AUTOTRAIN_IDLE_MIN", "5")
+    code = "import time\nfor step in range(200):\n    report(step=step, acc=step)\n    time.sleep(0.02)\n"
+    bundle = home.bundle("e1")
+    bundle.mkdir(parents=True)
+    (bundle / "main.py").write_text(code)
+    deadline_s = time.monotonic() + 90
+    with Store.open(home) as store:
+        store.add_experiment("e1", ExperimentSpec("exp", Bundle(python=sys.executable)), time.time())
+        first = manager.ensure(home)
+        while not store.points("e1"):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        assert cli.main(["doctor", "--repair"]) == 0
+        assert not first.alive
+        while not store.experiment("e1").state.is_final:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        assert [point.step for point in store.points("e1")] == list(range(200))
+        assert [trial.attempt for trial in store.trials("e1")] == [1]
+    with manager.kept_away(home):
+        assert not manager.status(home).alive

@@ -1,0 +1,67 @@
+"""The verbs `clean` and `doctor` in a home that killed processes have left things in."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Store
+
+
+@pytest.fixture
+def left(terminal, add):
+    add("mnist", (["PREPARING", "RUNNING", "SUCCEEDED"], 0.5))
+    paths = [terminal.home.drafts / "draft", terminal.home.experiment("orphan") / "bundle"]
+    for path in paths:
+        path.mkdir(parents=True)
+        (path / "main.py").write_text("pass")
+    return paths
+
+
+def test_clean_says_what_killed_processes_left_and_removes_it_only_when_told(terminal, left):
+    told = terminal.run("clean")
+    assert "Would delete 2 leftovers of killed processes" in told
+    assert "Add --yes" in told
+    assert all(path.exists() for path in left)
+    assert "Deleted 2 leftovers of killed processes" in terminal.run("clean", "--yes")
+    assert not any(path.exists() for path in left)
+    assert "Nothing to clean" in terminal.run("clean", "--yes")
+    assert terminal.find("mnist").name == "mnist"
+
+
+def test_clean_of_a_named_experiment_leaves_the_rest(terminal, left):
+    assert "Deleted 1 experiment" in terminal.run("clean", "mnist", "--yes")
+    assert all(path.exists() for path in left)
+
+
+def test_doctor_names_leftovers_and_lost_experiments(terminal, left):
+    terminal.home.trial("lost", 1, 1).mkdir(parents=True)
+    told = terminal.run("doctor")
+    assert "BAD   leftovers: 2 (8 B): draft of a killed submit" in told
+    assert "clean --yes" in told
+    assert "BAD   lost: 1 experiment of which only the files are left: lost" in told
+
+
+def test_doctor_finds_a_damaged_store(terminal, add):
+    add("mnist", *[(["PREPARING", "RUNNING", "SUCCEEDED"], 0.5)] * 200)
+    with terminal.home.store.open("r+b") as file:
+        file.seek(5 * 4096)
+        file.write(b"x" * 8192)
+    told = terminal.run("doctor")
+    assert "BAD   store: " in told
+    assert "doctor --repair" in told
+
+
+def test_a_repair_needs_a_store(terminal):
+    with pytest.raises(AutotrainError, match="no store"):
+        terminal.run("doctor", "--repair")
+
+
+def test_an_experiment_of_today_is_not_old_after_the_wall_clock_was_set_forward(terminal, add):
+    experiment_id = add("mnist", (["PREPARING", "RUNNING", "SUCCEEDED"], 0.5))
+    terminal.now_s = 10.0 + 30 * 86_400
+    assert "Would delete 1 experiment" in terminal.run("clean", "--older", "7")
+    with Store.open(terminal.home) as store:
+        store.begin_experiment(experiment_id, BootTime.now())
+    assert "Nothing to clean" in terminal.run("clean", "--older", "7")
