@@ -12,6 +12,7 @@ from jupyter_autotrain.client import attention, files, logs
 from jupyter_autotrain.client.drafts import discard
 from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.waiting import wait_until
+from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.noted import warned
@@ -149,7 +150,15 @@ class Experiment:
         Raises:
             AutotrainError: It is not there, or cannot be rebuilt here.
         """
-        return files.unpickle(self.directory(trial), name)
+        record = self._trial(trial)
+        directory = self.directory(record)
+        if not files.has_returned(directory, name) and (others := self._returned_by(name)):
+            raise AutotrainError(
+                f"Trial {record.number} ({record.state}) has not returned {name!r}.",
+                f"Trials that have, best first: {', '.join(map(str, others[:8]))}{' ...' if len(others) > 8 else ''}.",
+                f"Choose one: %autotrain load {self.name} {name} --trial {others[0]}",
+            )
+        return files.unpickle(directory, name)
 
     def pull(self, directory: str | Path, trial: int | TrialRecord | None = None) -> list[str]:
         """Copy what a trial returned and wrote into a folder here; gives the files' names, relative to it."""
@@ -161,8 +170,7 @@ class Experiment:
         Raises:
             AutotrainError: There is no such trial.
         """
-        number = trial.number if isinstance(trial, TrialRecord) else trial
-        record = self._chosen() if number is None else self.store.trial(self.id, number)
+        record = self._trial(trial)
         return self.home.trial(self.id, record.number, record.attempt)
 
     def show(self) -> object:
@@ -197,6 +205,15 @@ class Experiment:
         discard(self.home, self.id)
         self.store.delete_experiment(self.id)
         shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)
+
+    def _trial(self, trial: int | TrialRecord | None) -> TrialRecord:
+        if trial is None:
+            return self._chosen()
+        return self.store.trial(self.id, trial.number if isinstance(trial, TrialRecord) else trial)
+
+    def _returned_by(self, name: str) -> list[int]:
+        trials = ranking.ranked(self.record.spec.objective, self.trials)
+        return [trial.number for trial in trials if files.has_returned(self.directory(trial), name)]
 
     def _chosen(self) -> TrialRecord:
         trials = self.trials

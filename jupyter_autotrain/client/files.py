@@ -36,8 +36,17 @@ def unpickle(directory: Path, name: str) -> object:
         ) from error
 
 
+def has_returned(directory: Path, name: str) -> bool:
+    """True when the trial has returned an object of this name."""
+    return name in _returned(directory / wire.OUTPUTS)
+
+
+def _returned(outputs: Path) -> list[str]:
+    return sorted(file.stem for file in outputs.glob("*.pkl") if not file.is_symlink())
+
+
 def _not_returned(outputs: Path, name: str, why: str) -> AutotrainError:
-    there = sorted(file.stem for file in outputs.glob("*.pkl") if not file.is_symlink())
+    there = _returned(outputs)
     return AutotrainError(
         f"The trial has not returned {cut(name, 60)!r}{why}.",
         f"It returned: {', '.join(there)}." if there else "It has returned nothing so far.",

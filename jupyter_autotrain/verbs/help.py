@@ -23,7 +23,8 @@ Verbs: {verbs}
   (%autotrain help VERB explains one)
 In the cell: {names}
   (%autotrain help report explains one)
-Experiments are named by name, name@N, a unique id prefix, -1 (newest) or _.
+Experiments are named by name, name@N, a unique id prefix, -1 (the newest of this notebook; in a shell, of all) or _.
+Without a name a verb takes that newest one.
 """
 
 

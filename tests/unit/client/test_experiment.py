@@ -230,6 +230,21 @@ def test_logs_outputs_and_sizes_come_from_the_newest_attempt(home, store, tmp_pa
         handle.load("net")
 
 
+def test_where_the_best_trial_returned_nothing_those_that_did_are_named_best_first(home, store):
+    stopped = (*RUNNING, "CANCELLED")
+    handle = add(home, store, trials=[(DONE, 0.5), (stopped, 0.9), (DONE, 0.7)], objective=Objective("acc"))
+    for number in (1, 3):
+        outputs = home.trial("abc", number, 1) / "outputs"
+        outputs.mkdir(parents=True)
+        (outputs / "model.pkl").write_bytes(pickle.dumps(number))
+    with pytest.raises(AutotrainError) as error:
+        handle.load("model")
+    assert error.value.found == "Trial 2 (CANCELLED) has not returned 'model'."
+    assert error.value.expected == "Trials that have, best first: 3, 1."
+    assert "--trial 3" in error.value.action
+    assert handle.load("model", trial=3) == 3
+
+
 def test_an_object_that_cannot_be_rebuilt_says_why(home, store):
     handle = add(home, store, trials=[(DONE, None)])
     outputs = home.trial("abc", 1, 1) / "outputs"

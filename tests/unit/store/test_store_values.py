@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.objective import Objective, Summary
+from jupyter_autotrain.core.objective import Direction, Objective, Summary
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
@@ -94,3 +95,23 @@ def test_what_is_not_finite_gives_no_value(store):
 def test_the_mean_of_huge_values_does_not_overflow():
     assert Objective("a", summary=Summary.MEAN).value([1e308, 1e308, -1e308]) == pytest.approx(1e308 / 3)
     assert Objective("a", summary=Summary.MEAN, window=2).value([1e308, 1e308]) == pytest.approx(1e308)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(st.sampled_from([None, -1.0, 0.0, 0.5, 0.5, 2.0]), max_size=6),
+    st.lists(st.sampled_from(["SUCCEEDED", "FAILED", "CANCELLED", "LOST"]), min_size=6, max_size=6),
+    st.sampled_from(Direction),
+)
+def test_the_store_and_the_ranking_agree_on_the_best_trial(tmp_path_factory, values, states, direction):
+    objective = Objective("acc", direction)
+    with Store.open(Home(tmp_path_factory.mktemp("store") / "home")) as store:
+        store.add_experiment("e1", ExperimentSpec("digits", Bundle()), 1.0)
+        for number, (value, state) in enumerate(zip(values, states, strict=False), 1):
+            store.add_trial("e1", number, {}, 1.0)
+            points = [("acc", 0, 1.0, value)]
+            store.ingest([Ingest("e1", number, 1, "metrics", 1, points, objective=objective)])
+            for step in ("PREPARING", "RUNNING", state):
+                store.move("e1", number, TrialState(step), 2.0)
+        assert store.best_trial("e1", objective) == ranking.best(objective, store.trials("e1"))
+        assert store.best_trial("e1", None) is None
