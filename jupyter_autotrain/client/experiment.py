@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from jupyter_autotrain import manager
@@ -14,7 +14,7 @@ from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import ExperimentState, TrialState
@@ -94,20 +94,26 @@ class Experiment:
         """
         return wait_until(self.store, lambda: self.state.is_final, timeout_s=timeout_s, nudge=self.rouse)
 
-    def stop(self, *, grace_s: float = 5.0, timeout_s: float = 60.0) -> Receipt:
-        """End all its trials with their whole process trees, and wait until they are gone.
+    def stop(self, trials: Collection[int] | None = None, *, grace_s: float = 5.0, timeout_s: float = 60.0) -> Receipt:
+        """End its trials with their whole process trees, and wait until they are gone.
 
         Args:
+            trials: The numbers of the trials to end, while the experiment goes on with others; None ends all of it.
             grace_s: How long a trial may take to end itself before it is ended by force.
             timeout_s: The longest wait for the answer.
 
         Raises:
+            StoreError: There is no trial of such a number.
             ManagerError: The manager did not answer in time; the request stays.
         """
-        if self.state.is_final:
-            return Receipt(name=self.name, note="It had ended before")
-        answer = self._ask("stop", {"grace_s": grace_s}, timeout_s)
-        return Receipt.of(self.name, answer, self.warnings(most=3))
+        chosen = None if trials is None else [self.store.trial(self.id, number) for number in sorted(trials)]
+        name = self.name if chosen is None else f"{self.name}, {_named([trial.number for trial in chosen])}"
+        if self.state.is_final or (chosen is not None and all(trial.state.is_final for trial in chosen)):
+            return Receipt(name=name, note="It had ended before")
+        args: dict[str, JsonValue] = {"grace_s": grace_s}
+        if chosen is not None:
+            args["trials"] = [trial.number for trial in chosen]
+        return Receipt.of(name, self._ask("stop", args, timeout_s), self.warnings(most=3))
 
     def retry(self, timeout_s: float = 30.0) -> list[int]:
         """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers.
@@ -247,3 +253,7 @@ class Experiment:
 
     def __hash__(self) -> int:
         return hash((self.home, self.id))
+
+
+def _named(numbers: Sequence[int]) -> str:
+    return f"trial{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"

@@ -1,7 +1,7 @@
 """The live view: an anywidget that shows one experiment; everything in it comes from the store.
 
-From the front end: `attach` (seq: what it has), `log` (trial, stream), `stop`. To the front end: `frame`
-(see `feed`), `log` (trial, stream, text), `receipt` (text).
+From the front end: `attach` (seq: what it has), `log` (trial, stream), `stop` (trials: null for all). To the front end:
+`frame` (see `feed`), `log` (trial, stream, text), `receipt` (text, trials).
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class LiveView(anywidget.AnyWidget):
         # This may run on the main thread or on a subshell's while a cell runs: nothing here waits.
         kind = content.get("kind")
         if kind == "stop":
-            threading.Thread(target=self._stop, name="autotrain-stop", daemon=True).start()
+            trials = _numbers(content.get("trials"))
+            threading.Thread(target=self._stop, args=(trials,), name="autotrain-stop", daemon=True).start()
         elif kind == "log":
             self._follow_log(content)
         elif kind == "attach" and content.get("seq") != self._sender.seq:
@@ -96,9 +97,14 @@ class LiveView(anywidget.AnyWidget):
             return
         self._sender.follow_log({"trial": trial, "stream": stream}, path)
 
-    def _stop(self) -> None:
+    def _stop(self, trials: list[int] | None) -> None:
         try:
-            text = str(self._experiment.stop())
+            text = str(self._experiment.stop(trials))
         except AutotrainError as error:
             text = str(error)
-        self._tell({"kind": "receipt", "text": text}, [])
+        self._tell({"kind": "receipt", "text": text, "trials": trials}, [])
+
+
+def _numbers(trials: object) -> list[int] | None:
+    """The trials that a message names; None stands for all."""
+    return [number for number in trials if isinstance(number, int)] if isinstance(trials, list) else None

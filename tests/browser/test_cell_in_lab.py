@@ -58,7 +58,13 @@ def test_the_stop_button_works_while_the_kernel_is_busy(lab):
     lab.until_idle()
     lab.execute("import time, pathlib; time.sleep(60); pathlib.Path('free again').touch()")
     lab.until_busy()
-    lab.view.get_by_role("button", name="Stop").click()
+    lab.view.get_by_role("button", name="Stop trial 1").click()
+    expect(lab.view.locator(".at-receipt")).to_contain_text(
+        re.compile(r"endless, trial 1: stopped in .* nothing is left"), timeout=30_000
+    )
+    expect(lab.view.locator("tr[data-trial='1']")).to_contain_text("Cancelled")
+    expect(lab.view.locator("tr[data-trial='2']")).to_contain_text("Running")
+    lab.view.get_by_role("button", name="Stop", exact=True).click()
     expect(lab.view.locator(".at-receipt")).to_contain_text(
         re.compile(r"endless: stopped in .* nothing is left"), timeout=30_000
     )

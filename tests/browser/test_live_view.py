@@ -154,7 +154,7 @@ def test_the_whole_view_is_reached_by_keyboard(shown):
 
 
 def test_the_log_of_the_chosen_trial_is_followed(shown):
-    shown.view.locator(".at-trials tbody tr").nth(1).click()
+    shown.view.locator(".at-trials tbody tr[data-trial='2']").click()
     shown.view.get_by_text("Log of trial 2").click()
     expect(shown.view.get_by_role("log")).to_contain_text("epoch 59: loss 0.0383")
     shown.execute("place.log(2, 'a new line')")

@@ -157,7 +157,7 @@ export class Chart {
 
   #options(): uPlot.Options {
     const ink = (): string => cssColor(this.root, '--at-ink-2', '#666');
-    const line = (): string => cssColor(this.root, '--at-line', '#e3e3e3');
+    const line = (): string => cssColor(this.root, '--at-grid', '#e3e3e3');
     const font = `11px ${cssColor(this.root, '--at-font', 'system-ui, sans-serif')}`;
     const grid = { stroke: line, width: 1 };
     const common: uPlot.Axis = { stroke: ink, font, ticks: { show: false }, gap: 6 };

@@ -5,6 +5,7 @@ import { count, duration, number, parameters, stateWord } from './format';
 import type { Experiment, Trial } from './frames';
 import { ACTIVE } from './frames';
 import type { Session } from './session';
+import { focusQuestion, pressStop, question } from './stopping';
 
 /** Order of the bar's parts, from the left; the rest of the bar is trials to come. */
 const PARTS = [
@@ -23,7 +24,8 @@ export class Header {
   readonly #badge = h('span', { class: 'at-badge' });
   readonly #name = h('h3', { class: 'at-name' });
   readonly #backend = h('span', { class: 'at-soft' });
-  readonly #stop: HTMLButtonElement;
+  readonly #stop = h('span', { class: 'at-stop' });
+  readonly #button: HTMLButtonElement;
   readonly #bar = h('div', {
     class: 'at-bar',
     role: 'progressbar',
@@ -35,11 +37,11 @@ export class Header {
   readonly #receipt = h('div', { class: 'at-receipt' });
 
   constructor(readonly session: Session) {
-    this.#stop = h('button', {
+    this.#button = h('button', {
       type: 'button',
-      class: 'at-button at-stop',
+      class: 'at-button at-danger',
       onclick: () => {
-        session.stop();
+        pressStop(session, 'all');
       },
     });
     const line = h('div', { class: 'at-head' }, this.#badge, this.#name, this.#backend, this.#stop);
@@ -54,11 +56,23 @@ export class Header {
     setText(this.#name, experiment.name);
     setText(this.#backend, `on ${experiment.backend}`);
     const stopping = this.session.stopping || experiment.state === 'STOPPING';
-    setText(this.#stop, stopping ? 'Stopping…' : 'Stop');
-    setAttribute(this.#stop, 'disabled', stopping);
+    setText(this.#button, stopping ? 'Stopping…' : 'Stop');
+    setAttribute(this.#button, 'disabled', stopping);
     this.#stop.hidden = experiment.final;
+    this.#askOrOffer();
     this.#fill(experiment);
     this.#say(experiment);
+  }
+
+  /** The question takes the button's place while it is asked, and the focus goes with it. */
+  #askOrOffer(): void {
+    const asking = this.session.asking === 'all';
+    const asked = this.#stop.firstElementChild?.classList.contains('at-ask') ?? false;
+    if (asking === asked && this.#stop.firstElementChild) return;
+    const focused = this.#stop.contains(document.activeElement);
+    this.#stop.replaceChildren(asking ? question(this.session, 'all') : this.#button);
+    if (asking) focusQuestion(this.#stop);
+    else if (focused) this.#button.focus();
   }
 
   #fill(experiment: Experiment): void {
@@ -78,7 +92,9 @@ export class Header {
     setText(this.#facts, facts(experiment, [...this.session.trials.values()], this.session.now_s()));
     const told = best ? [`Best ${experiment.objective_label ?? ''} `, number(best.value)] : [];
     const rest =
-      best && told.length > 0 ? `  trial ${best.number} (${best.state})   ${parameters(best)}` : '';
+      best && told.length > 0
+        ? `  trial ${best.number} (${stateWord(best.state).toLowerCase()})   ${parameters(best)}`
+        : '';
     if (this.#best.textContent !== told.join('') + rest) {
       this.#best.replaceChildren(
         told[0] ?? '',

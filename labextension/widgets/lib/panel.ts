@@ -2,8 +2,8 @@
 
 import { Chart } from './chart';
 import { arrowTo, h, setAttribute, setText } from './dom';
+import { ALL_METRICS } from './choices';
 import type { Session } from './session';
-import { ALL_METRICS } from './session';
 import { onThemeChange } from './theme';
 import { trend } from './trend';
 import { fillTwin } from './twin';

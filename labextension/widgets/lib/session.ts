@@ -1,11 +1,13 @@
 /** One experiment as a model knows it; many views of one model share it, and it outlives each of them. */
 
-import type { Axis } from './curves';
+import type { Choices } from './choices';
+import { ALL_METRICS, firstChoices } from './choices';
 import type { Columns, Experiment, Frame, LogTail, Snapshot, Trial } from './frames';
 import { columns } from './frames';
 import type { Limits } from './scales';
 import type { Series } from './series';
 import { SeriesStore } from './series';
+import type { Target } from './stopping';
 
 export interface Wire {
   get(name: 'snapshot'): unknown;
@@ -17,27 +19,7 @@ export interface Wire {
 export type Message =
   | ({ kind: 'frame' } & Frame)
   | ({ kind: 'log' } & LogTail)
-  | { kind: 'receipt'; text: string };
-
-export interface Choices {
-  metric: string | undefined;
-  log: boolean;
-  table: boolean;
-  sort: string;
-  falling: boolean;
-  trial: number | undefined;
-  stream: string;
-  logOpen: boolean;
-  axis: Axis;
-  /** The weight of the past in the moving average, 0 to below 1. */
-  smoothing: number;
-  hidden: ReadonlySet<number>;
-  pinned: ReadonlySet<number>;
-  /** The trial that is pointed at. */
-  hover: number | undefined;
-}
-
-export const ALL_METRICS = '*';
+  | { kind: 'receipt'; text: string; trials: number[] | null };
 
 export class Session {
   experiment: Experiment | undefined;
@@ -50,21 +32,11 @@ export class Session {
   version = 0;
   readonly trials = new Map<number, Trial>();
   readonly series = new SeriesStore();
-  readonly choices: Choices = {
-    metric: undefined,
-    log: false,
-    table: false,
-    sort: 'number',
-    falling: false,
-    trial: undefined,
-    stream: 'stdout',
-    logOpen: false,
-    axis: 'step',
-    smoothing: 0,
-    hidden: new Set(),
-    pinned: new Set(),
-    hover: undefined,
-  };
+  readonly choices: Choices = firstChoices();
+  /** What a stop is asked about. */
+  asking: Target | undefined;
+  /** The trials that are being stopped one by one. */
+  readonly ending = new Set<number>();
   readonly #limits = new Map<string, Limits>();
   readonly #listeners = new Set<() => void>();
   #seq = -1;
@@ -118,9 +90,17 @@ export class Session {
     this.#tell();
   }
 
-  stop(): void {
-    this.stopping = true;
-    this.wire.send({ kind: 'stop' });
+  /** Ask whether to stop; undefined takes the question back. */
+  ask(target: Target | undefined): void {
+    this.asking = target;
+    this.#tell();
+  }
+
+  stop(target: Target): void {
+    this.asking = undefined;
+    if (target === 'all') this.stopping = true;
+    else this.ending.add(target);
+    this.wire.send({ kind: 'stop', trials: target === 'all' ? null : [target] });
     this.#tell();
   }
 
@@ -177,7 +157,8 @@ export class Session {
       if (wanted) this.logTail = message;
     } else {
       this.receipt = message.text;
-      this.stopping = false;
+      if (message.trials === null) this.stopping = false;
+      for (const trial of message.trials ?? []) this.ending.delete(trial);
     }
     this.#tell();
   };

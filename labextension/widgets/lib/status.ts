@@ -3,8 +3,8 @@
 import { h, setText } from './dom';
 import { count, stateWord } from './format';
 import { ACTIVE } from './frames';
+import { ALL_METRICS } from './choices';
 import type { Session } from './session';
-import { ALL_METRICS } from './session';
 import { trend } from './trend';
 
 const PERIOD_MS = 2000;

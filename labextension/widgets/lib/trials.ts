@@ -1,115 +1,114 @@
-/** The trials: sortable, one row chosen by mouse or keyboard. */
+/** The trials: sortable, the best and the pinned ones on top, one row chosen by mouse or keyboard. */
 
+import { ColumnChooser } from './chooser';
+import type { Column } from './columns';
+import { columnsOf, compare } from './columns';
 import { h, setAttribute, setText } from './dom';
-import { duration, number, plain, stateWord } from './format';
+import { count } from './format';
 import type { Trial } from './frames';
-import { ACTIVE } from './frames';
+import { updateRow } from './rows';
 import type { Session } from './session';
 
-interface Column {
-  key: string;
-  head: string;
-  right: boolean;
-  value(trial: Trial): number | string;
-  text(trial: Trial): string;
-}
-
-const MOST_PARAMETERS = 6;
+/** So many rows are shown at once: a page stays quick with thousands of trials. */
+const ROWS = 200;
 
 export class TrialsTable {
   readonly root: HTMLElement;
-  readonly #head = h('tr');
-  readonly #body = h('tbody');
+  readonly #head = h('tr', { role: 'row' });
+  readonly #body = h('tbody', { role: 'rowgroup' });
   readonly #empty = h('p', { class: 'at-soft at-empty' }, 'No trial yet.');
+  readonly #table: HTMLTableElement;
+  readonly #tools: HTMLElement;
+  readonly #chooser: ColumnChooser;
+  readonly #showAll = this.#button('', () => {
+    this.session.choose({ hidden: new Set() });
+  });
+  readonly #more = this.#button('', () => {
+    this.#rows += ROWS;
+    this.update();
+  });
   #columns: Column[] = [];
   #shape = '';
+  #rows = ROWS;
 
   constructor(readonly session: Session) {
-    const table = h('table', { class: 'at-table at-trials', role: 'grid', 'aria-label': 'Trials' });
-    table.append(h('thead', {}, this.#head), this.#body);
-    this.root = h(
-      'section',
-      { 'aria-label': 'Trials' },
-      h('div', { class: 'at-scroll' }, table),
-      this.#empty,
+    this.#table = h('table', { class: 'at-table at-trials', role: 'grid', 'aria-label': 'Trials' });
+    this.#table.append(h('thead', { role: 'rowgroup' }, this.#head), this.#body);
+    this.#chooser = new ColumnChooser(session);
+    this.#tools = h(
+      'div',
+      { class: 'at-row' },
+      h('h4', { class: 'at-heading' }, 'Trials'),
+      h('div', { class: 'at-tools' }, this.#showAll, this.#chooser.root),
     );
-    this.#body.addEventListener('keydown', (event) => {
-      this.#key(event);
-    });
-    this.#body.addEventListener('click', (event) => {
-      const row = (event.target as HTMLElement).closest('tr');
-      if (row) this.#choose(row);
-    });
+    const scroll = h('div', { class: 'at-scroll' }, this.#table);
+    const parts = [this.#tools, scroll, this.#more, this.#empty];
+    this.root = h('section', { class: 'at-trials-part', 'aria-label': 'Trials' }, ...parts);
+    this.#listen();
   }
 
   update(): void {
     const trials = [...this.session.trials.values()];
     this.#empty.hidden = trials.length > 0;
-    this.#columns = this.#makeColumns(trials);
+    this.#tools.hidden = trials.length === 0;
+    this.#columns = columnsOf(this.session, trials);
     this.#updateHead();
-    this.#sort(trials);
-    this.#updateRows(trials);
+    const shown = this.#sorted(trials);
+    this.#updateRows(shown.slice(0, this.#rows));
+    this.#updateTools(trials.length);
+    this.#chooser.update();
   }
 
-  #makeColumns(trials: Trial[]): Column[] {
-    const objective = this.session.experiment?.objective_label;
-    const names = [...new Set(trials.flatMap((trial) => Object.keys(trial.params)))].slice(
-      0,
-      MOST_PARAMETERS,
-    );
-    const value: Column = {
-      key: 'value',
-      head: objective ?? '',
-      right: true,
-      value: (trial) => trial.value ?? NaN,
-      text: (trial) => (trial.value === null ? '' : number(trial.value)),
-    };
-    const reasons = trials.some((trial) => trial.reason !== '');
-    return [
-      {
-        key: 'number',
-        head: '#',
-        right: true,
-        value: (trial) => trial.number,
-        text: (trial) => String(trial.number),
-      },
-      {
-        key: 'state',
-        head: 'State',
-        right: false,
-        value: (trial) => trial.state,
-        text: (trial) => stateWord(trial.state),
-      },
-      ...(objective ? [value] : []),
-      ...names.map(parameterColumn),
-      {
-        key: 'time',
-        head: 'Time',
-        right: true,
-        value: (trial) => this.#spent(trial),
-        text: (trial) => this.#time(trial),
-      },
-      ...(reasons ? [reasonColumn] : []),
-    ];
+  #listen(): void {
+    const rowOf = (event: Event): HTMLTableRowElement | null => (event.target as HTMLElement).closest('tr');
+    this.#body.addEventListener('keydown', (event) => {
+      this.#key(event);
+    });
+    this.#body.addEventListener('click', (event) => {
+      const row = rowOf(event);
+      if (row && !(event.target as HTMLElement).closest('button, .at-ask')) this.#choose(row);
+    });
+    this.#body.addEventListener('mouseover', (event) => {
+      const row = rowOf(event);
+      if (row) this.session.point(Number(row.dataset.trial));
+    });
+    this.#body.addEventListener('mouseleave', () => {
+      this.session.point(undefined);
+    });
+  }
+
+  #updateTools(total: number): void {
+    const { hidden } = this.session.choices;
+    this.#showAll.hidden = hidden.size === 0;
+    setText(this.#showAll, `Show ${count(hidden.size, 'hidden trial')}`);
+    this.#more.hidden = total <= this.#rows;
+    setText(this.#more, `Show ${Math.min(ROWS, total - this.#rows)} more of ${total} trials`);
   }
 
   #updateHead(): void {
     const { sort, falling } = this.session.choices;
-    const shape = JSON.stringify([this.#columns.map((column) => column.head), sort, falling]);
+    const shape = JSON.stringify([this.#columns.map(({ key, head }) => [key, head]), sort, falling]);
     if (shape === this.#shape) return;
     const focused = this.#head.contains(document.activeElement);
     this.#shape = shape;
-    const heads = this.#columns.map((column) => {
-      const order = column.key === sort ? (falling ? 'descending' : 'ascending') : 'none';
-      const onclick = (): void => {
-        this.#sortBy(column.key);
-      };
-      const button = h('button', { type: 'button', class: 'at-sort', onclick }, column.head);
-      return h('th', { scope: 'col', 'aria-sort': order, class: column.right ? 'at-right' : '' }, button);
-    });
-    this.#head.replaceChildren(...heads);
+    this.#head.replaceChildren(...this.#columns.map((column) => this.#headCell(column)));
+    const tracks = this.#columns.map(({ kind }) => (kind === 'reason' ? 'var(--at-reason)' : 'max-content'));
+    this.#table.style.gridTemplateColumns = tracks.join(' ');
     const at = this.#columns.findIndex((column) => column.key === sort);
     if (focused) (this.#head.children[at]?.firstElementChild as HTMLElement | null)?.focus();
+  }
+
+  #headCell(column: Column): HTMLElement {
+    const { sort, falling } = this.session.choices;
+    const kind = column.kind === 'right' ? 'at-right' : `at-head-${column.kind}`;
+    if (!column.head) return h('td', { class: kind });
+    const order = column.key === sort ? (falling ? 'descending' : 'ascending') : 'none';
+    const onclick = (): void => {
+      this.#sortBy(column.key);
+    };
+    const title = column.title || undefined;
+    const button = h('button', { type: 'button', class: 'at-sort', title, onclick }, column.head);
+    return h('th', { scope: 'col', role: 'columnheader', 'aria-sort': order, class: kind }, button);
   }
 
   /** The choice as it stands is turned over: a second press may come before the first one has been drawn. */
@@ -118,45 +117,63 @@ export class TrialsTable {
     this.session.choose({ sort: key, falling: key === sort && !falling });
   }
 
-  #sort(trials: Trial[]): void {
-    const { sort, falling } = this.session.choices;
-    const column = this.#columns.find(({ key }) => key === sort) ?? this.#columns[0];
-    if (!column) return;
-    trials.sort((a, b) => compare(column.value(a), column.value(b), falling) || a.number - b.number);
+  /** The best first, then those that are pinned, then the others in the order that was chosen. */
+  #sorted(trials: Trial[]): Trial[] {
+    const { sort, falling, pinned } = this.session.choices;
+    const column = this.#columns.find(({ key }) => key === sort) ?? this.#columns[1];
+    if (!column) return trials;
+    const best = this.session.best()?.number;
+    const values = new Map(trials.map((trial) => [trial, column.value(trial)]));
+    const tier = ({ number }: Trial): number => (number === best ? 0 : pinned.has(number) ? 1 : 2);
+    const order = (a: Trial, b: Trial): number =>
+      compare(values.get(a) ?? NaN, values.get(b) ?? NaN, falling) || a.number - b.number;
+    return trials.sort((a, b) => tier(a) - tier(b) || order(a, b));
   }
 
   #updateRows(trials: Trial[]): void {
+    const held = this.#held();
     while (this.#body.rows.length > trials.length) this.#body.deleteRow(-1);
     const chosen = this.session.focus()?.number;
     const best = this.session.best()?.number;
-    const stop = trials.findIndex((trial) => trial.number === chosen);
+    const { hidden, pinned, hover } = this.session.choices;
+    const stop = Math.max(
+      trials.findIndex((trial) => trial.number === chosen),
+      0,
+    );
     trials.forEach((trial, i) => {
       const row = this.#body.rows[i] ?? this.#body.insertRow();
-      setAttribute(row, 'data-trial', trial.number);
+      setAttribute(row, 'role', 'row');
       setAttribute(row, 'aria-selected', String(trial.number === chosen));
       setAttribute(row, 'data-best', trial.number === best);
-      row.tabIndex = i === Math.max(stop, 0) ? 0 : -1;
-      this.#updateCells(row, trial);
+      setAttribute(row, 'data-pinned', pinned.has(trial.number));
+      setAttribute(row, 'data-hidden', hidden.has(trial.number));
+      setAttribute(row, 'data-hover', trial.number === hover);
+      row.tabIndex = i === stop ? 0 : -1;
+      updateRow(this.session, row, trial, this.#columns, i === stop);
     });
+    if (held) this.#hold(held.trial, held.control);
   }
 
-  #updateCells(row: HTMLTableRowElement, trial: Trial): void {
-    while (row.cells.length > this.#columns.length) row.deleteCell(-1);
-    this.#columns.forEach((column, i) => {
-      const cell = row.cells[i] ?? row.insertCell();
-      const kind = column.key === 'reason' ? 'at-reason' : '';
-      const name = column.key === 'state' ? 'at-state' : column.right ? 'at-right' : kind;
-      if (cell.className !== name) cell.className = name;
-      const text = column.text(trial);
-      setText(cell, text);
-      setAttribute(cell, 'data-state', column.key === 'state' ? trial.state : undefined);
-      setAttribute(cell, 'title', text.length > 18 ? text : undefined);
-    });
+  /** The trial that has the focus, and which of its buttons; -1 for the row itself. */
+  #held(): { trial: string | undefined; control: number } | undefined {
+    const row = document.activeElement?.closest('tr');
+    if (!row || !this.#body.contains(row)) return undefined;
+    const control = [...row.querySelectorAll('button')].indexOf(document.activeElement as HTMLButtonElement);
+    return { trial: row.dataset.trial, control };
+  }
+
+  /** The focus goes with its trial when rows change their order. */
+  #hold(trial: string | undefined, control: number): void {
+    const row = [...this.#body.rows].find((row) => row.dataset.trial === trial);
+    if (!row || row.contains(document.activeElement)) return;
+    const target = control < 0 ? row : [...row.querySelectorAll('button')][control];
+    target?.focus({ preventScroll: true });
   }
 
   #key(event: KeyboardEvent): void {
-    const row = (event.target as HTMLElement).closest('tr');
-    if (!row) return;
+    const target = event.target as HTMLElement;
+    const row = target.closest('tr');
+    if (!row || (target !== row && ['Enter', ' '].includes(event.key))) return;
     const rows = [...this.#body.rows];
     const at = rows.indexOf(row);
     const moves: Record<string, number> = {
@@ -178,46 +195,7 @@ export class TrialsTable {
     this.session.askLog();
   }
 
-  #spent(trial: Trial): number {
-    if (trial.started_s === null) return NaN;
-    return (trial.ended_s ?? this.session.now_s()) - trial.started_s;
+  #button(text: string, onclick: () => void): HTMLButtonElement {
+    return h('button', { type: 'button', class: 'at-button', hidden: true, onclick }, text);
   }
-
-  #time(trial: Trial): string {
-    const spent = this.#spent(trial);
-    if (Number.isNaN(spent)) return '';
-    return duration(ACTIVE.has(trial.state) ? Math.floor(spent) : spent);
-  }
-}
-
-const reasonColumn: Column = {
-  key: 'reason',
-  head: 'Reason',
-  right: false,
-  value: (trial) => trial.reason,
-  text: (trial) => trial.reason,
-};
-
-function parameterColumn(name: string): Column {
-  return {
-    key: `param ${name}`,
-    head: name,
-    right: true,
-    value: (trial) => {
-      const value = trial.params[name];
-      return typeof value === 'number' ? value : plain(value);
-    },
-    text: (trial) => plain(trial.params[name]),
-  };
-}
-
-/** Missing numbers go last in both directions. */
-function compare(a: number | string, b: number | string, falling: boolean): number {
-  const [missingA, missingB] = [Number.isNaN(a), Number.isNaN(b)];
-  if (missingA || missingB) return Number(missingA) - Number(missingB);
-  const order =
-    typeof a === 'number' && typeof b === 'number'
-      ? a - b
-      : String(a).localeCompare(String(b), undefined, { numeric: true });
-  return falling ? -order : order;
 }

@@ -119,6 +119,13 @@ class Alone:
         """Wait until the page has painted twice."""
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
+    def until(self, condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+        """Look again with each frame that the page paints, until the condition holds."""
+        deadline_s = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < deadline_s, "the page does not come to show it"
+            self.painted()
+
     def screenshot(self, name: str) -> None:
         """Keep a picture of the view."""
         ARTIFACTS.mkdir(parents=True, exist_ok=True)

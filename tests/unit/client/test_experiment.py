@@ -196,6 +196,25 @@ def test_stopping_what_has_ended_asks_nobody(home, store, fake):
     assert fake.starts == 0
 
 
+def test_some_trials_can_be_stopped_alone_and_the_receipt_names_them(home, store, fake):
+    handle = add(home, store, trials=[(RUNNING, None), (DONE, None), (RUNNING, None)])
+    asked = []
+
+    def answer(store, request):
+        asked.append(request.args)
+        return {"pids_ended": [12], "pids_killed": [], "pids_left": [], "elapsed_s": 0.25, "trials": [3]}
+
+    fake.answer = answer
+    assert str(handle.stop({3}, timeout_s=10)) == (
+        "digits, trial 3: stopped in 0.2 s; 1 process ended (pid 12); nothing is left."
+    )
+    assert [args["trials"] for args in asked] == [[3]]
+    assert "trial 2: stopped in 0.0 s; no process was running; nothing is left. It had ended" in str(handle.stop([2]))
+    with pytest.raises(StoreError, match="no trial 9"):
+        handle.stop([9])
+    assert len(asked) == 1
+
+
 def test_a_request_that_is_refused_or_never_answered_is_an_error(home, store, fake):
     handle = add(home, store, trials=[(FAILED, None)])
     fake.answer = lambda store, request: {"error": "no such place"}

@@ -1,0 +1,47 @@
+/** What a person has chosen in a view; many views of one model share it. */
+
+import type { Axis } from './curves';
+
+export const ALL_METRICS = '*';
+
+export interface Choices {
+  metric: string | undefined;
+  log: boolean;
+  table: boolean;
+  /** Whether the settings of the charts are open. */
+  settings: boolean;
+  sort: string;
+  falling: boolean;
+  /** Columns of the trials table that are shown or not, by key; of others the usual ones are. */
+  columns: ReadonlyMap<string, boolean>;
+  trial: number | undefined;
+  stream: string;
+  logOpen: boolean;
+  axis: Axis;
+  /** The weight of the past in the moving average, 0 to below 1. */
+  smoothing: number;
+  hidden: ReadonlySet<number>;
+  pinned: ReadonlySet<number>;
+  /** The trial that is pointed at. */
+  hover: number | undefined;
+}
+
+export function firstChoices(): Choices {
+  return {
+    metric: undefined,
+    log: false,
+    table: false,
+    settings: false,
+    sort: 'number',
+    falling: false,
+    columns: new Map(),
+    trial: undefined,
+    stream: 'stdout',
+    logOpen: false,
+    axis: 'step',
+    smoothing: 0,
+    hidden: new Set(),
+    pinned: new Set(),
+    hover: undefined,
+  };
+}

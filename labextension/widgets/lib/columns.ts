@@ -1,0 +1,144 @@
+/** The columns of the trials table: which there are, which are shown, and what stands in them. */
+
+import { lastNumber } from './curves';
+import { duration, number, plain, stateWord } from './format';
+import type { Trial } from './frames';
+import { ACTIVE } from './frames';
+import type { Session } from './session';
+
+export type Kind = 'swatch' | 'number' | 'state' | 'right' | 'reason' | 'actions';
+
+export interface Column {
+  key: string;
+  head: string;
+  title: string;
+  kind: Kind;
+  value(trial: Trial): number | string;
+  text(trial: Trial): string;
+}
+
+/** A column that a person can show or hide. */
+export interface Choice {
+  column: Column;
+  group: 'Metrics' | 'Parameters';
+  shown: boolean;
+}
+
+const MOST_PARAMETERS = 6;
+const MOST_METRICS = 3;
+
+export function columnsOf(session: Session, trials: Trial[]): Column[] {
+  const objective = session.experiment?.objective_label;
+  const chosen = choicesOf(session, trials).filter(({ shown }) => shown);
+  const metrics = chosen.filter(({ group }) => group === 'Metrics').map(({ column }) => column);
+  const parameters = chosen.filter(({ group }) => group === 'Parameters').map(({ column }) => column);
+  return [
+    fixed('swatch', 'swatch', ''),
+    {
+      ...fixed('number', 'number', '#'),
+      value: ({ number }) => number,
+      text: ({ number }) => String(number),
+    },
+    {
+      ...fixed('state', 'state', 'State'),
+      value: ({ state }) => state,
+      text: ({ state }) => stateWord(state),
+    },
+    ...(objective ? [objectiveColumn(objective)] : []),
+    ...metrics,
+    ...parameters,
+    timeColumn(session),
+    reasonColumn(trials.some((trial) => trial.reason !== '')),
+    fixed('actions', 'actions', ''),
+  ];
+}
+
+/** Without an objective the first metrics are shown, else those that a person asks for; and the first parameters. */
+export function choicesOf(session: Session, trials: Trial[]): Choice[] {
+  const { columns } = session.choices;
+  const label = session.experiment?.objective_label;
+  const metrics = session.metrics().filter((name) => label !== `${name} (last)`);
+  const names = [...new Set(trials.flatMap((trial) => Object.keys(trial.params)))];
+  const shown = (key: string, usual: boolean): boolean => columns.get(key) ?? usual;
+  return [
+    ...metrics.map((name, i): Choice => {
+      const column = metricColumn(session, name);
+      return { column, group: 'Metrics', shown: shown(column.key, !label && i < MOST_METRICS) };
+    }),
+    ...names.map((name, i): Choice => {
+      const column = parameterColumn(name);
+      return { column, group: 'Parameters', shown: shown(column.key, i < MOST_PARAMETERS) };
+    }),
+  ];
+}
+
+export function secondsOf(session: Session, trial: Trial): number {
+  if (trial.started_s === null) return NaN;
+  return (trial.ended_s ?? session.now_s()) - trial.started_s;
+}
+
+/** Missing numbers go last in both directions. */
+export function compare(a: number | string, b: number | string, falling: boolean): number {
+  const [missingA, missingB] = [Number.isNaN(a), Number.isNaN(b)];
+  if (missingA || missingB) return Number(missingA) - Number(missingB);
+  const order =
+    typeof a === 'number' && typeof b === 'number'
+      ? a - b
+      : String(a).localeCompare(String(b), undefined, { numeric: true });
+  return falling ? -order : order;
+}
+
+function fixed(key: string, kind: Kind, head: string): Column {
+  return { key, kind, head, title: '', value: () => '', text: () => '' };
+}
+
+function objectiveColumn(label: string): Column {
+  return {
+    ...fixed('value', 'right', label),
+    title: 'The objective',
+    value: (trial) => trial.value ?? NaN,
+    text: (trial) => (trial.value === null ? '' : number(trial.value)),
+  };
+}
+
+function metricColumn(session: Session, name: string): Column {
+  const last = (trial: Trial): number => {
+    const values = session.curve(name, trial.number)?.values ?? new Float64Array(0);
+    return values[lastNumber(values)] ?? NaN;
+  };
+  return {
+    ...fixed(`metric ${name}`, 'right', name),
+    title: `The last value of ${name}`,
+    value: last,
+    text: (trial) => (Number.isNaN(last(trial)) ? '' : number(last(trial))),
+  };
+}
+
+function parameterColumn(name: string): Column {
+  return {
+    ...fixed(`param ${name}`, 'right', name),
+    title: `The parameter ${name}`,
+    value: (trial) => {
+      const value = trial.params[name];
+      return typeof value === 'number' ? value : plain(value);
+    },
+    text: (trial) => plain(trial.params[name]),
+  };
+}
+
+function timeColumn(session: Session): Column {
+  const text = (trial: Trial): string => {
+    const spent_s = secondsOf(session, trial);
+    if (Number.isNaN(spent_s)) return '';
+    return duration(ACTIVE.has(trial.state) ? Math.floor(spent_s) : spent_s);
+  };
+  return { ...fixed('time', 'right', 'Time'), value: (trial) => secondsOf(session, trial), text };
+}
+
+function reasonColumn(any: boolean): Column {
+  return {
+    ...fixed('reason', 'reason', any ? 'Reason' : ''),
+    value: (trial) => trial.reason,
+    text: (trial) => trial.reason,
+  };
+}

@@ -1,0 +1,56 @@
+/** Stopping: a press stops at once, and asks once when a trial has run for long. */
+
+import { secondsOf } from './columns';
+import { h } from './dom';
+import { count } from './format';
+import type { Trial } from './frames';
+import { ACTIVE } from './frames';
+import type { Session } from './session';
+
+const ASK_AFTER_S = 60;
+
+/** What is to be stopped: one trial, or all of the experiment. */
+export type Target = number | 'all';
+
+export function activeOf(session: Session, target: Target): Trial[] {
+  return [...session.trials.values()].filter(
+    (trial) => ACTIVE.has(trial.state) && (target === 'all' || trial.number === target),
+  );
+}
+
+export function pressStop(session: Session, target: Target): void {
+  const long = activeOf(session, target).some((trial) => secondsOf(session, trial) > ASK_AFTER_S);
+  if (long) session.ask(target);
+  else session.stop(target);
+}
+
+/** The question in place of the button, with the harmless answer in focus; Escape gives it, too. */
+export function question(session: Session, target: Target): HTMLElement {
+  const running = activeOf(session, target).filter((trial) => trial.state === 'RUNNING').length;
+  const what = target === 'all' ? `Stop ${count(running, 'running trial')}?` : `Stop trial ${target}?`;
+  const answer = (text: string, kind: string, onclick: () => void): HTMLButtonElement =>
+    h('button', { type: 'button', class: `at-button ${kind}`, onclick }, text);
+  const keep = (): void => {
+    session.ask(undefined);
+  };
+  const stop = (): void => {
+    session.stop(target);
+  };
+  const root = h(
+    'span',
+    { class: 'at-ask', role: 'group', 'aria-label': what },
+    h('span', {}, what),
+    answer('Stop', 'at-danger', stop),
+    answer('Keep running', 'at-keep', keep),
+  );
+  root.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') keep();
+    // Arrow keys and Enter are the question's while it is asked, not the row's.
+    event.stopPropagation();
+  });
+  return root;
+}
+
+export function focusQuestion(root: ParentNode): void {
+  root.querySelector<HTMLElement>('.at-keep')?.focus({ preventScroll: true });
+}
