@@ -59,7 +59,8 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
             such names at once.
         ShipError: The files are too many or too big, or a pattern of `ship` fits nothing.
     """
-    read = Code(code, parse_code(code, first_line), label, first_line)
+    tree, text, notes = parse_code(code, first_line)
+    read = Code(text, tree, label, first_line)
     history = History(cells)
     items, slice_ = _items(read, namespace, history, parameters, limits)
     script = assemble(read, items, _futures(read, items, history), parameters)
@@ -74,6 +75,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         captured=(*(_row(item) for item in items), *_file_rows(files)),
         files=files,
         source_map=script.source_map,
+        notes=tuple(notes),
         reports=reports.find(tree_, script.source_map, files, slice_.files.values()),
     )
 

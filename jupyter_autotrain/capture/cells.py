@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from jupyter_autotrain.errors import CaptureError
 
 _MAGIC = re.compile(r"^\s*(?:%{1,2}\w|!|\?)|^\s*[\w\s,.*\[\]]+=\s*[%!]|\?\s*$")
+_ONLY_HERE = re.compile(r"^\s*%(?:matplotlib|config\s+InlineBackend|(?:re)?load_ext\s+autoreload|autoreload)\b")
 _CELL_MAGIC = re.compile(r"^%%(\w+)")
 _TRANSFORMED = "get_ipython().run_cell_magic("
 _RUNS_ITS_BODY_HERE = frozenset({"capture", "prun", "time"})
@@ -49,8 +50,10 @@ def python_tree(source: str) -> tuple[ast.Module, str] | None:
         return None  # it failed to run in the notebook too, so it bound nothing
 
 
-def parse_code(code: str, first_line: int) -> ast.Module:
-    """Read the code to capture.
+def parse_code(code: str, first_line: int) -> tuple[ast.Module, str, list[str]]:
+    """Read the code to capture: its tree, its text as Python, and notes on what was left out of it.
+
+    Magics that only concern the kernel's display, such as `%matplotlib inline`, are left out.
 
     Raises:
         CaptureError: It holds IPython syntax (every such line is named), is no Python, or is empty.
@@ -60,6 +63,8 @@ def parse_code(code: str, first_line: int) -> ast.Module:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise _not_python(code, error, first_line) from None
+    dropped = [index for index in magics if _ONLY_HERE.match(code.splitlines()[index])]
+    magics = [index for index in magics if index not in dropped]
     if magics:
         lines = [f"line {first_line + index}: {code.splitlines()[index].strip()}" for index in magics]
         more = [f"and {len(lines) - _SHOWN_MAGICS} more"] if len(lines) > _SHOWN_MAGICS else []
@@ -70,7 +75,12 @@ def parse_code(code: str, first_line: int) -> ast.Module:
         )
     if not tree.body:
         raise CaptureError("There is no code to train.", "Python below the header.", "Write it below the line `---`.")
-    return tree
+    return tree, text if dropped else code, [_left_out(code.splitlines()[i].strip(), first_line + i) for i in dropped]
+
+
+def _left_out(line: str, number: int) -> str:
+    shows = "; plt.show() and display(...) keep their pictures there" if "matplotlib" in line else ""
+    return f"Line {number} is left out: `{line}` means nothing in a trial{shows}."
 
 
 def _not_python(code: str, error: SyntaxError | ValueError, first_line: int) -> CaptureError:

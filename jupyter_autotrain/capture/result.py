@@ -29,6 +29,7 @@ class Capture:
         captured: One row per name or file, for the table.
         files: Shipped files: path relative to the working folder -> the file here.
         source_map: For each line of the script "cell label:line", or "".
+        notes: What the user should know, such as a line that was left out.
         reports: The metrics that the code reports, as far as its text tells.
     """
 
@@ -37,4 +38,5 @@ class Capture:
     captured: tuple[CapturedName, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict)
     source_map: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     reports: Reports = field(default_factory=Reports)

@@ -118,9 +118,14 @@ class Slice:
             return Item(name, "parameter", origin="search")
         if name in TRIAL_NAMES:
             return Item(name, "builtin", origin="trial")
-        if name == "display" and not self.history.bindings(name):
-            return Item(name, "builtin", "display = print", origin="trial")
+        if name == "display" and self._is_shells_display():
+            return Item(name, "builtin", origin="trial")
         return None
+
+    def _is_shells_display(self) -> bool:
+        """Whether `display` is IPython's, for which a trial has its own."""
+        value = self.namespace.get("display")
+        return not self.history.bindings("display") or getattr(value, "__module__", "").startswith("IPython.")
 
     # Imports
 

@@ -79,6 +79,7 @@ def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[s
         "report": Report(here / "metrics.jsonl"),
         "checkpoint": Checkpoint(here / "checkpoints"),
         "should_stop": lambda: False,
+        "display": print,
         "rank": int(os.environ.get("RANK", "0")),
         "world_size": int(os.environ.get("WORLD_SIZE", "1")),
         "__autotrain_data__": lambda name: pickle.loads(_unpack(data[name])),  # noqa: S301 - written by the export

@@ -90,7 +90,7 @@ def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable
 
 def notice(draft: Draft) -> str:
     """What travels with the cell, as told before it is sent: the capture table, cut to a few rows; or nothing."""
-    return "\n".join(part for part in (_captured(draft), _held_back(draft)) if part)
+    return "\n".join(part for part in (_captured(draft), *draft.captured.notes, _held_back(draft)) if part)
 
 
 def _captured(draft: Draft) -> str:
@@ -131,6 +131,8 @@ def dry_run(draft: Draft, home: Home) -> str:
         f"--- {draft.parsed.header.backend} would start\n{' '.join(rendered.argv)}\n"
         "--- with these variables and no others of yours\n"
         + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
-        + "".join(f"note: {note}\n" for note in (*rendered.notes, *filter(None, [_held_back(draft)])))
+        + "".join(
+            f"note: {note}\n" for note in (*draft.captured.notes, *rendered.notes, *filter(None, [_held_back(draft)]))
+        )
         + "\nDry run: nothing was sent.\n"
     )

@@ -16,15 +16,15 @@ metrics       one frame per line, see below
 control/      files put by the backend: `stop` asks the trial to end itself (`should_stop()` turns true; the text of
               the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason)
 checkpoints/  what `checkpoint` saved
-outputs/      what `returns:` names, pickled, one file each; and whatever the trial writes there
+outputs/      what `returns:` names, pickled, one file each; `pictures/`: what it displayed; whatever it writes there
 work/         the worker's current directory, with the shipped files linked in
 ```
 
 When the trial has ended only `status.json`, `metrics`, what was printed, and what the trial itself wrote are left.
 
 A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with value null for NaN,
-or `["n", time_s, level, text]` for a note to the user (level: info, warning, error), with a fifth element when it is
-sent again: how often it holds by now.
+or `["n", time_s, level, text]` for a note to the user (level: info, warning, error, or picture: then the text
+is its path in `outputs/`), with a fifth element when it is sent again: how often it holds by now.
 The first line is `["v", VERSION]`. A reader takes whole lines and passes over a line that is not JSON
 (the rest of a write that a full disk cut short).
 

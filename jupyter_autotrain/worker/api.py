@@ -18,6 +18,10 @@ from jupyter_autotrain.worker.checkpoint import Checkpoint
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.reporter import Reporter
 
+TYPE_CHECKING = False  # every trial imports this module
+if TYPE_CHECKING:
+    from jupyter_autotrain.worker.pictures import Pictures
+
 _LOOK_EVERY_S = 0.05
 
 
@@ -55,6 +59,7 @@ class Context:
         self.rank, self.world_size = _number("RANK", 0), _number("WORLD_SIZE", 1)
         self.stop_seen = False
         self._look_again_s = 0.0
+        self._pictures: Pictures | None = None
 
     def should_stop(self) -> bool:
         """True once the trial has been asked to end itself. Cheap: looks at most every 50 ms."""
@@ -62,6 +67,14 @@ class Context:
             self._look_again_s = now + _LOOK_EVERY_S
             self.stop_seen = os.path.exists(f"{self.directory}/{wire.STOP_FILE}")
         return self.stop_seen
+
+    def display(self, *objects: object, **options: object) -> object:
+        """Show objects as a notebook does: pictures become outputs of the trial, the rest is printed."""
+        if self._pictures is None:
+            from jupyter_autotrain.worker.pictures import Pictures  # noqa: PLC0415 - only trials that display pay
+
+            self._pictures = Pictures(self.directory, self.reporter)
+        return self._pictures.display(*objects, **options)
 
     def stop_reason(self) -> str:
         """Why the trial was asked to end itself."""
@@ -106,6 +119,7 @@ class Context:
             "report": self.reporter,
             "should_stop": self.should_stop,
             "checkpoint": self.checkpoint,
+            "display": self.display,
             "rank": self.rank,
             "world_size": self.world_size,
             "__autotrain_data__": self.load_data,

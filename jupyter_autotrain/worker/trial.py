@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker import api, outcome, spawned
+from jupyter_autotrain.worker.imports import DisplayFinder
 
 _TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, without the cost of `ast`
 
@@ -26,6 +27,7 @@ def main(directory: str, channel: int) -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     context, me = api.of(directory), os.getpid()
     enter_work(directory, str(context.trial["bundle"]))
+    sys.meta_path.insert(0, DisplayFinder(context.display))
     ended, code = Run(context).run()
     if os.getpid() != me:
         sys.exit(code)  # a child that the cell has forked and let run on: not the one to say how the trial ended
@@ -100,7 +102,14 @@ class Run:
         except BaseException as error:  # noqa: BLE001 - whatever ends the cell is its outcome
             return self._failed(error)
         self._save_returns(names)
+        self._show_open_figures()
         return self._ended()
+
+    def _show_open_figures(self) -> None:
+        """As a notebook does at the end of a cell."""
+        figures = sys.modules.get("jupyter_autotrain.worker.figures")
+        if figures is not None:
+            figures.FigureManager.pyplot_show()
 
     def _execute(self) -> dict[str, object]:
         with open(self.script, encoding="utf-8") as file:

@@ -5,6 +5,8 @@
 
 import pytest
 
+from jupyter_autotrain.errors import CaptureError
+
 CASES = {
     "helpers that call helpers": (
         ["def double(x): return 2 * x", "def quad(x):\n    return double(double(x))"],
@@ -187,3 +189,30 @@ CASES = {
 def test_a_captured_cell_prints_the_same_elsewhere(notebook, name):
     cells, code, printed = CASES[name]
     assert notebook(*cells).both(code) == printed
+
+
+def test_magics_that_only_concern_the_display_are_left_out_with_a_note(notebook):
+    code = "%matplotlib inline\nx = 1\n%config InlineBackend.figure_format = 'retina'\nprint(x)"
+    captured = notebook().capture(code, first_line=3)
+    assert captured.notes == (
+        "Line 3 is left out: `%matplotlib inline` means nothing in a trial; "
+        "plt.show() and display(...) keep their pictures there.",
+        "Line 5 is left out: `%config InlineBackend.figure_format = 'retina'` means nothing in a trial.",
+    )
+    assert captured.script == "pass\nx = 1\npass\nprint(x)\n"
+    assert captured.source_map[3] == "this cell:6"
+
+
+def test_other_magics_are_still_refused_and_only_they_are_named(notebook):
+    with pytest.raises(CaptureError) as told:
+        notebook().capture("%matplotlib inline\n!pip install x\nprint(1)")
+    assert "line 2: !pip install x" in str(told.value)
+    assert "matplotlib" not in str(told.value)
+
+
+def test_display_of_the_notebook_is_that_of_the_trial(notebook):
+    book = notebook("from IPython.display import display", "def show(x):\n    display(x)")
+    captured = book.capture("show(1)\ndisplay(2)")
+    assert "display" not in captured.script.split("def show")[0]
+    assert book.row("display(2)", "display").how == "builtin"
+    assert notebook().elsewhere("display('x')") == "x\n"
