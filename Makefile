@@ -7,7 +7,7 @@ NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
 EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
 SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets -name '*.ts' -o -name '*.css')
 
-.PHONY: demo lab test test-browser test-unit check format bench golden clean
+.PHONY: demo lab test test-browser test-unit soak check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -25,6 +25,9 @@ test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 
 test-unit: $(VENV)/.test
 	$(BIN)/python -m pytest tests/unit
+
+soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, compared point by point (15 minutes)
+	$(BIN)/python tests/soak/soak.py
 
 check: $(VENV)/.test  ## what people and CI run alike
 	$(BIN)/ruff check .
