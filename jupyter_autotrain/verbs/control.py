@@ -46,12 +46,13 @@ class _Summary:
         self.desk, self.seen = desk, set[int]()
 
     def update(self, experiment: Experiment) -> None:
+        objective = experiment.record.spec.objective
         for trial in experiment.trials:
             if not trial.state.is_final or trial.number in self.seen:
                 continue
             self.seen.add(trial.number)
             if len(self.seen) <= self.MOST_LINES:
-                value = f"  {number(trial.value)}" if trial.value is not None else ""
+                value = f"  {objective.label} {number(trial.value)}" if objective and trial.value is not None else ""
                 reason = f"  {cut(trial.reason.splitlines()[0], 160)}" if trial.reason else ""
                 self.desk.write(f"trial {trial.number}: {trial.state}{value}{reason}\n")
             elif len(self.seen) == self.MOST_LINES + 1:

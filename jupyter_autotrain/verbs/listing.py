@@ -15,6 +15,7 @@ from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import cut, duration, number, parameter
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
+from jupyter_autotrain.verbs.trials import ended_otherwise
 
 
 def ls(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -56,7 +57,7 @@ def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[
         record.label,
         str(record.state),
         f"{ended}/{record.spec.trials}{failed}",
-        f"{objective.label} {number(best.value)}" if objective and best else "-",
+        f"{objective.label} {number(best.value)}{ended_otherwise(best)}" if objective and best else "-",
         f"{duration(max(0.0, now_s - record.created_s))} ago",
         duration(record.took_s(now_s)),
         record.spec.backend,
@@ -78,7 +79,9 @@ def card(experiment: Experiment) -> str:
     record = experiment.record
     best = experiment.best
     objective = record.spec.objective
-    told = f"; best {objective.label} {number(best.value)} in trial {best.number}" if objective and best else ""
+    told = ""
+    if objective and best:
+        told = f"; best {objective.label} {number(best.value)} in trial {best.number} ({best.state})"
     warnings = "".join(f"\n{cut(text, 160)}" for text in experiment.warnings(most=5))
     return f"{headline(experiment)}{told}\n{trials_table(experiment)}{warnings}"
 

@@ -12,7 +12,7 @@ from jupyter_autotrain.core.wording import count, number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
-from jupyter_autotrain.verbs.trials import chosen_trial
+from jupyter_autotrain.verbs.trials import chosen_trial, ended_otherwise
 
 
 def best(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -60,7 +60,7 @@ def compare(desk: Desk, arguments: argparse.Namespace) -> None:
                 str(experiment.state),
                 str(len(experiment.trials)),
                 f"{objective.direction} {objective.label}" if objective else "-",
-                number(trial.value if trial else None),
+                f"{number(trial.value)}{ended_otherwise(trial)}" if trial else "-",
                 *values,
             ]
         )

@@ -11,13 +11,13 @@ from jupyter_autotrain.errors import AutotrainError
 
 
 def chosen_trial(experiment: Experiment, number: int | None) -> TrialRecord:
-    """The trial of that number; without one the best, else the first.
+    """The trial of that number; without one the best, else the newest that has begun.
 
     Raises:
         AutotrainError: There is no such trial.
     """
     trials = _trials(experiment)
-    return _numbered(experiment, trials, number) if number is not None else experiment.best or trials[0]
+    return _numbered(experiment, trials, number) if number is not None else experiment.best or _newest(trials)
 
 
 def printing_trial(experiment: Experiment, number: int | None) -> TrialRecord:
@@ -29,6 +29,15 @@ def printing_trial(experiment: Experiment, number: int | None) -> TrialRecord:
     trials = _trials(experiment)
     if number is not None:
         return _numbered(experiment, trials, number)
+    return _newest(trials)
+
+
+def ended_otherwise(trial: TrialRecord) -> str:
+    """The state of a trial that has not simply succeeded, to stand behind its value."""
+    return "" if trial.state is TrialState.SUCCEEDED else f" ({trial.state})"
+
+
+def _newest(trials: Sequence[TrialRecord]) -> TrialRecord:
     begun = [trial for trial in trials if trial.state is not TrialState.WAITING]
     return (begun or trials)[-1]
 

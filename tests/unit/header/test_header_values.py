@@ -254,3 +254,15 @@ def test_python_values_are_checked_by_the_same_schema():
     assert (found.trials, found.search, found.timeout) == (3, {"x": Uniform(0, 1)}, 60)
     with pytest.raises(HeaderError, match="did you mean 'trials'"):
         header.from_mapping({"trails": 3})
+
+
+def test_what_becomes_of_an_earlier_run_is_chosen_by_name():
+    parsed = header.parse_cell("--on-rerun stop", "report(a=1)", header.Context())
+    assert parsed.header.on_rerun == "stop"
+    assert header.from_mapping({}).on_rerun == "keep"
+    assert header.json_schema()["properties"]["on_rerun"]["enum"] == ["keep", "stop", "ask"]
+    assert "one of: keep, stop, ask" in header.help_text("on_rerun")
+    cell = "%%autotrain\non_rerun: \n---\nreport(a=1)"
+    assert header.completions(cell, cell.index("\n---")).matches == ("keep", "stop", "ask")
+    with pytest.raises(HeaderError, match="did you mean 'stop'"):
+        header.from_mapping({"on_rerun": "stopp"})
