@@ -16,6 +16,15 @@ def is_for_now(number: int | None) -> bool:
     return number in _FOR_NOW
 
 
+def passes(error: BaseException | None) -> bool:
+    """True when an error, or what caused it, may be gone a moment later (see `is_for_now`)."""
+    while error is not None:
+        if isinstance(error, OSError) and is_for_now(error.errno):
+            return True
+        error = error.__cause__
+    return False
+
+
 def is_full(error: BaseException) -> bool:
     """True when a disk, or the share of it that its user may fill, is used up."""
     return isinstance(error, OSError) and error.errno in _FULL

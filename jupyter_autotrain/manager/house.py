@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
+from jupyter_autotrain.core import disk
 from jupyter_autotrain.core.backend import Backend
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
@@ -18,6 +19,7 @@ from jupyter_autotrain.store import Store
 P = ParamSpec("P")
 T = TypeVar("T")
 _FIRST_PAUSE_S, _MOST_PAUSE_S = 0.05, 2.0
+_PATIENCE_S = 60.0
 _log = logging.getLogger(__name__)
 
 
@@ -75,5 +77,18 @@ class House:
                 if error.__cause__ is None:
                     raise
                 _log.warning("the store failed, trying again in %g s: %s", pause, error.found)
+            self.clocks.pause(pause)
+            pause = min(2 * pause, _MOST_PAUSE_S)
+
+    def patiently(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call again for a minute while the machine lacks what it needs: a descriptor, a process, memory."""
+        deadline, pause = self.clocks.tick_s() + _PATIENCE_S, _FIRST_PAUSE_S
+        while True:
+            try:
+                return call(*args, **kwargs)
+            except Exception as error:
+                if not disk.passes(error) or self.clocks.tick_s() > deadline:
+                    raise
+                _log.warning("trying again in %g s: %s", pause, error)
             self.clocks.pause(pause)
             pause = min(2 * pause, _MOST_PAUSE_S)

@@ -20,7 +20,7 @@ from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.events import Cancelled, Discovered, Doubted, Event, Refused, Seen, Silence, Submitted
 from jupyter_autotrain.manager.frames import Frames
-from jupyter_autotrain.manager.house import Clocks
+from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.mirror import fetch_results, keep_logs
 from jupyter_autotrain.manager.stream import Stream
 
@@ -53,9 +53,9 @@ class _Watched:
 class Lane:
     """All calls to one backend instance."""
 
-    def __init__(self, backend: Backend, emit: Callable[[Event], None], executor: Executor, clocks: Clocks) -> None:
+    def __init__(self, backend: Backend, emit: Callable[[Event], None], executor: Executor, house: House) -> None:
         self.backend = backend
-        self._emit, self._executor, self._clocks = emit, executor, clocks
+        self._emit, self._executor, self._house, self._clocks = emit, executor, house, house.clocks
         self._watched: dict[str, _Watched] = {}
         self._news = threading.Condition()
         self._silent, self._look_s = False, 0.0
@@ -194,8 +194,8 @@ class Lane:
         self._emit(seen)
 
     def _discover(self) -> None:
-        probe = self.backend.probe()
-        inventory = self.backend.discover() if probe.usable else None
+        probe = self._house.patiently(self.backend.probe)
+        inventory = self._house.patiently(self.backend.discover) if probe.usable else None
         self._emit(Discovered(self.backend.name, inventory, probe.reason))
 
     def _cancel(self, job_id: str, watched: _Watched | None, grace_s: float) -> None:

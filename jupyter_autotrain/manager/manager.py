@@ -106,7 +106,7 @@ class Manager:
             if record.id not in self.runs:
                 _log.info("%s@%d (%s) taken up", record.name, record.version, record.id)
                 try:
-                    run = take_up(self._house, record)
+                    run = self._house.patiently(take_up, self._house, record)
                 except Exception as error:  # noqa: BLE001 - one bad experiment must not stop the manager
                     _log.exception("%s cannot be taken up", record.id)
                     reason = f"it cannot be taken up: {error}"
@@ -174,8 +174,11 @@ class Manager:
     def _stop_softly(self, run: Run, task: Task, reason: str) -> None:
         run.end(task, Ending(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
         mark = self._house.home.trial(run.id, task.trial.number, task.trial.attempt) / wire.STOP_FILE
-        mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        wire.write_atomically(str(mark), reason.encode(), sync=False)
+        try:
+            mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            wire.write_atomically(str(mark), reason.encode(), sync=False)
+        except OSError as error:  # a full disk, or the trial's own code lies in the way: then it is cancelled later
+            _log.warning("%s cannot be written: %s", mark, error)
         self._lane(run).put(task.trial.job_id, wire.STOP_FILE, reason.encode())
 
     def _cancelled(self, run: Run, task: Task, event: Cancelled) -> None:

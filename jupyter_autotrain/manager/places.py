@@ -46,12 +46,12 @@ class Places:
         name = run.record.spec.backend
         if name not in self._places:
             try:
-                backend = self._house.doors.create_backend(name, self._house.home)
+                backend = self._house.patiently(self._house.doors.create_backend, name, self._house.home)
             except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes the reason
                 _log.exception("backend %r cannot be made", name)
                 run.lose(f"the backend {name!r} cannot be used: {error}")
                 return
-            lane = Lane(backend, self._emit, self._executor, self._house.clocks)
+            lane = Lane(backend, self._emit, self._executor, self._house)
             self._places[name] = _Place(lane, Pool(None))
             if self._start_lanes:
                 lane.start()

@@ -33,7 +33,8 @@ class Reporter:
         self.refusals = Refusals(self.note)
         self.step = -1
         self._keys: dict[str, str] = {}
-        self._lossy = self._torn = False
+        self.lost = ""  # why a report could not be written
+        self._torn = False
         self._path = f"{directory}/{wire.METRICS}"
         self._fd = -1
         try:
@@ -41,6 +42,7 @@ class Reporter:
             if os.fstat(self._fd).st_size == 0:
                 self._write(f'["v", {wire.VERSION}]\n')
         except OSError as error:
+            self.lost = error.strerror or type(error).__name__
             say(f"autotrain: metrics cannot be kept: {error}")
 
     def __call__(self, step: int | None = None, *unnamed: object, **metrics: object) -> None:
@@ -126,8 +128,8 @@ class Reporter:
         try:
             self._torn = os.write(self._fd, data) != len(data)
         except OSError as error:
-            if not self._lossy:
-                self._lossy = True
+            if not self.lost:
+                self.lost = error.strerror or type(error).__name__
                 say(f"autotrain: metrics are being lost: {error}")
 
 

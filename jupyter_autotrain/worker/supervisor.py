@@ -12,17 +12,17 @@ import os
 import signal
 import time
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import disk, wire
 from jupyter_autotrain.worker import causes, claims, environment, outcome, processes
 from jupyter_autotrain.worker.limits import Limits
 from jupyter_autotrain.worker.redact import Redactor
+from jupyter_autotrain.worker.status import PATIENCE_S, StatusFile
 from jupyter_autotrain.worker.streams import Streams
 from jupyter_autotrain.worker.tidying import tidy
 
 GRACE_S = 5.0  # when nobody said how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_MEMORY_S, _WATCH_S = 0.05, 1.0
-_TRY_AGAIN_S, _FULL_DISK_S = 0.5, 3600.0
 _MISSING_S = 1.0
 _REFUSED = 127
 
@@ -50,33 +50,12 @@ class Supervisor:
         self.peak_bytes = 0
         self.cause: causes.Cause | None = None
         self.receipt: processes.Receipt | None = None
-        self.status: dict[str, object] = {
+        self.write = StatusFile({
             "wire": wire.VERSION, "state": "PREPARING", "reason": "", "exit_code": None, "signal": None,
             "supervisor": self.me, "worker": None, "started_s": time.time(),
             "ended_s": None, "peak_memory_bytes": None, "limits": "", "groups": [], "traceback": "", "cell_line": "",
             "kind": "",
-        }  # fmt: skip
-
-    def write(self, *, patience_s: float = 0.0, **changes: object) -> None:
-        """Change the status file. With patience, durably: a full disk is waited out, since the end must be told.
-
-        Raises:
-            OSError: When it cannot be written.
-        """
-        self.status.update(changes)
-        data, deadline = json.dumps(self.status).encode(), time.monotonic() + patience_s
-        while True:
-            try:
-                return wire.write_atomically(wire.STATUS_FILE, data, sync=patience_s > 0)
-            except FileNotFoundError:
-                raise  # a deleted trial directory does not come back
-            except IsADirectoryError:  # the trial's own code put it there
-                os.rename(wire.STATUS_FILE, f"{wire.STATUS_FILE}-{time.time_ns()}")
-                continue
-            except OSError:
-                if time.monotonic() >= deadline:
-                    raise
-            time.sleep(_TRY_AGAIN_S)
+        }).write  # fmt: skip
 
     def run(self) -> None:
         """Start the worker, watch it, clean up, say what became of it."""
@@ -87,10 +66,11 @@ class Supervisor:
         )
         folders = self.limits.groups.paths()
         claims.sign(self.claim, self.me, folders)
-        self.write(limits=self.limits.text(), groups=folders)
+        with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
+            self.write(limits=self.limits.text(), groups=folders)
         if not self._cancelled():
             self._start()
-            with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
+            with contextlib.suppress(OSError):  # as above
                 self.write(state="RUNNING", worker=processes.identity(self.worker))
             self._watch()
             self._clean_up()
@@ -239,7 +219,7 @@ class Supervisor:
     def _close(self, **final: object) -> None:
         """Say the last word, and let go of everything else."""
         tidy(".", str(self.trial.get("bundle")))
-        self.write(patience_s=_FULL_DISK_S, **final)
+        self.write(patience_s=PATIENCE_S, **final)
         with contextlib.suppress(OSError):
             os.unlink(wire.CLAIM_FILE)
 
@@ -248,7 +228,8 @@ class Supervisor:
         if self.limits is not None:
             self._end(0.0)
             self.limits.groups.remove()
-        reason = self.redactor.text(f"The supervisor failed: {error!r}.")
+        full = f"The trial could not be run: {disk.full(os.getcwd())}."
+        reason = full if disk.is_full(error) else self.redactor.text(f"The supervisor failed: {error!r}.")
         self._close(state="FAILED", reason=reason, ended_s=time.time(), groups=[])
 
 

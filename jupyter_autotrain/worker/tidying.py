@@ -27,7 +27,7 @@ def tidy(directory: str, bundle: str) -> None:
         if name.endswith(_DRAFT):
             _remove(f"{directory}/{name}")
     _clear(f"{directory}/{wire.CONTROL}")
-    _unlink_shipped(f"{directory}/{wire.WORK}", f"{bundle}/files/")
+    _unlink_shipped(f"{directory}/{wire.WORK}", f"{bundle}/files")
     for folder in wire.FOLDERS:
         _remove_folder(f"{directory}/{folder}")
 
@@ -63,16 +63,20 @@ def _clear(folder: str) -> None:
         _remove(f"{folder}/{name}")
 
 
-def _unlink_shipped(folder: str, shipped: str) -> None:
-    """Remove, at any depth, links to shipped files, what was compiled from them, and folders that are empty then."""
-    for name in _names(folder):
-        path = f"{folder}/{name}"
-        if os.path.islink(path):
-            if os.readlink(path).startswith(shipped):
-                _remove(path)
-        elif name == "__pycache__":
-            _clear(path)
-            _remove_folder(path)
-        elif os.path.isdir(path):
-            _unlink_shipped(path, shipped)
-            _remove_folder(path)
+def _unlink_shipped(work: str, shipped: str) -> None:
+    """Remove the links to shipped files, what was compiled from them, and their folders where these are empty then.
+
+    It goes by the shipped files, since the trial may have made folders of any depth, and links that lead elsewhere.
+    """
+    real = os.path.realpath(work)
+    for folder, _, names in os.walk(shipped, topdown=False):
+        inside = os.path.relpath(folder, shipped)
+        there = real if inside == "." else f"{real}/{inside}"
+        if os.path.realpath(there) != there:
+            continue
+        for name in names:
+            if os.path.islink(f"{there}/{name}") and os.readlink(f"{there}/{name}") == f"{folder}/{name}":
+                _remove(f"{there}/{name}")
+        _clear(f"{there}/__pycache__")
+        _remove_folder(f"{there}/__pycache__")
+        _remove_folder(there)

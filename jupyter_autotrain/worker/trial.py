@@ -28,23 +28,28 @@ def main(directory: str, channel: int) -> None:
     context, me = api.of(directory), os.getpid()
     enter_work(directory, str(context.trial["bundle"]))
     sys.meta_path.insert(0, DisplayFinder(context.display))
-    ended, code = Run(context).run()
+    run = Run(context)
+    ended, code = run.run()
     if os.getpid() != me:
         sys.exit(code)  # a child that the cell has forked and let run on: not the one to say how the trial ended
-    outcome.tell(channel, {key: context.redact(value) for key, value in _flushed(ended).items()})
+    losses = [*run.losses, *_lost(context.reporter.lost)]
+    ended["reason"] = ended["reason"] or " ".join(losses)
+    outcome.tell(channel, {key: context.redact(value) for key, value in ended.items()})
     if code:
         sys.exit(code)
 
 
-def _flushed(ended: dict[str, str]) -> dict[str, str]:
-    """The outcome, with a word about output that cannot be written."""
+def _lost(reports: str) -> list[str]:
+    """What did not reach the disk, one sentence each; `reports` says why the last report that was lost was."""
+    losses = [f"Some reports were lost: {reports}."] if reports else []
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError) as error:
-            why = f"The end of its output could not be written: {error}."
-            return ended | {"reason": ended["reason"] or why}
-    return ended
+        except OSError as error:
+            losses.append(f"The end of its output was lost: {error.strerror}.")
+        except ValueError:
+            continue  # the cell has closed it
+    return losses
 
 
 def enter_work(directory: str, bundle: str) -> None:
@@ -80,6 +85,7 @@ class Run:
         self.context, self.directory, self.trial = context, context.directory, context.trial
         self.bundle = str(self.trial["bundle"])
         self.script = context.script
+        self.losses: list[str] = []
 
     def run(self) -> tuple[dict[str, str], int]:
         """Execute the cell; gives what `outcome.tell` takes, and the process's exit code."""
@@ -133,7 +139,8 @@ class Run:
         if error.code is None or error.code == 0:
             return self._ended()
         if isinstance(error.code, str):
-            print(error.code, file=sys.stderr)  # noqa: T201 - as Python itself does
+            with contextlib.suppress(OSError, ValueError):  # a full disk, or a stream that the cell has closed
+                print(error.code, file=sys.stderr)  # noqa: T201 - as Python itself does
         code = error.code if isinstance(error.code, int) else 1
         reason = f"The cell ended itself: exit({error.code!r})."
         return {"state": "FAILED", "reason": reason, "kind": "exit", "traceback": "", "cell_line": ""}, code & 0xFF or 1
@@ -191,6 +198,7 @@ class Run:
                 wire.write_atomically(f"{self.directory}/{wire.OUTPUTS}/{name}.pkl", data)
             except Exception as error:  # noqa: BLE001 - pickling may raise anything; the trial's result stands
                 self.context.reporter.note("error", f"returns: {name!r} cannot be saved: {error}")
+                self.losses.append(f"returns: {name!r} was not saved: {error}.")
 
 
 def _pickler() -> Callable[[object], bytes]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic, sleep, time
+from types import SimpleNamespace
 
 import pytest
 
@@ -248,7 +249,8 @@ class Watched:
     def __init__(self, place: LocalBackend) -> None:
         self.events: list[Event] = []
         self._pool = ThreadPoolExecutor(2)
-        self.lane = Lane(place, self.events.append, self._pool, Clocks(time, monotonic, sleep))
+        house = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
+        self.lane = Lane(place, self.events.append, self._pool, house)  # type: ignore[arg-type] # all it asks for here
 
     def notes(self, job_id: str) -> list[str]:
         seen = [event for event in self.events if isinstance(event, Seen) and event.job_id == job_id]
@@ -366,11 +368,32 @@ def test_a_trial_that_fills_the_disk_says_so_and_not_only_an_exit_code(small_dis
     ref = place.submit(trial, {})
     wait_until(lambda: nothing_left(trial.directory) or _is_full(small_disk), "a full disk")
     wait_until(lambda: not processes.marked(wire.TRIAL_VARIABLE, trial.directory), "the worker's end")
-    (Path(trial.directory) / "work" / "ballast").unlink(missing_ok=True)
     end = finish(place, ref)
+    assert _is_full(small_disk)
     assert end.state is TrialState.FAILED
     assert "No space left on device" in end.reason
     assert "exit code" not in end.reason
+
+
+def test_what_a_full_disk_took_from_a_trial_that_ended_well_is_told(small_disk: Path) -> None:
+    code = """
+        try:
+            with open("ballast", "wb", buffering=0) as file:
+                while True: file.write(bytes(65536))
+        except OSError:
+            with open("ballast2", "wb", buffering=0) as file:
+                while True:
+                    try: file.write(b"x")
+                    except OSError: break
+        for k in range(10_000): report(k=k)
+        model = bytes(100_000)
+    """
+    place = LocalBackend(Home(small_disk))
+    ref = place.submit(trial_of(Home(small_disk), code, returns=("model",)), {})
+    end = finish(place, ref)
+    assert end.state is TrialState.SUCCEEDED
+    assert "returns: 'model' was not saved: [Errno 28] No space left on device" in end.reason
+    assert "Some reports were lost: No space left on device" in end.reason
 
 
 def _is_full(disk: Path) -> bool:

@@ -1,0 +1,71 @@
+"""Writing `status.json` from inside the trial directory, on disks that may be full."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Mapping
+
+from jupyter_autotrain.core import disk, wire
+
+PATIENCE_S = 3600.0  # how long a full disk is waited out for the last word
+_TRY_AGAIN_S = 0.5
+_IN_PLACE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class StatusFile:
+    """The status of one trial; only its supervisor writes it.
+
+    Args:
+        content: What it says at first.
+    """
+
+    def __init__(self, content: Mapping[str, object]) -> None:
+        self._content = dict(content)
+
+    def write(self, *, patience_s: float = 0.0, **changes: object) -> None:
+        """Change the file. With patience, durably: a full disk is waited out, since the end must be told.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._content.update(changes)
+        data, deadline = json.dumps(self._content).encode(), time.monotonic() + patience_s
+        while not self._replace(data, is_last_try=time.monotonic() >= deadline, sync=patience_s > 0):
+            time.sleep(_TRY_AGAIN_S)
+
+    def _replace(self, data: bytes, *, is_last_try: bool, sync: bool) -> bool:
+        try:
+            wire.write_atomically(wire.STATUS_FILE, data, sync=sync)
+        except FileNotFoundError:
+            raise  # a deleted trial directory does not come back
+        except IsADirectoryError:  # the trial's own code put it there
+            os.rename(wire.STATUS_FILE, f"{wire.STATUS_FILE}-{time.time_ns()}")
+            return False
+        except OSError as error:
+            if disk.is_full(error) and _overwrite(data):
+                return True
+            if is_last_try:
+                raise
+            return False
+        return True
+
+
+def _overwrite(data: bytes) -> bool:
+    """Write into the blocks that the file has, where a full disk has none for another; true when it is done.
+
+    Not atomic: a reader that meets a half takes it for damaged, and looks again.
+    """
+    with contextlib.suppress(OSError):
+        fd = os.open(wire.STATUS_FILE, _IN_PLACE)
+        try:
+            if len(data) > os.fstat(fd).st_blocks * 512 or os.pwrite(fd, data, 0) != len(data):
+                return False
+            os.ftruncate(fd, len(data))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        return True
+    return False
