@@ -31,12 +31,11 @@ class EarlyStopping:
 
     Args:
         rule: Judges a trial.
-        name: What the rule is called.
         objective: What ranks trials.
     """
 
-    def __init__(self, rule: EarlyStop, name: str, objective: Objective) -> None:
-        self._rule, self._name, self._objective = rule, name, objective
+    def __init__(self, rule: EarlyStop, objective: Objective) -> None:
+        self._rule, self._objective = rule, objective
         self._trials: dict[int, _Trial] = {}
 
     def remember(self, store: Store, experiment_id: str) -> None:
@@ -67,8 +66,7 @@ class EarlyStopping:
         reason = self._rule.reason_to_stop(trial.curve, others)
         if reason is None:
             return ""
-        told = f"at step {reason.step}: {self._objective.label} {shown(reason.value)}; {reason.compared_with}"
-        return f"stopped early by the rule {self._name!r} {told}"
+        return f"stopped early at step {reason.step}: {shown(reason.value)}; {reason.compared_with}"
 
     def _trial(self, number: int) -> _Trial:
         return self._trials.setdefault(number, _Trial(RunningValue(self._objective)))

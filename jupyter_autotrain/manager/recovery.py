@@ -98,6 +98,6 @@ def _early_stopping(house: House, record: ExperimentRecord) -> EarlyStopping | N
     rule = house.doors.create_early_stop(spec)
     if rule is None:
         return None
-    stopping = EarlyStopping(rule, spec.early_stop, spec.objective)
+    stopping = EarlyStopping(rule, spec.objective)
     house.insist(stopping.remember, house.store, record.id)
     return stopping

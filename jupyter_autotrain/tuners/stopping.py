@@ -89,8 +89,9 @@ class Asha:
         if len(better) < kept:
             return None
         better.sort(reverse=self.objective.direction is Direction.MAXIMIZE)
-        told = f"of {len(rivals) + 1} trials with {count(rung, 'report')} the best {kept} go on, from "
-        return StopReason(step, value, f"{told}{number(better[kept - 1])}")
+        least = number(better[kept - 1])
+        told = f"the best {kept} of {len(rivals) + 1} trials go on from report {rung}: {least} or better"
+        return StopReason(step, value, told)
 
 
 def _is_worse(objective: Objective, value: float, other: float) -> bool:
