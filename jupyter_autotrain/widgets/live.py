@@ -1,7 +1,7 @@
 """The live view: an anywidget that shows one experiment; everything in it comes from the store.
 
 From the front end: `attach` (seq: what it has), `log` (trial, stream), `stop` (trials: null for all). To the front end:
-`frame` (see `feed`), `log` (trial, stream, text), `receipt` (text, trials).
+`frame` (see `feed`), `log` (trial, stream, text, left_out: what stands before the text), `receipt` (text, trials).
 """
 
 from __future__ import annotations

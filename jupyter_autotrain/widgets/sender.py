@@ -36,8 +36,9 @@ class Sender:
         self._store, self._send, self._ended = store, send, ended
         self._feed = Feed(store, experiment_id)
         self._stopped = threading.Event()
-        self._log: tuple[JsonObject, Path] | None = None
+        self._log: tuple[JsonObject, logs.LogTail] | None = None
         self._log_size = -1
+        self._log_lock = threading.Lock()  # front ends ask on other threads
         self._thread = threading.Thread(target=self._run, name=f"autotrain-view-{experiment_id}", daemon=True)
 
     @property
@@ -61,7 +62,8 @@ class Sender:
 
     def follow_log(self, wish: JsonObject, path: Path) -> None:
         """Send the tail of this log now, and again when it grows; `wish` comes back with it."""
-        self._log, self._log_size = (wish, path), -1
+        with self._log_lock:
+            self._log, self._log_size = (wish, logs.LogTail(path)), -1
         self._send_log()
 
     def _run(self) -> None:
@@ -91,10 +93,12 @@ class Sender:
         return frame
 
     def _send_log(self) -> None:
-        if self._log is None:
-            return
-        wish, path = self._log
-        size = logs.size(path)
-        if size != self._log_size:
-            self._log_size = size
-            self._send({**wish, "kind": "log", "text": logs.tail(path), "bytes": size}, [])
+        with self._log_lock:
+            if self._log is None:
+                return
+            wish, log = self._log
+            size = log.size()
+            if size == self._log_size:
+                return
+            self._log_size, tail = size, log.read()
+        self._send({**wish, "kind": "log", "text": tail.text, "left_out": tail.left_out, "bytes": size}, [])

@@ -62,6 +62,8 @@ export interface LogTail {
   trial: number;
   stream: string;
   text: string;
+  /** What stands before the text, in words; "" for nothing. */
+  left_out: string;
   bytes: number;
 }
 

@@ -1,6 +1,8 @@
 /** The last lines that the chosen trial has printed. */
 
+import { colored } from './ansi';
 import { h, setAttribute, setText } from './dom';
+import type { LogTail } from './frames';
 import type { Session } from './session';
 
 const STREAMS = ['stdout', 'stderr'];
@@ -10,6 +12,8 @@ export class LogPanel {
   readonly #title = h('span');
   readonly #buttons: HTMLButtonElement[];
   readonly #text = h('pre', { class: 'at-log', tabindex: 0, role: 'log', 'aria-live': 'off' });
+
+  #shown: LogTail | undefined;
 
   constructor(readonly session: Session) {
     this.#buttons = STREAMS.map((stream) =>
@@ -46,9 +50,9 @@ export class LogPanel {
     setAttribute(this.#text, 'aria-label', `${this.session.choices.stream} of trial ${trial.number}`);
     // Who scrolled up to read is not moved; who is at the end stays there.
     const atEnd = this.#text.scrollHeight - this.#text.scrollTop - this.#text.clientHeight < 24;
-    const text = tail ? tail.text || `Nothing on ${tail.stream} so far.` : '';
-    if (this.#text.textContent === text) return;
-    this.#text.textContent = text;
+    if (this.#shown === tail && this.#text.hasChildNodes()) return;
+    this.#shown = tail;
+    this.#text.replaceChildren(...(tail ? content(tail) : []));
     if (atEnd) this.#text.scrollTop = this.#text.scrollHeight;
   }
 
@@ -56,4 +60,10 @@ export class LogPanel {
     this.session.choose({ stream });
     this.session.askLog();
   }
+}
+
+function content(tail: LogTail): Node[] {
+  if (!tail.text && !tail.left_out) return [document.createTextNode(`Nothing on ${tail.stream} so far.`)];
+  const before = h('span', { class: 'at-left-out' }, `… ${tail.left_out} left out\n`);
+  return [...(tail.left_out ? [before] : []), ...colored(tail.text)];
 }
