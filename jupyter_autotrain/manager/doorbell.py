@@ -1,7 +1,9 @@
 """The doorbell: how a client wakes the manager, and the only way a secret reaches it. No port is opened.
 
-One Unix datagram socket in the home, mode 0600 in a folder of mode 0700. A datagram is one JSON object. A lost ring
-loses nothing: what is to be done stands in the store, which the manager also looks at twice a second.
+One Unix datagram socket in the home, mode 0600 in a folder of mode 0700. Both sides make sure that the other is the
+same user: the manager by the credentials that the kernel adds to a datagram, the client by the socket's owner. A
+datagram is one JSON object. A lost ring loses nothing: what is to be done stands in the store, which the manager also
+looks at twice a second.
 """
 
 from __future__ import annotations
@@ -10,10 +12,13 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Iterator
+import stat
+import struct
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from jupyter_autotrain.core import files
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import ManagerError
@@ -21,6 +26,7 @@ from jupyter_autotrain.errors import ManagerError
 _LONGEST_PATH = 100
 _LARGEST_MESSAGE_BYTES = 200_000
 _SEND_TIMEOUT_S = 1.0
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: struct ucred of unix(7)
 _log = logging.getLogger(__name__)
 
 
@@ -32,7 +38,7 @@ def ring(home: Home, message: JsonObject | None = None) -> bool:
         message: What to tell it, kept in its memory only: `{"secrets": {experiment id: {NAME: value}}}`.
 
     Returns:
-        False when nobody listens; then a manager that lives finds the news in the store within a second.
+        False when nobody of this user listens; then a manager that lives finds the news in the store within a second.
 
     Raises:
         ManagerError: When the message is too large for one datagram.
@@ -45,6 +51,9 @@ def ring(home: Home, message: JsonObject | None = None) -> bool:
             "Ship large secrets as a file instead.",
         )
     try:
+        status = home.doorbell.lstat()
+        if status.st_uid != os.geteuid() or not stat.S_ISSOCK(status.st_mode):
+            return False
         with _address(home.doorbell) as address, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.settimeout(_SEND_TIMEOUT_S)
             sender.sendto(data, address)
@@ -68,6 +77,7 @@ class Doorbell:
             self._path.unlink(missing_ok=True)
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the kernel says who sends
             with _address(self._path) as address:
                 self._socket.bind(address)
             self._path.chmod(0o600)
@@ -110,15 +120,25 @@ class Doorbell:
     def _read(self) -> Iterator[JsonObject]:
         while self._socket is not None:
             try:
-                data = self._socket.recv(_LARGEST_MESSAGE_BYTES)
-                message = json.loads(data)
+                data, told, _, _ = self._socket.recvmsg(_LARGEST_MESSAGE_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size))
+                message = files.parse_json(data)
             except BlockingIOError:
                 return
             except ValueError:
                 _log.warning("the doorbell was rung with something that is no JSON")
                 continue
-            if isinstance(message, dict):
+            if _sender(told) != os.geteuid():
+                _log.warning("the doorbell was rung by user %s: not heard", _sender(told))
+            elif isinstance(message, dict):
                 yield message
+
+
+def _sender(told: Iterable[tuple[int, int, bytes]]) -> int | None:
+    """The user who sent a datagram, as the kernel tells it; None when it does not."""
+    for level, kind, data in told:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+            return int(_CREDENTIALS.unpack(data[: _CREDENTIALS.size])[1])
+    return None
 
 
 @contextmanager

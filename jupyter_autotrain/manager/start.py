@@ -20,6 +20,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core import environment
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.ownership import make_private
 from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.manager.identity import Identity
 
@@ -28,6 +29,7 @@ _DEADLINE_S = 20.0
 _LOOK_AGAIN_S = 0.05
 _LOG_LIMIT_BYTES = 5_000_000
 _LOG_TAIL_LINES = 3
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,11 @@ def take_lock(home: Home) -> int | None:
 
     Raises:
         OSError: When the home cannot be written.
+        StoreError: When it is not the user's alone.
     """
-    home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(home)
     while True:
-        fd = os.open(home.manager_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(home.manager_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -137,8 +140,8 @@ def is_lock_in_place(home: Home, lock: int) -> bool:
 def _spawn(home: Home) -> int:
     """Run the starting process, which forks the manager and ends: 0, or `HELD_EXIT_CODE` when another is there."""
     try:
-        home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log = os.open(home.manager_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        make_private(home)
+        log = os.open(home.manager_log, _APPEND, 0o600)
     except OSError as error:
         raise ManagerError(
             f"The home {home.root} cannot be written: {error.strerror}.",

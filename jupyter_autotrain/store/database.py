@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.ownership import make_private
 from jupyter_autotrain.errors import LeaseLostError, StoreError
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.filesystem import NETWORK_FILESYSTEMS, filesystem_of
@@ -186,14 +187,10 @@ def open_database(home: Home, busy_timeout_s: float) -> Database:
     """Make the home (0700) when there is none, and open the store in it (0600).
 
     Raises:
-        StoreError: The home or the file cannot be made, read or written.
+        StoreError: The home or the file cannot be made, read or written, or the home is not the user's alone.
     """
     with explained(home.root, busy_timeout_s):
-        if not home.root.is_dir():
-            home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        elif not any(home.root.iterdir()):
-            with suppress(PermissionError):
-                home.root.chmod(0o700)
+        make_private(home)
     return Database(home.store, busy_timeout_s)
 
 

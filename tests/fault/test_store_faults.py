@@ -207,6 +207,9 @@ def test_a_full_disk_is_told_and_loses_nothing_acknowledged(home):
 @pytest.mark.skipif(os.geteuid() == 0 and sys.platform != "linux", reason="root may write everywhere")
 def test_a_read_only_home_is_told_in_three_clauses(home):
     Store.open(home).close()
+    if os.geteuid() == 0:
+        for path in (home.root, *home.root.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
     home.root.chmod(0o555)
     home.store.chmod(0o444)
     body = """

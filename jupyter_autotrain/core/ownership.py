@@ -1,0 +1,125 @@
+"""Whether a home is its user's alone: who owns it, who could replace it, and that nothing in it leads elsewhere.
+
+The rule is OpenSSH's (`safe_path`): the folder and all above it belong to the user or to root, and nobody else can
+write to them. A folder with the sticky bit, such as /tmp, is taken, since others cannot replace what is in it.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.errors import StoreError
+
+_UID_MAP: Final = Path("/proc/self/uid_map")
+_OVERFLOW_UID: Final = Path("/proc/sys/kernel/overflowuid")
+
+
+def make_private(home: Home) -> None:
+    """Make the home (0700) when there is none, and make sure that it is the user's alone.
+
+    Raises:
+        StoreError: It belongs to somebody else, others could replace it or write to it, or a file in it is a link.
+        OSError: It cannot be made or looked at.
+    """
+    real = Path(os.path.realpath(home.root))
+    _check_folders(home, [folder for folder in real.parents if _status(folder)])
+    if not home.root.is_dir():
+        for folder in reversed([folder for folder in (real, *real.parents) if not _status(folder)]):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        home.root.mkdir(mode=0o700, exist_ok=True)  # tells what is in the way
+    elif not any(home.root.iterdir()):
+        with suppress(PermissionError):
+            home.root.chmod(0o700)
+    _check_owner(home, real)
+    _check_folders(home, [real, *real.parents])
+    for path in _files(home):
+        if path.is_symlink():
+            expected = "A file of its own was expected: no link in a home is followed."
+            raise StoreError(f"{path} is a link.", expected, f"Remove {path}.")
+
+
+def _files(home: Home) -> Iterator[Path]:
+    yield from (home.store, home.manager_lock, home.manager_log, home.doorbell, home.drafts)
+    for suffix in ("-wal", "-shm", "-journal"):
+        yield home.store.with_name(home.store.name + suffix)
+
+
+def _check_owner(home: Home, real: Path) -> None:
+    status = real.stat()
+    if status.st_uid != os.geteuid():
+        raise StoreError(
+            f"The home {home.root} belongs to {_user(status.st_uid)}.",
+            f"A folder of your own was expected (you are {_user(os.geteuid())}).",
+            "Set JUPYTER_AUTOTRAIN_HOME to a folder of yours.",
+        )
+    if status.st_mode & stat.S_ISVTX and _is_open(status):
+        raise _writable(home, real)
+
+
+def _check_folders(home: Home, folders: list[Path]) -> None:
+    trusted = {os.geteuid(), *_root_uids()}
+    for folder in folders:
+        status = folder.stat()
+        if status.st_uid not in trusted:
+            raise StoreError(
+                f"The folder {folder}, in which the home {home.root} lies, belongs to {_user(status.st_uid)}.",
+                "Your own or root's was expected: its owner could replace the home.",
+                "Set JUPYTER_AUTOTRAIN_HOME to a folder of yours.",
+            )
+        if _is_open(status) and not status.st_mode & stat.S_ISVTX:
+            raise _writable(home, folder)
+
+
+def _writable(home: Home, folder: Path) -> StoreError:
+    inside = "" if folder == Path(os.path.realpath(home.root)) else f"; the home {home.root} lies in it"
+    return StoreError(
+        f"Others can write to {folder} (mode {folder.stat().st_mode & 0o7777:o}){inside}.",
+        "A folder that only you can write to was expected: they could replace what is in it.",
+        f"Run: chmod go-w {folder}; or set JUPYTER_AUTOTRAIN_HOME to another folder.",
+    )
+
+
+def _is_open(status: os.stat_result) -> bool:
+    """True when others than the owner can write; a group that is the user alone is no other."""
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    return bool(status.st_mode & stat.S_IWGRP) and not _is_of_one(status.st_gid)
+
+
+def _is_of_one(gid: int) -> bool:
+    try:
+        me, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    return gid == me.pw_gid and group.gr_name == me.pw_name and set(group.gr_mem) <= {me.pw_name}
+
+
+def _root_uids() -> set[int]:
+    """The numbers that stand for root: in a container without root of its own, also that of users from outside."""
+    try:
+        mapped = [int(line.split()[0]) for line in _UID_MAP.read_text().splitlines()]
+        return {0} if 0 in mapped else {0, int(_OVERFLOW_UID.read_text())}
+    except (OSError, ValueError, IndexError):
+        return {0}
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
