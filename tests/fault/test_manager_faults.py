@@ -23,6 +23,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.manager.identity import Identity
 from jupyter_autotrain.store import Store
+from jupyter_autotrain.worker import processes
 
 pytestmark = pytest.mark.fault
 DEADLINE_S = 90.0
@@ -241,3 +242,28 @@ def test_a_manager_killed_while_it_stops_trials_still_tells_which_processes_ende
     result = served.store.request(request).result
     assert set(workers) <= {*result["pids_ended"], *result["pids_killed"]}
     assert result["silent"] == result["pids_left"] == []
+
+
+def test_damaged_status_files_make_no_trial_lost_and_stop_still_finds_every_process(served):
+    code = "import subprocess, time\nsubprocess.Popen(['sleep', '600'])\nreport(acc=1)\ntime.sleep(600)"
+    served.submit("e1", code, trials=3, concurrency=3)
+    until(lambda: len(served.store.points("e1")) == 3, "all trials run")
+    for number, data in ((1, b""), (2, b'{"state": "RUN'), (3, b"\xff" * 100)):
+        (served.home.trial("e1", number, 1) / "status.json").write_bytes(data)
+    until(lambda: "status.json is damaged" in str(manager.why(served.store, served.home, "exp")), "the doubt")
+    served.kill()
+    manager.ensure(served.home)
+    retry = served.store.add_request("retry", "e1", {}, time.time())
+    manager.ring(served.home)
+    until(lambda: served.store.request(retry).done, "the answer to the retry")
+    assert served.states("e1") == ["RUNNING"] * 3
+    folders = [str(served.home.trial("e1", number, 1)) for number in (1, 2, 3)]
+    trees = [processes.marked("JUPYTER_AUTOTRAIN_TRIAL", folder) for folder in folders]
+    assert [len(tree) for tree in trees] == [2, 2, 2]
+    stop = served.store.add_request("stop", "e1", {}, time.time())
+    manager.ring(served.home)
+    until(lambda: served.store.request(stop).done, "the receipt")
+    result = served.store.request(stop).result
+    assert set().union(*trees) <= {*result["pids_ended"], *result["pids_killed"]}
+    assert not any(psutil.pid_exists(pid) for tree in trees for pid in tree)
+    assert served.states("e1") == ["CANCELLED"] * 3
