@@ -6,6 +6,7 @@ import contextlib
 import json
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +14,7 @@ from jupyter_autotrain.backends import settle
 from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.backends.status import Status, UnknownError
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import CancelReceipt
+from jupyter_autotrain.core.backend import CancelReceipt, receipt_of
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
@@ -98,12 +99,6 @@ def _ended(directory: Path, status: Status | None, grace_s: float) -> Status:
 
 
 def _receipt(status: Status, elapsed_s: float, note: str = "") -> CancelReceipt:
-    told = cast("dict[str, list[int]]", status.get("receipt") or {})
     cancelled = status["state"] == str(TrialState.CANCELLED)
-    return CancelReceipt(
-        pids_ended=tuple(told.get("ended", ())),
-        pids_killed=tuple(told.get("killed", ())),
-        pids_left=tuple(told.get("left", ())),
-        elapsed_s=elapsed_s,
-        note=note or ("" if cancelled else f"it ended by itself meanwhile: {status['state']}"),
-    )
+    meanwhile = "" if cancelled else f"it ended by itself meanwhile: {status['state']}"
+    return replace(receipt_of(status), elapsed_s=elapsed_s, note=note or meanwhile)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain.backends import settle
+from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.backends.status import UnknownError
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
@@ -48,7 +49,7 @@ class TrialFolders:
             return JobStatus(ref, TrialState.PREPARING, doubt=str(error))
         if status is None:
             return JobStatus(ref, TrialState.LOST, f"Nothing is known of job {ref.job_id} here: it was never started.")
-        return JobStatus(ref, TrialState(str(status["state"])), str(status["reason"]), status)
+        return JobStatus(ref, TrialState(str(status["state"])), statuses.reason(status), status)
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """Read the streams' files from their cursors on."""

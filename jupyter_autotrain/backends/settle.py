@@ -130,7 +130,7 @@ def end_tree(directory: Path, status: Status, grace_s: float) -> processes.Recei
         OSError: It cannot be told who they are.
     """
     named = status.get("groups") or claims.signature(str(directory)).get("groups")
-    folders = statuses.folders(named)
+    folders = statuses.folders(named, identity(directory, status or None))
 
     def members() -> set[int]:
         inside = {pid for pid in groups.members(folders) if not processes.is_of_manager(pid)}

@@ -9,7 +9,10 @@ from typing import cast
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.worker import groups
 from jupyter_autotrain.worker.processes import Identity
+
+_MOST_REASON = 10_000
 
 Status = dict[str, JsonValue]
 
@@ -61,9 +64,16 @@ def identity(value: object) -> Identity | None:
             return None
 
 
-def folders(value: object) -> list[str]:
-    """The value if it is a list of control groups, else an empty one."""
-    return [str(folder) for folder in value] if isinstance(value, list) else []
+def folders(value: object, maker: Identity | None) -> list[str]:
+    """Those control groups in a list that this supervisor made: no trial can name another's to have it ended."""
+    if maker is None or not isinstance(value, list):
+        return []
+    return [folder for folder in value if isinstance(folder, str) and groups.is_made_by(folder, maker)]
+
+
+def reason(status: Status) -> str:
+    """Why the trial ended, in a length and in characters that can be kept."""
+    return str(status["reason"])[:_MOST_REASON].encode(errors="replace").decode()
 
 
 def is_final(status: Status) -> bool:

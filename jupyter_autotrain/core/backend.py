@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from jupyter_autotrain.core.inventory import Inventory
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
 
@@ -109,6 +109,17 @@ class CancelReceipt:
     pids_left: tuple[int, ...] = ()
     elapsed_s: float = 0.0
     note: str = ""
+
+
+def receipt_of(detail: JsonObject) -> CancelReceipt:
+    """The receipt in a status file (see `core.wire`), whatever else lies there; an empty one when there is none."""
+    told = detail.get("receipt")
+    return CancelReceipt(_pids(told, "ended"), _pids(told, "killed"), _pids(told, "left"))
+
+
+def _pids(told: JsonValue, kind: str) -> tuple[int, ...]:
+    found = told.get(kind) if isinstance(told, Mapping) else None
+    return tuple(pid for pid in found if isinstance(pid, int)) if isinstance(found, list) else ()
 
 
 class Backend(Protocol):

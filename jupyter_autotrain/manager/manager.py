@@ -11,10 +11,10 @@ from concurrent.futures import Executor
 from functools import partial
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import JobRef, JobStatus
+from jupyter_autotrain.core.backend import JobRef, JobStatus, receipt_of
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager import notices, proof
+from jupyter_autotrain.manager import notices
 from jupyter_autotrain.manager.events import Cancelled, Discovered, Doubted, Event, Refused, Seen, Silence, Submitted
 from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.lane import Lane
@@ -194,7 +194,7 @@ class Manager:
     def _finish(self, run: Run, task: Task, status: JobStatus) -> None:
         self._places.free(run, task.trial.job_id)
         if "receipt" in status.detail:
-            self._desk.note_receipt(run.id, task.trial.number, proof.of_status(status.detail))
+            self._desk.note_receipt(run.id, task.trial.number, receipt_of(status.detail))
         run.finish(task, status)
 
     def _advance(self, run: Run) -> None:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
-from jupyter_autotrain.core.backend import CancelReceipt
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.backend import CancelReceipt, receipt_of
+from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.manager.house import House
 
 _KINDS = ("pids_ended", "pids_killed", "pids_left")
 _log = logging.getLogger(__name__)
-
-
-def of_status(detail: JsonObject) -> CancelReceipt:
-    """The receipt in a status file; an empty one when there is none."""
-    told = detail.get("receipt")
-    return CancelReceipt(_pids(told, "ended"), _pids(told, "killed"), _pids(told, "left"))
-
-
-def _pids(told: JsonValue, kind: str) -> tuple[int, ...]:
-    found = told.get(kind) if isinstance(told, Mapping) else None
-    return tuple(pid for pid in found if isinstance(pid, int)) if isinstance(found, list) else ()
 
 
 def before(
@@ -48,7 +37,7 @@ def before(
     except Exception:  # noqa: BLE001 - whatever a plugin raises: then it is not told which processes ended
         _log.exception("%s: what ended its trials cannot be asked", record.label)
         return {}
-    return {number: of_status(status.detail) for number, status in zip(refs, statuses, strict=True)}
+    return {number: receipt_of(status.detail) for number, status in zip(refs, statuses, strict=True)}
 
 
 def result(receipts: Iterable[CancelReceipt]) -> dict[str, JsonValue]:

@@ -240,6 +240,12 @@ def _make_v2(home: str, wanted: Wanted, name: str) -> Groups:
     return best
 
 
+def is_made_by(folder: str, maker: processes.Identity) -> bool:
+    """True when this process made the group."""
+    name = folder.rpartition("/")[2]
+    return name.startswith(f"{_PREFIX}{maker[0]}-{round(float(maker[1]) * 100)}-")
+
+
 def _born(pid: int) -> int:
     """When a process began, in hundredths of a second since boot; -1 when it is gone."""
     try:

@@ -250,3 +250,27 @@ def test_an_unreadable_final_status_keeps_a_trial_from_being_started_again(
     statuses.write(trial, status_of(GONE, str(TrialState.SUCCEEDED)))
     fails(errno.EIO)(trial, monkeypatch)
     assert statuses.is_there(trial)
+
+
+def test_no_trial_can_have_the_processes_of_another_ended_by_naming_their_control_groups(
+    trial: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr("jupyter_autotrain.worker.groups.members", lambda folders: asked.append(folders) or set())
+    mine = f"/sys/fs/cgroup/autotrain-{GONE[0]}-500-1"
+    named = ["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/autotrain-7-1-1", 5, mine]
+    statuses.write(trial, status_of(GONE) | {"groups": named})
+    settle.settled(trial)
+    assert asked[0] == [mine]
+
+
+@pytest.mark.parametrize("receipt", [7, [], {"ended": 7}, {"ended": ["x", None, 5]}, {"killed": {}}])
+def test_a_receipt_that_is_none_is_read_as_far_as_it_goes(trial: Path, receipt: object) -> None:
+    statuses.write(trial, status_of(GONE, "CANCELLED") | {"receipt": receipt})  # type: ignore[dict-item] # hostile
+    assert set(cancelling.cancel(trial, 1.0).pids_ended) <= {5}
+
+
+def test_a_reason_that_cannot_be_kept_is_cut_and_mended(trial: Path) -> None:
+    statuses.write(trial, status_of(GONE, "FAILED") | {"reason": "\ud800" * 100_000})
+    (answer,) = folder.TrialFolders().poll([JobRef("local", "e-1-1", {"directory": str(trial)})])
+    assert answer.reason == "?" * 10_000
