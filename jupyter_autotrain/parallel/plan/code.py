@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
+from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.hosting import offloaded, tables
-from jupyter_autotrain.parallel.plan.modules import Module, modules_of
-from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, matches, patterns
+from jupyter_autotrain.parallel.plan.modules import STYLES, Module, modules_of, split_over
+from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, patterns
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.replicas import replicas, submesh
 from jupyter_autotrain.parallel.plan.units import gigabytes, ms
 
 _SCHEDULES = {
@@ -18,25 +21,47 @@ _SCHEDULES = {
     Schedule.ONE_F_ONE_B: "Schedule1F1B",
     Schedule.INTERLEAVED: "ScheduleInterleaved1F1B",
 }
-_STYLES = ("ColwiseParallel", "RowwiseParallel", "SequenceParallel")
 
 
 def code(record: PlanRecord) -> str:
     """Python text: mesh, stages, parallelize_module, checkpoint wrapper, fully_shard, optimizer; expects `model`."""
-    modules = modules_of(Pricing(record))
+    pricing = Pricing(record)
+    modules = modules_of(pricing)
     here = [module for module in modules if not module.host_table]
-    parts = [_mesh(record), tables(modules), _tensor(record, here), _recompute(modules), _stage_cut(record, modules)]
-    parts += [_data(record, modules), offloaded(here), _pipeline(record)]
+    parts = [_mesh(record), _settings(record), tables(modules), _tensor(record, here), _recompute(modules)]
+    parts += [_stage_cut(record, modules), replicas(record, modules), offloaded(here), _pipeline(record), _loss(here)]
     body = "\n\n".join(part for part in parts if part)
-    return f"{_head(record)}\n{_imports(body)}\n{body}\n"
+    return f"{_head(record, caveats(pricing, modules))}\n{_imports(body)}\n{body}\n"
 
 
-def _head(record: PlanRecord) -> str:
+def _head(record: PlanRecord, missing: Sequence[str]) -> str:
     cost = record.cost
+    processes = record.mesh.devices * len(record.stages)
+    lines = [f"{record.name} on {record.cluster}: {ms(cost.step_s)} and {gigabytes(cost.peak_memory_bytes)} per rank."]
+    if missing:
+        lines += ["Does not run as it stands:", *(f"- {sentence}" for sentence in missing)]
+    lines.append(f"`model` is the whole model, on its process's device; start {processes} processes with torchrun.")
+    return "\n".join(f"# {line}" for line in lines)
+
+
+def _loss(modules: Sequence[Module]) -> str:
+    """Where logits stay split by vocabulary, the loss is computed on the parts."""
+    if not any("use_local_output=False" in style for module in modules for style in module.styles):
+        return ""
     return (
-        f"# {record.name} on {record.cluster}: {ms(cost.step_s)} and {gigabytes(cost.peak_memory_bytes)} per rank.\n"
-        "# `model` is the whole model; start one process per device with torchrun."
+        "# The cross entropy meets logits that are split by vocabulary:\n"
+        "step = loss_parallel  # run forward and backward inside `with step():`"
     )
+
+
+def _settings(record: PlanRecord) -> str:
+    """Switches of the model that the plan takes to be off."""
+    lines = []
+    if record.graph.meta.get("cache"):
+        lines.append("model.config.use_cache = False  # recompute would add past keys twice")
+    if record.graph.meta.get("note"):
+        lines += ['if hasattr(model, "gradient_checkpointing_disable"):', "    model.gradient_checkpointing_disable()"]
+    return "\n".join(lines)
 
 
 _IMPORTS = (
@@ -52,7 +77,7 @@ _IMPORTS = (
     ("from torch.distributed.optim import ZeroRedundancyOptimizer", ("ZeroRedundancyOptimizer(",)),
     ("from torch.distributed.pipelining import PipelineStage, {names}", tuple(_SCHEDULES.values())),
     ("from torch.distributed.tensor import {names}", ("Replicate", "Shard")),
-    ("from torch.distributed.tensor.parallel import {names}", (*_STYLES, "parallelize_module")),
+    ("from torch.distributed.tensor.parallel import {names}", (*STYLES, "loss_parallel", "parallelize_module")),
     ("from torch.nn.parallel import DistributedDataParallel", ("DistributedDataParallel(",)),
     ("from torchao.optim import CPUOffloadOptimizer", ("CPUOffloadOptimizer(",)),
     (
@@ -66,7 +91,7 @@ def _imports(body: str) -> str:
     """The import lines that the code needs."""
     found = []
     for line, names in _IMPORTS:
-        used = [name for name in names if (f"{name}(" if "{names}" in line else name) in body]
+        used = [name for name in names if re.search(rf"\b{name}\b" if "{names}" in line else re.escape(name), body)]
         if used:
             found.append(line.format(names=", ".join(used)))
     return "\n".join(found) + "\n"
@@ -98,25 +123,13 @@ def _tensor(record: PlanRecord, modules: Sequence[Module]) -> str:
     for axes, styled in by_axes.items():
         if all(style == "SequenceParallel()" for _, style in styled):
             continue
-        entries = [f"    {path}: {style}," for path, style in patterns(styled)]
-        parts.append("\n".join([f"parallelize_module(model, {_submesh(record, axes)}, {{", *entries, "})"]))
+        entries = [f"    {path}: {style}," for path, style in patterns(styled, modules)]
+        parts.append("\n".join([_LOCAL, f"parallelize_module(model, {submesh(record, axes)}, {{", *entries, "})"]))
     parts += [f"# {path}: split its weights with distribute_tensor, as plan.strategies says" for path in odd]
     return "\n\n".join(parts)
 
 
-def split_over(module: Module) -> tuple[tuple[int, ...], str]:
-    """The axes over which a module's weights (or a norm's sequence) are split, and the one style for all of them."""
-    axes = tuple(a for a, style in enumerate(module.styles) if style.startswith(_STYLES) or style == "other")
-    styles = {module.styles[a].split("(")[0] for a in axes}
-    if len(styles) > 1:
-        return axes, "other"
-    return axes, module.styles[axes[-1]] if axes else ""
-
-
-def _submesh(record: PlanRecord, axes: Sequence[int]) -> str:
-    names = [record.mesh.axes[a] for a in axes]
-    quoted = ", ".join(f'"{name}"' for name in names)
-    return f"mesh[{quoted}]" + (f'._flatten("{"_".join(names)}")' if len(names) > 1 else "")
+_LOCAL = "# Between these modules sizes are local: no view may write out the number of all heads."
 
 
 def _recompute(modules: Sequence[Module]) -> str:
@@ -150,68 +163,6 @@ def _wrapped(container: str, mode: Recompute, indices: Sequence[int]) -> str:
     argument = ", context_fn=selective" if mode is Recompute.SELECTIVE else ""
     layer = f"model.{container}[i]"
     return f"for i in {indices_of(indices)}:\n    {layer} = checkpoint_wrapper({layer}{argument})"
-
-
-def _data(record: PlanRecord, modules: Sequence[Module]) -> str:
-    """Replicas of weights over the axes that split samples or the sequence, by the ZeRO levels."""
-    shared = tuple(a for a in range(len(record.mesh.axes)) if any(m.styles[a] == "data" for m in modules))
-    if not shared:
-        return ""
-    lines = [f"data = {_submesh(record, shared)}"]
-    lines += [
-        f'# Each rank of mesh["{name}"] takes its slice of the sequence: run the step inside context_parallel.'
-        for name in (record.mesh.axes[a] for a in shared)
-        if name.startswith("sequence")
-    ]
-    apart = [m for m in modules if m.host_table or _is_split_over(m, shared)]
-    levels = Counter(dict.fromkeys(Zero, 0))
-    for module in modules:
-        levels[module.zero] += module.weight
-    away = any(module.offload for module in modules)
-    if levels[Zero.GRADIENTS] + levels[Zero.PARAMETERS] or (away and levels[Zero.OPTIMIZER]):
-        return "\n".join([*lines, *_fully_sharded(modules, apart)])
-    if apart:
-        lines += [_APART, f"apart = [name for name, _ in model.named_parameters() if {matches(apart)}]"]
-        lines.append("DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, apart)")
-    lines.append("model = DistributedDataParallel(model, device_mesh=data)")
-    return "\n".join([*lines, *_optimizer(sharded=levels[Zero.OPTIMIZER] > 0)])
-
-
-def _is_split_over(module: Module, shared: Sequence[int]) -> bool:
-    axes, style = split_over(module)
-    return bool(set(axes) & set(shared)) and "Sequence" not in style
-
-
-_APART = "# Split over an axis of `data` already, or on the host: all-reduce their gradients over the (other) axes."
-
-
-def _optimizer(*, sharded: bool) -> list[str]:
-    if not sharded:
-        return []
-    return [
-        "optimizer = ZeroRedundancyOptimizer(",
-        "    model.parameters(), torch.optim.AdamW, process_group=data.get_group(), lr=3e-4",
-        ")",
-    ]
-
-
-def _fully_sharded(modules: Sequence[Module], apart: Sequence[Module]) -> Iterator[str]:
-    """`fully_shard` layer by layer: parameters are freed after the forward pass where the level is ZeRO-3."""
-    by_choice: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    for (container, index), inside in layers_of(modules).items():
-        weights: Counter[bool] = Counter()
-        for module in inside:
-            weights[module.zero is Zero.PARAMETERS] += module.weight
-        by_choice[container, weights[True] >= weights[False]].append(index)
-    ignored = ""
-    if apart:
-        yield _APART
-        yield f"apart = {{p for name, p in model.named_parameters() if {matches(apart)}}}"
-        ignored = ", ignored_params=apart"
-    for (container, free), indices in by_choice.items():
-        yield f"for i in {indices_of(indices)}:"
-        yield f"    fully_shard(model.{container}[i], mesh=data, reshard_after_forward={free}{ignored})"
-    yield f"fully_shard(model, mesh=data{ignored})"
 
 
 def _stage_cut(record: PlanRecord, modules: Sequence[Module]) -> str:

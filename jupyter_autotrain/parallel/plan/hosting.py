@@ -32,7 +32,9 @@ def offloaded(modules: Sequence[Module]) -> str:
     if not away:
         return ""
     every = len(away) == len(modules)
-    which = "model.parameters()" if every else f"[p for name, p in model.named_parameters() if {matches(away)}]"
+    which = "model.parameters()"
+    if not every:
+        which = f"[p for name, p in model.named_parameters() if {matches(away, modules)}]"
     return (
         "# The states of these weights stay on the host, and are updated there.\n"
         f"optimizer = CPUOffloadOptimizer({which}, torch.optim.AdamW, lr=3e-4)"

@@ -10,6 +10,8 @@ from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand
 from jupyter_autotrain.parallel.plan.megatron import summed_loops
 from jupyter_autotrain.parallel.plan.pricing import Pricing, loops_of
 
+STYLES = ("ColwiseParallel", "RowwiseParallel", "SequenceParallel")
+
 
 @dataclass(frozen=True, slots=True)
 class Module:
@@ -80,12 +82,23 @@ def _style(pricing: Pricing, op: Op, weight: Operand, axis: int) -> str:
     if split >= 0 and op.family is Family.MATMUL:
         inner = weight.loops[split] in summed_loops(pricing.record.graph, op, weight)
         style = "RowwiseParallel" if inner else "ColwiseParallel"
+        if not inner and _meets_loss(pricing, op, axis):
+            return _call(style, (_arrives(pricing, op, weight, axis), WHOLE_LOGITS))
         return _call(style, (_arrives(pricing, op, weight, axis), _wanted(pricing, op, axis)))
     if split >= 0:
         return "other"
     if role is LoopRole.SEQUENCE and op.family is Family.NORM:
         return "SequenceParallel()"
     return "data" if role in {LoopRole.BATCH, LoopRole.SEQUENCE, LoopRole.SPATIAL} else ""
+
+
+def split_over(module: Module) -> tuple[tuple[int, ...], str]:
+    """The axes over which a module's weights (or a norm's sequence) are split, and the one style for all of them."""
+    axes = tuple(a for a, style in enumerate(module.styles) if style.startswith(STYLES) or style == "other")
+    styles = {module.styles[a].split("(")[0] for a in axes}
+    if len(styles) > 1:
+        return axes, "other"
+    return axes, module.styles[axes[-1]] if axes else ""
 
 
 _DEFAULTS = {
@@ -128,6 +141,25 @@ def _wanted(pricing: Pricing, op: Op, axis: int) -> str:
         needs = pricing.needed(graph.ops[reader], operand)[axis]
         return _LAYOUTS.get(_role(pricing, graph.ops[reader], axis), "Shard(-1)") if needs >= 0 else "Replicate()"
     return "Shard(-1)"
+
+
+_PASSING = (Family.RESHAPE, Family.ELEMENTWISE)
+WHOLE_LOGITS = "Shard(-1), use_local_output=False"
+"""Layout of logits that stay one tensor for `loss_parallel`, however they are split."""
+
+
+def _meets_loss(pricing: Pricing, op: Op, axis: int) -> bool:
+    """Whether a loss, maybe behind views and casts, reads what the op makes split along the classes."""
+    graph = pricing.record.graph
+    reached = [reader for out in op.outputs for reader in graph.consumers.get(out.tensor, ())]
+    for number in reached:
+        reader = graph.ops[number]
+        if reader.family is Family.LOSS:
+            return any(pricing.needed(reader, x)[axis] == len(x.loops) - 1 >= 0 for x in reader.inputs)
+        if reader.family in _PASSING:
+            later = [after for out in reader.outputs for after in graph.consumers.get(out.tensor, ())]
+            reached += [after for after in later if after not in reached]
+    return False
 
 
 def _call(style: str, layouts: tuple[str, str]) -> str:

@@ -9,8 +9,12 @@ from itertools import chain
 from jupyter_autotrain.parallel.plan.modules import Module, ranges
 
 
-def patterns(styled: Sequence[tuple[Module, str]]) -> Iterator[tuple[str, str]]:
-    """(quoted path or pattern, style): one entry per path inside a layer when all layers agree, else one per layer."""
+def patterns(styled: Sequence[tuple[Module, str]], among: Sequence[Module]) -> Iterator[tuple[str, str]]:
+    """(quoted path or pattern, style): one entry per path inside a layer when all layers agree, else one per layer.
+
+    A pattern names no other module of those `among` which it is read.
+    """
+    layers = Counter((module.layer[0], module.layer[2]) for module in among if module.layer)
     lists: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     order: dict[tuple[str, str], None] = {}
     for module, style in styled:
@@ -22,15 +26,15 @@ def patterns(styled: Sequence[tuple[Module, str]]) -> Iterator[tuple[str, str]]:
         entries = lists[container, inner]
         if not container:
             yield f'"{inner}"', entries[0][1]
-        elif len({style for _, style in entries}) == 1 and len(entries) > 1:
+        elif len({style for _, style in entries}) == 1 and 1 < len(entries) == layers[container, inner]:
             yield f'"{container}.*.{inner}"', entries[0][1]
         else:
             yield from ((f'"{container}.{index}.{inner}"', style) for index, style in entries)
 
 
-def matches(modules: Sequence[Module]) -> str:
-    """The test whether a parameter's `name` is of one of some modules."""
-    paths = (path.removesuffix('"') + '.*"' for path, _ in patterns([(m, "") for m in modules]))
+def matches(modules: Sequence[Module], among: Sequence[Module]) -> str:
+    """The test whether a parameter's `name` is of one of some modules, and of none else."""
+    paths = (path.removesuffix('"') + '.*"' for path, _ in patterns([(m, "") for m in modules], among))
     return f"any(fnmatch.fnmatch(name, p) for p in ({', '.join(paths)},))"
 
 

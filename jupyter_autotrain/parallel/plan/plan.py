@@ -103,7 +103,10 @@ class Plan(PlanRecord):
         return view(self)
 
     def to_code(self) -> str:
-        """The torch calls that a person would write for this plan."""
+        """The torch calls that a person would write for this plan; its first lines say what does not run as it stands.
+
+        Data parallelism, the ZeRO levels and recompute run, and so do splits of weights between whole activations.
+        """
         return code(self)
 
     def to_html(self) -> str:

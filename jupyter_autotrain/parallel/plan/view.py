@@ -30,7 +30,8 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
   bubble, microbatch}]}`; communication is what is exposed; segments of a stage leave no hole.
 * `ranks`, one row per stage: `{stage, device, ranks, blocks, parameter_bytes, gradient_bytes, optimizer_bytes,
   activation_bytes, peak_bytes, limit_bytes, sent_bytes: {axis name or "stages": bytes a rank sends per step}}`.
-* `code`: the torch calls that a person would write.
+* `code`: the torch calls that a person would write; `caveats`: sentences, why they do not run as they stand (none where
+  they do).
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ from typing import Final, cast
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.parallel.cost.layout import PARTIAL
 from jupyter_autotrain.parallel.graph.graph import Op, Tensor, TensorKind
+from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.code import code
 from jupyter_autotrain.parallel.plan.folded import Edge, Folded, op_of
+from jupyter_autotrain.parallel.plan.modules import modules_of
 from jupyter_autotrain.parallel.plan.naming import colour, label
 from jupyter_autotrain.parallel.plan.pricing import Codes, Pricing, loops_of
 from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
@@ -94,6 +97,7 @@ def view(record: PlanRecord) -> JsonObject:
         },
         "ranks": list(ranks(pricing, folded)),
         "code": code(record),
+        "caveats": list(caveats(pricing, modules_of(pricing))),
     }
 
 

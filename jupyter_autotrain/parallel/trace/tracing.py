@@ -48,7 +48,10 @@ def trace(
     Raises:
         TraceError: The model fails on these inputs, or its course depends on values (the line is named).
     """
-    args, kwargs = _arguments(model, example_inputs)
+    args, kwargs = _arguments(example_inputs)
+    caches = _keeps_past(model, kwargs)
+    if caches:
+        kwargs["use_cache"] = False
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = Recorder(fakes)
     with _training(model), _unvalidated(), without_checkpointing() as checkpoints, fakes:
@@ -69,6 +72,8 @@ def trace(
         name or type(model).__name__, recorder.seen, recorder.records, recorder.owners, recorder.place(loss)
     )
     notes = {"note": NOTE} if checkpoints.used else {}
+    if caches:
+        notes["cache"] = "off"
     return fold(replace(graph, meta={"torch": torch.__version__, **notes}))
 
 
@@ -84,18 +89,17 @@ def _forward(
         return loss_of(out, loss_fn)
 
 
-def _arguments(model: torch.nn.Module, given: object) -> tuple[tuple[Passed, ...], dict[str, Passed]]:
-    """Positional and keyword arguments; a cache of past keys, which no training step wants, is switched off."""
-    args: tuple[Passed, ...] = ()
-    kwargs: dict[str, Passed] = {}
+def _arguments(given: object) -> tuple[tuple[Passed, ...], dict[str, Passed]]:
+    """Positional and keyword arguments."""
     if isinstance(given, Mapping):
-        kwargs = {str(key): value for key, value in given.items()}
-    else:
-        args = tuple(given) if isinstance(given, Sequence) else (given,)
+        return (), {str(key): value for key, value in given.items()}
+    return (tuple(given) if isinstance(given, Sequence) else (given,)), {}
+
+
+def _keeps_past(model: torch.nn.Module, kwargs: Mapping[str, Passed]) -> bool:
+    """Whether a model would keep past keys, which no training step wants."""
     caches = getattr(getattr(model, "config", None), "use_cache", False)
-    if caches and "use_cache" not in kwargs and "use_cache" in inspect.signature(model.forward).parameters:
-        kwargs["use_cache"] = False
-    return args, kwargs
+    return bool(caches) and "use_cache" not in kwargs and "use_cache" in inspect.signature(model.forward).parameters
 
 
 def _shapes(recorder: Recorder, model: torch.nn.Module) -> dict[str, torch.Tensor]:
