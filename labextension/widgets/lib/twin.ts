@@ -2,7 +2,7 @@
 
 import { nearest } from './curves';
 import { h } from './dom';
-import { number } from './format';
+import { count, number } from './format';
 import type { Session } from './session';
 
 const MOST_TRIALS = 8;
@@ -16,7 +16,12 @@ export function fillTwin(session: Session, metric: string): HTMLElement {
   const trials = [...order]
     .filter((trial) => curves.has(trial) && !session.choices.hidden.has(trial))
     .slice(0, MOST_TRIALS);
-  const steps = sample(trials.map((trial) => session.curve(metric, trial)?.steps ?? new Float64Array(0)));
+  const columns = trials.map((trial) => session.curve(metric, trial)?.steps ?? new Float64Array(0));
+  const longest = columns.reduce(
+    (best, column) => (column.length > best.length ? column : best),
+    new Float64Array(0),
+  );
+  const steps = sample(longest);
   const rows = steps.map((step) =>
     h(
       'tr',
@@ -28,7 +33,8 @@ export function fillTwin(session: Session, metric: string): HTMLElement {
   const heads = trials.map((trial) =>
     h('th', { scope: 'col' }, `trial ${trial}${trial === session.best()?.number ? ' ★' : ''}`),
   );
-  const caption = `${metric}: ${trials.length} of ${curves.size} trials, ${steps.length} steps`;
+  const shown = steps.length < longest.length ? `${steps.length} of ${longest.length}` : `${steps.length}`;
+  const caption = `${metric}: ${trials.length} of ${count(curves.size, 'trial')}, ${shown} steps`;
   const table = h(
     'table',
     { class: 'at-table' },
@@ -43,11 +49,7 @@ export function fillTwin(session: Session, metric: string): HTMLElement {
   );
 }
 
-function sample(columns: Float64Array[]): number[] {
-  const longest = columns.reduce(
-    (best, column) => (column.length > best.length ? column : best),
-    new Float64Array(0),
-  );
+function sample(longest: Float64Array): number[] {
   const rows = Math.min(longest.length, MOST_ROWS);
   const place = (i: number): number => (rows < 2 ? 0 : Math.round((i * (longest.length - 1)) / (rows - 1)));
   return Array.from({ length: rows }, (_, i) => longest[place(i)] ?? 0);
