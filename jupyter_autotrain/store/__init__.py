@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jupyter_autotrain.store.failures import explained
-from jupyter_autotrain.store.metrics import Columns, Ingest, Piece
+from jupyter_autotrain.store.intake import Ingest
+from jupyter_autotrain.store.metrics import Columns, Piece
 from jupyter_autotrain.store.references import back
 from jupyter_autotrain.store.store import Store
 

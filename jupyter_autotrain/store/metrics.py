@@ -1,60 +1,21 @@
-"""Metrics and notes of trials, and the cursors that tell how far each stream has been read.
+"""Reading metrics and notes of trials.
 
-Points and cursor move in one transaction, so a manager killed at any instant neither loses nor doubles one.
 Points are kept as columns (see `schema`), because one row per point would cost an order of magnitude both ways.
 """
 
 from __future__ import annotations
 
 import math
-import sqlite3
 from array import array
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.records import MetricPoint, Note
-from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.section import Section, key_of, plain
-from jupyter_autotrain.store.values import keep_value
+from jupyter_autotrain.store.section import Section, key_of
 
 Columns: TypeAlias = "tuple[array[int], array[float]]"
 """Steps (int64) and values (float64, NaN where NaN was reported) of one trial, in order of arrival."""
-
-_CURSOR = "SELECT offset FROM cursors WHERE experiment = ? AND number = ? AND attempt = ? AND stream = ?"
-_ADVANCE = (
-    "INSERT INTO cursors (experiment, number, attempt, stream, offset) VALUES (?, ?, ?, ?, ?) "
-    "ON CONFLICT (experiment, number, attempt, stream) DO UPDATE SET offset = excluded.offset"
-)
-_MOST_STEP = (1 << 63) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Ingest:
-    """What was read from one stream of one attempt, up to byte `cursor_after`.
-
-    Attributes:
-        experiment_id: The experiment.
-        number: The trial.
-        attempt: The attempt.
-        stream: `stdout`, `stderr` or `metrics`.
-        cursor_after: The offset up to which the stream has been read with this.
-        points: Rows of (name, step, time in seconds since the epoch, value or None for NaN).
-        notes: Rows of (time in seconds since the epoch, level, text, how often so far).
-        cursor_before: The offset from which on it has been read with this; None: from where the last one ended.
-        objective: What ranks the experiment's trials: the trial's value follows the points by its rule.
-    """
-
-    experiment_id: str
-    number: int
-    attempt: int
-    stream: str
-    cursor_after: int
-    points: Sequence[tuple[str, int, float, float | None]] = ()
-    notes: Sequence[tuple[float, str, str, int]] = ()
-    cursor_before: int | None = None
-    objective: Objective | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +35,6 @@ class Piece:
 
 class Metrics(Section):
     """What trials report."""
-
-    def cursor(self, experiment_id: str, number: int, attempt: int, stream: str) -> int:
-        """How many bytes of a stream have been taken in."""
-        with self._database.read() as connection:
-            return _cursor(connection, (key_of(connection, experiment_id), number, attempt), stream)
-
-    def ingest(self, rows: Sequence[Ingest]) -> None:
-        """Take in what was read, all of it or nothing.
-
-        A row whose cursor does not lie beyond the stored one was taken in before and is ignored, and so is a row of a
-        deleted experiment. A step beyond 64 bits becomes the nearest that fits.
-
-        Raises:
-            StoreError: A row does not begin where the stream was left: some of its points would be lost or doubled.
-        """
-        with self._database.write() as connection:
-            for row in rows:
-                found = connection.execute("SELECT key FROM experiments WHERE id = ?", (row.experiment_id,)).fetchone()
-                if found is not None:
-                    _take_in(connection, found[0], row)
 
     def points(
         self, experiment_id: str, after_id: int = 0, limit: int = 100_000, names: Collection[str] | None = None
@@ -172,47 +113,6 @@ class Metrics(Section):
             return [Note(*row) for row in connection.execute(query, (key_of(connection, experiment_id), after_id))]
 
 
-def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> None:
-    where = (key, row.number, row.attempt)
-    stored = _cursor(connection, where, row.stream)
-    if row.cursor_after <= stored:
-        return
-    _check_begin(row, stored)
-    connection.execute(_ADVANCE, (*where, row.stream, row.cursor_after))
-    if row.objective is not None:
-        keep_value(connection, where, row.objective, row.points)
-    for name, columns in _by_name(row.points).items():
-        _add_chunk(connection, where, (name, stored), columns)
-    for note in row.notes:
-        _add_note(connection, where, note)
-
-
-def _cursor(connection: sqlite3.Connection, where: tuple[int, int, int], stream: str) -> int:
-    row = connection.execute(_CURSOR, (*where, stream)).fetchone()
-    return int(row[0]) if row else 0
-
-
-def _check_begin(row: Ingest, stored: int) -> None:
-    if row.cursor_before not in {None, stored}:
-        raise StoreError(
-            f"{row.stream} of trial {row.number} was read from byte {row.cursor_before} on.",
-            f"It was taken in up to byte {stored} before.",
-            "Read it again from there.",
-        )
-
-
-def _add_note(connection: sqlite3.Connection, where: tuple[int, int, int], note: tuple[float, str, str, int]) -> None:
-    """Keep a note; one that is sent again takes the place of the one before, with an id of its own that readers see."""
-    time_s, level, text, count = note[0], note[1], plain(note[2]), note[3]
-    if count > 1:
-        again = "DELETE FROM notes WHERE experiment = ? AND number = ? AND attempt = ? AND level = ? AND text = ?"
-        connection.execute(again, (*where, level, text))
-    connection.execute(
-        "INSERT INTO notes (experiment, number, attempt, time_s, level, text, count) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*where, time_s, level, text, count),
-    )
-
-
 def _columns(blob: bytes) -> Columns:
     third = len(blob) // 3
     return array("q", blob[:third]), array("d", blob[2 * third :])
@@ -222,51 +122,6 @@ def _piece(row: tuple[int, int, int, str, bytes]) -> Piece:
     last_id, number, attempt, name, blob = row
     third = len(blob) // 3
     return Piece(last_id, number, attempt, name, _columns(blob), array("d", blob[third : 2 * third]))
-
-
-def _by_name(
-    points: Sequence[tuple[str, int, float, float | None]],
-) -> Mapping[str, tuple[list[int], list[float], list[float]]]:
-    groups: dict[str, tuple[list[int], list[float], list[float]]] = {}
-    for given, step, time_s, value in points:
-        name = plain(given)
-        steps, times, values = groups.get(name) or groups.setdefault(name, ([], [], []))
-        steps.append(step)
-        times.append(time_s)
-        values.append(math.nan if value is None else value)
-    return groups
-
-
-def _add_chunk(
-    connection: sqlite3.Connection,
-    where: tuple[int, int, int],
-    source: tuple[str, int],
-    columns: tuple[list[int], list[float], list[float]],
-) -> None:
-    (name, offset), (steps, times, values) = source, columns
-    last = connection.execute("SELECT last_id FROM chunks ORDER BY first_id DESC LIMIT 1").fetchone()
-    first_id = last[0] + 1 if last else 1
-    blob = b"".join((_int64(steps).tobytes(), array("d", times).tobytes(), array("d", values).tobytes()))
-    connection.execute(
-        "INSERT INTO chunks (first_id, last_id, experiment, series, columns, source_offset) VALUES (?, ?, ?, ?, ?, ?)",
-        (first_id, first_id + len(steps) - 1, where[0], _series_id(connection, where, name), blob, offset),
-    )
-
-
-def _int64(steps: list[int]) -> array[int]:
-    try:
-        return array("q", steps)
-    except OverflowError:
-        return array("q", [min(max(step, -_MOST_STEP - 1), _MOST_STEP) for step in steps])
-
-
-def _series_id(connection: sqlite3.Connection, where: tuple[int, int, int], name: str) -> int:
-    query = "SELECT id FROM series WHERE experiment = ? AND number = ? AND attempt = ? AND name = ?"
-    row = connection.execute(query, (*where, name)).fetchone()
-    if row is None:
-        add = "INSERT INTO series (experiment, number, attempt, name) VALUES (?, ?, ?, ?)"
-        return int(connection.execute(add, (*where, name)).lastrowid or 0)
-    return int(row[0])
 
 
 def _points_of_chunk(row: tuple[int, int, int, int, str, bytes], after_id: int) -> Iterator[MetricPoint]:

@@ -1,8 +1,8 @@
 """Saving what can be read of a damaged store into a new file.
 
 Each table is read in the order of its rows up to the damage, then from the other end, then experiment by experiment
-through the indexes, which lead around damaged pages. What refers to a lost experiment goes with it. The damaged file
-is kept beside the new one.
+through the indexes, which lead around damaged pages. What refers to a lost experiment or trial goes with it. The
+damaged file is kept beside the new one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jupyter_autotrain.store.schema import migrate
 
 _LOGS: Final = ("-wal", "-shm", "-journal")
 _TIMEOUT_S: Final = 10.0
-_LOST_WITH_THEIR_EXPERIMENT: Final = ("trials", "moves", "cursors", "series", "chunks", "notes")
+_OF_TRIALS: Final = ("moves", "cursors", "series", "notes")
 
 
 @dataclass(slots=True)
@@ -143,11 +143,13 @@ def _read(source: sqlite3.Connection, query: str) -> Generator[tuple[object, ...
 
 
 def _drop_orphans(target: sqlite3.Connection, report: Repair) -> None:
-    for table in _LOST_WITH_THEIR_EXPERIMENT:
-        orphans = f"DELETE FROM {table} WHERE experiment NOT IN (SELECT key FROM experiments)"  # noqa: S608 - own names
+    orphans = "DELETE FROM trials WHERE experiment NOT IN (SELECT key FROM experiments)"
+    report.dropped["trials"] = target.execute(orphans).rowcount
+    for table in _OF_TRIALS:
+        orphans = f"DELETE FROM {table} WHERE (experiment, number) NOT IN (SELECT experiment, number FROM trials)"  # noqa: S608 - own names
         report.dropped[table] = target.execute(orphans).rowcount
-    loose = "DELETE FROM chunks WHERE series NOT IN (SELECT id FROM series)"
-    report.dropped["chunks"] += target.execute(loose).rowcount
+    orphans = "DELETE FROM chunks WHERE series NOT IN (SELECT id FROM series)"
+    report.dropped["chunks"] = target.execute(orphans).rowcount
     report.dropped = {table: count for table, count in report.dropped.items() if count}
 
 

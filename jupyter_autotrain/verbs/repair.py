@@ -7,6 +7,7 @@ from contextlib import suppress
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.client.drafts import no_submitter
+from jupyter_autotrain.client.restoring import Restored, restore_reports
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import AutotrainError, ManagerError
@@ -33,9 +34,14 @@ def repair_store(desk: Desk) -> None:
         report = repair.repair(home.store)
         with Store.open(home) as store:
             lost = leftovers.without_row(home, store)
+            restored = restore_reports(home, store) if report.damaged else Restored()
             unfinished = store.unfinished()
     for line in _told(report, home):
         desk.write(f"{line}\n")
+    if restored.attempts:
+        desk.write(f"Curves of {count(restored.attempts, 'attempt')} were read again from the trials' own files.\n")
+    for folder in restored.lost_trials:
+        desk.write(f"Lost: the trial of which these files are left: {folder}\n")
     for folder in lost:
         desk.write(f"Lost: the experiment of which these files are left: {folder}\n")
     if unfinished:
@@ -49,7 +55,7 @@ def _told(report: repair.Repair, home: Home) -> list[str]:
     for table, fault in report.damaged.items():
         told.append(f"Damaged: the table {table} could not be read whole ({fault}).")
     for table, many in report.dropped.items():
-        told.append(f"Lost: {many} rows of {table} that belong to lost experiments.")
+        told.append(f"Lost: {many} rows of {table} that belong to lost experiments or trials.")
     if not report.damaged:
         told.append("Nothing in it was damaged.")
     told.append(f"The file as it was is kept: {report.kept_at.relative_to(home.root)} in {home.root}")

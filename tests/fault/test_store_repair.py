@@ -13,6 +13,7 @@ import pytest
 
 from jupyter_autotrain import cli, manager
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import StoreError
@@ -21,6 +22,8 @@ from jupyter_autotrain.store.repair import repair
 
 pytestmark = pytest.mark.fault
 EXPERIMENTS, TRIALS, STEPS, PAGE_BYTES = 30, 4, 50, 4096
+OBJECTIVE = Objective("loss")
+METRICS = '["v",1]\n' + "".join(f'["m",{step},0.0,{{"loss":{step}}}]\n' for step in range(STEPS))
 
 
 @pytest.fixture
@@ -34,14 +37,16 @@ def fill(home):
     with Store.open(home) as store:
         for number in range(EXPERIMENTS):
             name = f"e{number:02}"
-            store.add_experiment(name, ExperimentSpec(f"name{number % 3}", Bundle(), header="x" * 500), 0.0)
+            spec = ExperimentSpec(f"name{number % 3}", Bundle(), header="x" * 500, objective=OBJECTIVE)
+            store.add_experiment(name, spec, 0.0)
             for trial in range(1, TRIALS + 1):
                 home.trial(name, trial, 1).mkdir(parents=True)
+                (home.trial(name, trial, 1) / "metrics").write_text(METRICS)
                 store.add_trial(name, trial, {"lr": 0.1}, 0.0)
                 for state in ("PREPARING", "RUNNING", "SUCCEEDED"):
                     store.move(name, trial, TrialState(state), 1.0)
-                rows = [("loss", step, 0.0, 1.0) for step in range(STEPS)]
-                store.ingest([Ingest(name, trial, 1, "metrics", 1000, rows)])
+                rows = [("loss", step, 0.0, float(step)) for step in range(STEPS)]
+                store.ingest([Ingest(name, trial, 1, "metrics", len(METRICS), rows, objective=OBJECTIVE)])
             store.close_experiment(name, 2.0)
 
 
@@ -83,7 +88,7 @@ def test_what_lies_on_whole_pages_is_saved_and_the_rest_is_named(home, capsys, s
     told = capsys.readouterr().out
     assert is_whole(home.store)
     after = rows(home.store)
-    assert all(after[table] <= before[table] for table in after if table != "names")
+    assert all(after[table] <= before[table] for table in ("experiments", "trials", "moves", "requests"))
     lost = {row[1].decode() for row in before["experiments"] - after["experiments"]}
     assert lost == {name for name in lost if f"experiments/{name}" in told}
     assert len(after["experiments"]) >= EXPERIMENTS // 2
@@ -93,8 +98,13 @@ def test_what_lies_on_whole_pages_is_saved_and_the_rest_is_named(home, capsys, s
     assert kept.name in told
     with Store.open(home) as store:
         for record in store.experiments():
-            store.trials(record.id)
-            store.points(record.id)
+            trials = store.trials(record.id)
+            numbers = {trial.number for trial in trials}
+            gone = set(range(1, TRIALS + 1)) - numbers
+            assert all(f"experiments/{record.id}/trials/{number}\n" in told for number in gone)
+            assert {trial.value for trial in trials} <= {STEPS - 1}
+            points = sorted((point.number, point.step, point.value) for point in store.points(record.id))
+            assert points == [(number, step, step) for number in sorted(numbers) for step in range(STEPS)]
         version = store.add_experiment("after", ExperimentSpec("name0", Bundle()), 3.0).version
         assert version > max((row[3] for row in after["experiments"] if row[2] == b"name0"), default=0)
 

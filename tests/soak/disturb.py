@@ -94,5 +94,5 @@ def _is_supervisor(process: psutil.Process, here: str) -> bool:
 
 
 def _resume(process: psutil.Process) -> None:
-    with suppress(psutil.Error):
+    with suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGCONT)

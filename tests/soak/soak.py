@@ -1,6 +1,6 @@
 """The soak: notebooks that submit and read for many rounds, while managers come and go by themselves and by force.
 
-    python tests/soak/soak.py [--rounds 28] [--users 2] [--trials 20] [--calm] [--idle-min 0.01] [--seed 1]
+    python tests/soak/soak.py [--rounds 28] [--users 2] [--trials 22] [--calm] [--idle-min 0.01] [--seed 1]
 
 Ends with status 1 when anything acknowledged was lost, doubled or left over. `make soak` runs it.
 """
@@ -134,7 +134,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=28)
     parser.add_argument("--users", type=int, default=2)
-    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=22)
     parser.add_argument("--calm", action="store_true", help="no kills, no pauses: ordinary use only")
     parser.add_argument("--idle-min", type=float, default=0.01)
     parser.add_argument("--seed", type=int, default=1)

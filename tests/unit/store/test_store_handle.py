@@ -10,6 +10,7 @@ import pytest
 
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective, Summary
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import LeaseLostError, StoreError
@@ -59,6 +60,7 @@ FORKING = """
 import os, sys
 from pathlib import Path
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective, Summary
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.store import Store
 
@@ -152,3 +154,24 @@ def test_durations_are_counted_on_a_clock_that_nobody_sets(store):
     assert store.add_experiment("b1", SPEC, 1000.0).now_s(2000.0, BootTime("this boot", 1.0)) == 2000.0
     assert BootTime.now().since(BootTime.now()) <= 0
     assert record.counts.get(TrialState.RUNNING) is None
+
+
+def test_a_row_that_read_nothing_only_adds_its_notes(store):
+    store.add_experiment("a1", SPEC, 0.0)
+    ingest(store, 0, 100, [1, 2])
+    store.ingest([Ingest("a1", 1, 1, "metrics", 100, notes=[(1.0, "error", "unread", 1)], cursor_before=100)])
+    assert [note.text for note in store.notes("a1")] == ["unread"]
+    assert store.cursor("a1", 1, 1, "metrics") == 100
+
+
+def test_reports_that_are_forgotten_can_be_taken_in_again(store):
+    objective = Objective("x", summary=Summary.MEAN)
+    store.add_experiment("a1", SPEC, 0.0)
+    store.add_trial("a1", 1, {}, 0.0)
+    row = Ingest("a1", 1, 1, "metrics", 9, [("x", 1, 0.0, 3.0)], [(1.0, "info", "n", 1)], objective=objective)
+    store.ingest([row])
+    store.forget_reports("a1", 1, 1)
+    assert (store.points("a1"), store.notes("a1"), store.trial("a1", 1).value) == ([], [], None)
+    store.ingest([row])
+    assert [point.value for point in store.points("a1")] == [3.0]
+    assert store.trial("a1", 1).value == 3.0

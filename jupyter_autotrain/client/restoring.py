@@ -1,0 +1,78 @@
+"""After the repair of a store: what trials reported still lies in their own files, and is taken in again from there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.manager.frames import Frames, parse
+from jupyter_autotrain.store import Ingest, Store
+
+_PIECE_BYTES: Final = 4 << 20
+_ALL: Final = 1 << 62
+
+
+@dataclass(slots=True)
+class Restored:
+    """Attempts whose reports were taken in again, and trials of which only files are left."""
+
+    attempts: int = 0
+    lost_trials: list[Path] = field(default_factory=list)
+
+
+def restore_reports(home: Home, store: Store) -> Restored:
+    """Take in again what every trial in the home has reported; where its file is gone, the store's points stay."""
+    restored = Restored()
+    for record in store.experiments(limit=_ALL):
+        trials = {str(trial.number): trial for trial in store.trials(record.id)}
+        for folder in _numbered(home.experiment(record.id) / "trials"):
+            if folder.name not in trials:
+                restored.lost_trials.append(folder)
+                continue
+            for attempt in _numbered(folder):
+                restored.attempts += _take_in_again(store, record, trials[folder.name], attempt)
+    return restored
+
+
+def _numbered(folder: Path) -> list[Path]:
+    there = folder.iterdir() if folder.is_dir() else ()
+    return sorted((path for path in there if path.name.isdecimal()), key=lambda path: int(path.name))
+
+
+def _take_in_again(store: Store, record: ExperimentRecord, trial: TrialRecord, folder: Path) -> bool:
+    attempt, objective = int(folder.name), record.spec.objective
+    ranked_by = objective if attempt == trial.attempt else None
+    found = False
+    for frames in _frames(folder, objective.metric if objective else ""):
+        if not found:
+            store.forget_reports(record.id, trial.number, attempt)
+            found = True
+        row = Ingest(
+            record.id, trial.number, attempt, wire.METRICS, frames.cursor, frames.points, frames.notes,
+            cursor_before=frames.start, objective=ranked_by,
+        )  # fmt: skip
+        store.ingest([row])
+    return found
+
+
+def _frames(folder: Path, objective: str) -> Iterator[Frames]:
+    offset = 0
+    while data := _read(folder, offset):
+        frames = parse(data, offset, objective, time.time())
+        if frames.cursor == offset:
+            return  # the last line is still being written
+        yield frames
+        offset = frames.cursor
+
+
+def _read(folder: Path, offset: int) -> bytes:
+    try:
+        return files.read(folder, wire.METRICS, _PIECE_BYTES, offset)
+    except OSError:
+        return b""
