@@ -17,7 +17,7 @@ from jupyter_autotrain.backends.status import Status, UnknownError
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.worker import claims, groups, processes, start_supervisor
+from jupyter_autotrain.worker import claims, ending, groups, processes, start_supervisor
 from jupyter_autotrain.worker.tidying import tidy
 
 _SCRIPT = Path(str(start_supervisor.__file__)).name
@@ -106,7 +106,7 @@ def _lose(directory: Path, status: Status, fault: str) -> Status:
     return status | changes
 
 
-def _reason(who: processes.Identity | None, receipt: processes.Receipt, fault: str) -> str:
+def _reason(who: processes.Identity | None, receipt: ending.Receipt, fault: str) -> str:
     rebooted = who is not None and who[2] != processes.boot_id()
     killed = f"no process of it is left, and {fault}" if fault else "its supervisor was killed from outside"
     why = "the machine was restarted" if rebooted else killed
@@ -123,7 +123,7 @@ def close(directory: Path, status: Status) -> None:
         statuses.write(directory, status)
 
 
-def end_tree(directory: Path, status: Status, grace_s: float) -> processes.Receipt:
+def end_tree(directory: Path, status: Status, grace_s: float) -> ending.Receipt:
     """End all processes of a job, its supervisor too: known by group, by environment and by command.
 
     Raises:
@@ -137,7 +137,7 @@ def end_tree(directory: Path, status: Status, grace_s: float) -> processes.Recei
         marked = processes.marked(wire.TRIAL_VARIABLE, str(directory))
         return processes.living(inside) | marked | supervisors(directory)
 
-    receipt = processes.end(members, grace_s)
+    receipt = ending.end(members, grace_s)
     groups.remove(folders)
     groups.sweep()  # it may have been killed before it could write down its groups
     return receipt

@@ -11,7 +11,8 @@ import errno
 import os
 import time
 
-from jupyter_autotrain.worker import processes
+from jupyter_autotrain.core import disk
+from jupyter_autotrain.worker import mounts, processes
 
 _PERIOD_US = 100_000
 _PREFIX = "autotrain-"  # then the maker's pid and birth, and a time
@@ -27,11 +28,6 @@ class Wanted:
         """The controllers needed; `pids` always is: it bounds fork bombs and lists the members."""
         asked = {"pids": True, "memory": self.memory_bytes is not None, "cpu": self.cpus is not None}
         return [name for name, needed in asked.items() if needed]
-
-
-def _read(*parts: str) -> str:
-    with open("/".join(parts), encoding="utf-8") as file:
-        return file.read()
 
 
 def _write(value: object, *parts: str) -> bool:
@@ -107,7 +103,7 @@ class Groups:
             return 0
         name = "memory.oom_control" if self.version == 1 else "memory.events"
         try:
-            lines = _read(self.folders["memory"], name).splitlines()
+            lines = mounts.read(self.folders["memory"], name).splitlines()
         except OSError:
             return 0
         return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
@@ -116,7 +112,7 @@ class Groups:
         """The most memory the members held at once, where the kernel counts it."""
         name = "memory.max_usage_in_bytes" if self.version == 1 else "memory.peak"
         try:
-            return int(_read(self.folders["memory"], name)) if "memory" in self.folders else None
+            return int(mounts.read(self.folders["memory"], name)) if "memory" in self.folders else None
         except OSError:
             return None
 
@@ -128,7 +124,7 @@ class Groups:
 def follow(pid: int) -> bool:
     """Move the calling process into the groups of another one; False when the kernel refuses one of them."""
     try:
-        homes = _homes(_mounts(_read("/proc/self/mountinfo")), _read(f"/proc/{pid}/cgroup"))
+        homes = mounts.homes(mounts.mounts(mounts.read("/proc/self/mountinfo")), mounts.read(f"/proc/{pid}/cgroup"))
     except OSError:
         return False
     joined = [_write(0, home, "cgroup.procs") for home in set(homes.values())]
@@ -136,12 +132,18 @@ def follow(pid: int) -> bool:
 
 
 def members(folders: list[str]) -> set[int]:
-    """The processes in these groups."""
+    """The processes in these groups.
+
+    Raises:
+        OSError: It cannot be told just now.
+    """
     found: set[int] = set()
     for folder in folders:
         try:
-            found.update(int(line) for line in _read(folder, "cgroup.procs").split())
-        except OSError:
+            found.update(int(line) for line in mounts.read(folder, "cgroup.procs").split())
+        except OSError as error:
+            if disk.is_for_now(error.errno):
+                raise
             continue  # it is gone already
     return found
 
@@ -169,8 +171,8 @@ def make(wanted: Wanted, mountinfo: str | None = None, own: str | None = None) -
         own: Text of `/proc/self/cgroup`; read when not given.
     """
     try:
-        mounts = _mounts(mountinfo if mountinfo is not None else _read("/proc/self/mountinfo"))
-        homes = _homes(mounts, own if own is not None else _read("/proc/self/cgroup"))
+        mounted = mounts.mounts(mountinfo if mountinfo is not None else mounts.read("/proc/self/mountinfo"))
+        homes = mounts.homes(mounted, own if own is not None else mounts.read("/proc/self/cgroup"))
     except OSError:
         return Groups(1, {})
     name = f"{_PREFIX}{os.getpid()}-{_born(os.getpid())}-{time.time_ns()}"
@@ -179,32 +181,6 @@ def make(wanted: Wanted, mountinfo: str | None = None, own: str | None = None) -
         groups = _make_v2(homes[""], wanted, name)
     groups.limit(wanted)
     return groups
-
-
-def _mounts(mountinfo: str) -> dict[str, tuple[str, str]]:
-    """Controller (or "" for version 2) -> (mount point, the group that is mounted there)."""
-    found: dict[str, tuple[str, str]] = {}
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        fields, kind = left.split(), right.split()
-        if kind[:1] == ["cgroup2"]:
-            found[""] = (fields[4], fields[3])
-        elif kind[:1] == ["cgroup"]:
-            found.update(dict.fromkeys(kind[-1].split(","), (fields[4], fields[3])))
-    return found
-
-
-def _homes(mounts: dict[str, tuple[str, str]], own: str) -> dict[str, str]:
-    """Controller (or "") -> the folder of the group that we are in."""
-    homes = {}
-    for line in own.splitlines():
-        number, controllers, path = line.split(":", 2)
-        for name in controllers.split(",") if number != "0" else [""]:
-            if name in mounts:
-                point, root = mounts[name]
-                inside = path[len(root) :] if root != "/" and path.startswith(root) else path
-                homes[name] = f"{point}/{inside.strip('/')}".rstrip("/")
-    return homes
 
 
 def _make(folder: str) -> bool:
@@ -230,7 +206,7 @@ def _make_v2(home: str, wanted: Wanted, name: str) -> Groups:
         for controller in needed:
             _write(f"+{controller}", base, "cgroup.subtree_control")
         try:
-            enabled = [c for c in needed if c in _read(base, "cgroup.subtree_control").split()]
+            enabled = [c for c in needed if c in mounts.read(base, "cgroup.subtree_control").split()]
         except OSError:
             continue
         folder = f"{base}/{name}"
@@ -257,7 +233,7 @@ def _born(pid: int) -> int:
 def sweep() -> None:
     """Remove empty groups whose maker was killed before it could tell anyone of them."""
     try:
-        homes = _homes(_mounts(_read("/proc/self/mountinfo")), _read("/proc/self/cgroup"))
+        homes = mounts.homes(mounts.mounts(mounts.read("/proc/self/mountinfo")), mounts.read("/proc/self/cgroup"))
     except OSError:
         return
     for base in {*homes.values(), *(home.rpartition("/")[0] for home in homes.values())}:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from jupyter_autotrain.core import disk, wire
 
 PATIENCE_S = 3600.0  # how long a full disk is waited out for the last word
-_TRY_AGAIN_S = 0.5
+_TRY_AGAIN_S, _MISSING_S = 0.5, 1.0
 _IN_PLACE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -24,6 +24,7 @@ class StatusFile:
 
     def __init__(self, content: Mapping[str, object]) -> None:
         self._content = dict(content)
+        self._missing_since_s: float | None = None
 
     def write(self, *, patience_s: float = 0.0, **changes: object) -> None:
         """Change the file. With patience, durably: a full disk is waited out, since the end must be told.
@@ -35,6 +36,32 @@ class StatusFile:
         data, deadline = json.dumps(self._content).encode(), time.monotonic() + patience_s
         while not self._replace(data, is_last_try=time.monotonic() >= deadline, sync=patience_s > 0):
             time.sleep(_TRY_AGAIN_S)
+
+    def is_abandoned(self) -> bool:
+        """True when the trial directory is deleted. A status file that alone is gone for a while is written again."""
+        now = time.monotonic()
+        if os.stat(".").st_nlink == 0:
+            return True
+        try:
+            os.lstat(wire.STATUS_FILE)
+        except FileNotFoundError:
+            self._missing_since_s = self._missing_since_s or now
+        except OSError:
+            return False  # it cannot be told
+        else:
+            self._missing_since_s = None
+        if self._missing_since_s is None or now - self._missing_since_s < _MISSING_S:
+            return False
+        return not self._tell_again()
+
+    def _tell_again(self) -> bool:
+        try:
+            self.write()
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # a full disk: the next look tries again
+        return True
 
     def _replace(self, data: bytes, *, is_last_try: bool, sync: bool) -> bool:
         try:

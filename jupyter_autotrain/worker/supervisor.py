@@ -13,7 +13,7 @@ import signal
 import time
 
 from jupyter_autotrain.core import disk, wire
-from jupyter_autotrain.worker import causes, claims, environment, outcome, processes
+from jupyter_autotrain.worker import causes, claims, ending, environment, outcome, processes
 from jupyter_autotrain.worker.limits import Limits
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.status import PATIENCE_S, StatusFile
@@ -23,7 +23,6 @@ from jupyter_autotrain.worker.tidying import tidy
 GRACE_S = 5.0  # when nobody said how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_MEMORY_S, _WATCH_S = 0.05, 1.0
-_MISSING_S = 1.0
 _REFUSED = 127
 
 
@@ -45,17 +44,16 @@ class Supervisor:
         self.worker = 0
         self.outcome = outcome.make()
         self.me = processes.identity(os.getpid())
-        self.missing_since_s: float | None = None
         self.exit: int | None = None  # as waitpid gives it
         self.peak_bytes = 0
         self.cause: causes.Cause | None = None
-        self.receipt: processes.Receipt | None = None
-        self.write = StatusFile({
+        self.receipt: ending.Receipt | None = None
+        self.status = StatusFile({
             "wire": wire.VERSION, "state": "PREPARING", "reason": "", "exit_code": None, "signal": None,
             "supervisor": self.me, "worker": None, "started_s": time.time(),
             "ended_s": None, "peak_memory_bytes": None, "limits": "", "groups": [], "traceback": "", "cell_line": "",
             "kind": "",
-        }).write  # fmt: skip
+        })  # fmt: skip
 
     def run(self) -> None:
         """Start the worker, watch it, clean up, say what became of it."""
@@ -67,11 +65,11 @@ class Supervisor:
         folders = self.limits.groups.paths()
         claims.sign(self.claim, self.me, folders)
         with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
-            self.write(limits=self.limits.text(), groups=folders)
+            self.status.write(limits=self.limits.text(), groups=folders)
         if not self._cancelled():
             self._start()
             with contextlib.suppress(OSError):  # as above
-                self.write(state="RUNNING", worker=processes.identity(self.worker))
+                self.status.write(state="RUNNING", worker=processes.identity(self.worker))
             self._watch()
             self._clean_up()
         self._conclude()
@@ -125,37 +123,11 @@ class Supervisor:
             return True
         if deadline is not None and time.monotonic() >= deadline:
             self.cause = causes.timed_out(self.trial)
-        elif self._is_abandoned():
+        elif self.status.is_abandoned():
             self.cause = causes.abandoned()
         elif self.limits.polls_memory and self.limits.exceeded(self._members()):
             self.cause = causes.out_of_memory(self.trial, self.limits.peak_bytes)
         return self.cause is not None
-
-    def _is_abandoned(self) -> bool:
-        """True when the trial directory is deleted. A status file that alone is gone for a while is written again."""
-        now = time.monotonic()
-        if os.stat(".").st_nlink == 0:
-            return True
-        try:
-            os.lstat(wire.STATUS_FILE)
-        except FileNotFoundError:
-            self.missing_since_s = self.missing_since_s or now
-        except OSError:
-            return False  # it cannot be told
-        else:
-            self.missing_since_s = None
-        if self.missing_since_s is None or now - self.missing_since_s < _MISSING_S:
-            return False
-        return not self._tell_again()
-
-    def _tell_again(self) -> bool:
-        try:
-            self.write()
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True  # a full disk: the next look tries again
-        return True
 
     def _cancelled(self) -> bool:
         request = causes.cancel_request(self.streams.asked_to_end)
@@ -185,7 +157,7 @@ class Supervisor:
 
     def _end(self, grace_s: float) -> None:
         assert self.limits is not None
-        self.receipt = processes.end(self._members, grace_s, seal=self.limits.groups.seal)
+        self.receipt = ending.end(self._members, grace_s, seal=self.limits.groups.seal)
         self._reap()
 
     def _clean_up(self) -> None:
@@ -219,7 +191,7 @@ class Supervisor:
     def _close(self, **final: object) -> None:
         """Say the last word, and let go of everything else."""
         tidy(".", str(self.trial.get("bundle")))
-        self.write(patience_s=PATIENCE_S, **final)
+        self.status.write(patience_s=PATIENCE_S, **final)
         with contextlib.suppress(OSError):
             os.unlink(wire.CLAIM_FILE)
 
@@ -255,7 +227,7 @@ def _supervise(told: int, claim: int) -> None:
     processes.adopt_orphans()
     supervisor = Supervisor(trial, dict(os.environ), claim)
     claims.sign(claim, supervisor.me, [])
-    supervisor.write()
+    supervisor.status.write()
     _listen_to_null()  # only now: until here the starter hears of every fault
     os.write(told, b"1")
     os.close(told)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jupyter_autotrain.worker import groups
+from jupyter_autotrain.worker import groups, mounts
 from jupyter_autotrain.worker.groups import Wanted
 
 
@@ -47,7 +47,7 @@ def test_a_limit_that_is_refused_is_not_claimed(tmp_path: Path) -> None:
 
 def test_our_own_group_is_found_inside_a_container(tmp_path: Path) -> None:
     mountinfo = f"34 25 0:30 /docker/abc {tmp_path} rw - cgroup cgroup rw,memory\n"
-    homes = groups._homes(groups._mounts(mountinfo), "4:memory:/docker/abc/inner\n0::/\n")
+    homes = mounts.homes(mounts.mounts(mountinfo), "4:memory:/docker/abc/inner\n0::/\n")
     assert homes == {"memory": f"{tmp_path}/inner"}
 
 
@@ -57,7 +57,7 @@ def test_both_versions_at_once_are_told_apart() -> None:
         "41 25 0:34 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
         "42 25 0:35 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
     )
-    homes = groups._homes(groups._mounts(mountinfo), "8:pids:/a\n1:cpu,cpuacct:/b\n0::/c\n")
+    homes = mounts.homes(mounts.mounts(mountinfo), "8:pids:/a\n1:cpu,cpuacct:/b\n0::/c\n")
     assert homes["pids"] == "/sys/fs/cgroup/pids/a"
     assert homes["cpuacct"] == "/sys/fs/cgroup/cpu/b"
     assert homes[""] == "/sys/fs/cgroup/unified/c"
