@@ -245,7 +245,7 @@ class Experiment:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Where a notebook shows the handle as a value, it shows the run card."""
-        card = importlib.import_module("jupyter_autotrain.widgets").card(self.store, self.record)
+        card = importlib.import_module("jupyter_autotrain.widgets").card(self.store, self.record, home=self.home)
         return {"text/plain": card.text, "text/html": card.html}
 
     def __eq__(self, other: object) -> bool:

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
@@ -24,13 +25,14 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.wording import count, cut, duration, number, parameters
 from jupyter_autotrain.store import Columns, Store
 from jupyter_autotrain.terminal import printable
-from jupyter_autotrain.widgets import svg
+from jupyter_autotrain.widgets import images, svg
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
 _PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED, _WARNINGS = 3, 24, 10, 2, 12, 3
 _POINTS: Final = 1_800
 _WIDTH, _HEIGHT = 720.0, 170.0
 _COLORS: Final = {"SUCCEEDED": "#1b9e77", "FAILED": "#d1495b", "CANCELLED": "#8a8a8a", "RUNNING": "#3b7dd8"}
+_IMAGES: Final = "<!--pictures-->"  # escaping keeps it out of everything else
 _PATH = re.compile(r"(?<![\w.…/])~?/(?:[^\s/:'\"<>|]+/)+(?=[^\s/:'\"<>|])")
 
 
@@ -41,24 +43,33 @@ class Card:
     text: str
     html: str
 
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of both forms."""
+        return len(self.text.encode()) + len(self.html.encode())
 
-def card(store: Store, record: ExperimentRecord, now_s: float | None = None) -> Card:
+
+def card(store: Store, record: ExperimentRecord, now_s: float | None = None, home: Home | None = None) -> Card:
     """Draw the run card of an experiment as it stands; at most `LIMIT_BYTES`, both forms together.
 
     Args:
         store: The store the experiment lies in.
         record: The experiment.
         now_s: The time to count a running experiment's age with; None takes the clock.
+        home: The home, where pictures of trials lie; None shows none.
     """
     trials = ranked(record.spec.objective, store.trials(record.id))
     metrics = _metrics(record, store.metric_names(record.id))
-    warnings = warned(store.notes(record.id), _WARNINGS)
-    page = _Page(record, trials, record.now_s(time.time(), BootTime.now()) if now_s is None else now_s, warnings)
+    notes = store.notes(record.id)
+    pictures = images.newest(notes, [trial.number for trial in trials]) if home else []
+    page = _Page(record, trials, record.now_s(time.time(), BootTime.now()) if now_s is None else now_s)
+    page = replace(page, warnings=warned(notes, _WARNINGS), pictures=images.summary(pictures, page.name))
     curves = {name: store.series(record.id, name) for name in metrics[:_PANELS]}
     made = Card(printable(page.text()), page.html(curves))
-    if len(made.text.encode()) + len(made.html.encode()) <= LIMIT_BYTES:
-        return made
-    return Card(made.text, page.html({}))
+    if made.size_bytes > LIMIT_BYTES:
+        made = Card(made.text, page.html({}))
+    shown = images.embedded(pictures, home, record.id, LIMIT_BYTES - made.size_bytes) if home else ""
+    return Card(made.text, made.html.replace(_IMAGES, shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,7 @@ class _Page:
     trials: Sequence[TrialRecord]
     now_s: float
     warnings: Sequence[str] = ()
+    pictures: str = ""
 
     @property
     def name(self) -> str:
@@ -128,7 +140,7 @@ class _Page:
             table = [tuple(row[i] for i in columns) for row in [self.heads(), *rows]]
             widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
             lines += ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
-        lines += [self.more(), *self._warnings(), f"Show it live: {self.again()}"]
+        lines += [self.more(), *self._warnings(), self.pictures, f"Show it live: {self.again()}"]
         return "\n".join(line for i, line in enumerate(lines) if line or i == 3)
 
     def html(self, curves: Mapping[str, Mapping[int, Columns]]) -> str:
@@ -141,6 +153,7 @@ class _Page:
             self._picture(curves),
             self._table(),
             *map(_paragraph, self._warnings()),
+            f"{_IMAGES}{_paragraph(self.pictures)}" if self.pictures else "",
             _captured(self.record.spec.bundle.captured),
             f'<p style="margin:4px 0;opacity:.7">Show it live: <code>{escape(self.again())}</code></p>',
         ]

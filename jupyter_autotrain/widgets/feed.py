@@ -9,7 +9,8 @@ from 0; each block names the row it begins with, so a view drops what it has and
                 begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
  "trials": [{number, state, params, value, attempt, started_s, ended_s, reason}, ...],
  "series": [[metric, trial, attempt, first row, rows], ...],
- "warnings": [sentence, ...]}                    all of them, in frames where they have changed
+ "warnings": [sentence, ...],                    all of them, in frames where they have changed
+ "pictures": [[trial, attempt, name, step], ...]}     the newest, in frames where they have changed
 steps, values, times (seconds since the epoch): float64 of all blocks, one after another
 ```
 """
@@ -30,6 +31,7 @@ from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Piece, Store
+from jupyter_autotrain.widgets import images
 
 _WARNINGS: Final = 10
 SeriesKey: TypeAlias = tuple[str, int, int]
@@ -95,13 +97,15 @@ class Feed:
         return _frame(head, changed, _blocks(pieces, self._rows), final=record.state.is_final)
 
     def _noted(self) -> dict[str, JsonValue]:
-        """What trials warn of, when that has changed."""
+        """What trials warn of and have displayed, when that has changed."""
         fresh = self._store.notes(self._id, self._last_note_id)
         self._notes.update(((note.number, note.attempt, note.level, note.text), note) for note in fresh)
         if not fresh:
             return {}
         self._last_note_id = fresh[-1].id
-        return {"warnings": list(warned(self._notes.values(), _WARNINGS))}
+        notes = self._notes.values()
+        told: dict[str, JsonValue] = {"warnings": list(warned(notes, _WARNINGS))}
+        return told | {"pictures": found} if (found := images.listed(notes)) else told
 
 
 def snapshot(store: Store, experiment_id: str, now_s: float, seq: int = 0) -> Frame:

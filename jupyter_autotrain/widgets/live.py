@@ -17,6 +17,7 @@ import traitlets
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.widgets import images
 from jupyter_autotrain.widgets.feed import Frame, snapshot
 from jupyter_autotrain.widgets.sender import Sender
 from jupyter_autotrain.widgets.unprompted import unprompted
@@ -83,9 +84,17 @@ class LiveView(anywidget.AnyWidget):
             threading.Thread(target=self._stop, args=(trials,), name="autotrain-stop", daemon=True).start()
         elif kind == "log":
             self._follow_log(content)
+        elif kind == "picture":
+            self._send_picture(content)
         elif kind == "attach" and content.get("seq") != self._sender.seq:
             frame = self._whole()
             self._tell({"kind": "frame", **frame.content}, frame.buffers)
+
+    def _send_picture(self, content: Mapping[str, Any]) -> None:
+        found = images.answer(self._experiment.home, self._experiment.id, content)
+        if found is not None:
+            message, data = found
+            self._tell(message, [data])
 
     def _follow_log(self, content: Mapping[str, Any]) -> None:
         stream, trial = content.get("stream"), content.get("trial")

@@ -42,4 +42,4 @@ def _display_live(experiment: Experiment, page: Card) -> DisplayHandle:
 
 
 def _card(experiment: Experiment) -> Card:
-    return card(experiment.store, experiment.record)
+    return card(experiment.store, experiment.record, home=experiment.home)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+
+TYPE_CHECKING = False  # every trial imports this module
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 _BACKEND = "module://jupyter_autotrain.worker.figures"
 _DISPLAY_MODULE = "IPython.core.display_functions"
@@ -28,6 +31,8 @@ class DisplayFinder:
         if name == "matplotlib.pyplot":
             _choose_backend()
         elif name == _DISPLAY_MODULE:
+            from importlib.machinery import PathFinder  # noqa: PLC0415 - only trials that import IPython pay
+
             return self._with_our_display(PathFinder.find_spec(name, path, target))
         return None
 

@@ -6,6 +6,7 @@ import './live.css';
 import './notes.css';
 import { h } from './lib/dom';
 import { Header } from './lib/header';
+import { PicturePanel } from './lib/images';
 import { keepKeys } from './lib/keys';
 import { LogPanel } from './lib/log';
 import { ChartPanel } from './lib/panel';
@@ -45,7 +46,8 @@ function view(session: Session, el: HTMLElement): () => void {
   const log = new LogPanel(session);
   const status = new StatusLine(session);
   const warnings = new Warnings(session);
-  const parts = [header, warnings, charts, trials, log, status];
+  const pictures = new PicturePanel(session);
+  const parts = [header, warnings, charts, trials, pictures, log, status];
   const name = session.experiment?.name ?? 'experiment';
   const root = h('article', { class: 'autotrain', 'aria-label': `Experiment ${name}` });
   root.append(...parts.map((part) => part.root));

@@ -1,5 +1,7 @@
 /** What the kernel sends; drawn in `jupyter_autotrain/widgets/feed.py`. Times are seconds since the epoch. */
 
+import type { PictureName } from './images';
+
 export interface Experiment {
   id: string;
   name: string;
@@ -42,6 +44,8 @@ export interface Frame {
   series: Block[];
   /** All that trials warn of; only in frames where it has changed. */
   warnings?: string[];
+  /** The newest pictures; only in frames where they have changed. */
+  pictures?: PictureName[];
 }
 
 export interface Snapshot extends Frame {

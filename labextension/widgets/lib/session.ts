@@ -4,6 +4,8 @@ import type { Choices } from './choices';
 import { ALL_METRICS, firstChoices } from './choices';
 import type { Columns, Experiment, Frame, LogTail, Snapshot, Trial } from './frames';
 import { columns } from './frames';
+import type { PictureMessage } from './images';
+import { PictureStore } from './images';
 import type { Limits } from './scales';
 import type { Series } from './series';
 import { SeriesStore } from './series';
@@ -19,6 +21,7 @@ export interface Wire {
 export type Message =
   | ({ kind: 'frame' } & Frame)
   | ({ kind: 'log' } & LogTail)
+  | PictureMessage
   | { kind: 'receipt'; text: string; trials: number[] | null };
 
 export class Session {
@@ -32,6 +35,9 @@ export class Session {
   version = 0;
   readonly trials = new Map<number, Trial>();
   readonly series = new SeriesStore();
+  readonly pictures = new PictureStore((content) => {
+    this.wire.send(content);
+  });
   readonly choices: Choices = firstChoices();
   /** What a stop is asked about. */
   asking: Target | undefined;
@@ -155,6 +161,10 @@ export class Session {
     } else if (message.kind === 'log') {
       const wanted = message.trial === this.focus()?.number && message.stream === this.choices.stream;
       if (wanted) this.logTail = message;
+    } else if (message.kind === 'picture') {
+      void this.pictures.receive(message, buffers[0]).then(() => {
+        this.#tell();
+      });
     } else {
       this.receipt = message.text;
       if (message.trials === null) this.stopping = false;
@@ -170,6 +180,7 @@ export class Session {
     this.experiment = frame.experiment;
     this.#arrived_ms = performance.now();
     this.warnings = frame.warnings ?? this.warnings;
+    if (frame.pictures) this.pictures.take(frame.pictures);
     for (const trial of frame.trials) this.trials.set(trial.number, trial);
     this.version += frame.series.length + frame.trials.length > 0 ? 1 : 0;
     // -1 is no frame's number, so the answer is the whole picture.

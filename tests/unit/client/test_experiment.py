@@ -292,7 +292,7 @@ def test_only_an_ended_experiment_is_deleted_and_then_wholly(home, store):
 def test_showing_is_done_by_the_views_when_they_are_wanted(home, store, monkeypatch):
     views = types.ModuleType("jupyter_autotrain.widgets")
     views.show = lambda handle: ("shown", handle.id)
-    views.card = lambda store, record: types.SimpleNamespace(text=record.name, html="<b>card</b>")
+    views.card = lambda store, record, home: types.SimpleNamespace(text=record.name, html="<b>card</b>")
     monkeypatch.setitem(sys.modules, "jupyter_autotrain.widgets", views)
     handle = add(home, store)
     assert handle.show() == ("shown", "abc")

@@ -205,3 +205,15 @@ def test_warnings_come_whole_whenever_they_change_and_only_then(store):
     assert told == ["Trial 1 warned (10 times): acc is 'x'."]
     assert "warnings" not in feed.delta(103.0).content
     assert snapshot(store, "e1", 104.0).content["warnings"] == told
+
+
+def test_pictures_are_listed_whole_whenever_one_comes(store):
+    feed = Feed(store, "e1")
+    begin(store, 1)
+    assert "pictures" not in feed.delta(101.0).content
+    for cursor, name in ((10, "pictures/0001.png"), (20, "pictures/0002-step-7.svg"), (30, "../../etc/passwd")):
+        store.ingest([Ingest("e1", 1, 1, "metrics", cursor, notes=[(1.0, "picture", name, 1)])])
+    told = feed.delta(102.0).content
+    assert told["pictures"] == [[1, 1, "pictures/0001.png", None], [1, 1, "pictures/0002-step-7.svg", 7]]
+    assert told["warnings"] == []
+    assert "pictures" not in feed.delta(103.0).content

@@ -1,0 +1,120 @@
+/** Pictures that trials keep: named in frames, fetched from the kernel when they are in view. */
+
+import { h, setText } from './dom';
+import type { Session } from './session';
+
+/** trial, attempt, name, step */
+export type PictureName = [number, number, string, number | null];
+
+export interface PictureMessage {
+  kind: 'picture';
+  trial: number;
+  attempt: number;
+  name: string;
+  type: string;
+}
+
+const MOST_SHOWN = 12;
+const MOST_KEPT = 48;
+const TYPES = new Set(['image/png', 'image/jpeg', 'image/svg+xml']);
+
+/** What one experiment's pictures are called, and the bytes of those that were asked for. */
+export class PictureStore {
+  names: PictureName[] = [];
+  /** Grows with each change. */
+  version = 0;
+  readonly #sources = new Map<string, string>();
+  readonly #asked = new Set<string>();
+
+  constructor(readonly send: (content: unknown) => void) {}
+
+  take(names: PictureName[]): void {
+    this.names = names;
+    this.version += 1;
+  }
+
+  /** The picture as the source of an image; asks for it when it is not here yet. */
+  source(picture: PictureName): string | undefined {
+    const [trial, attempt, name] = picture;
+    const key = keyOf(trial, attempt, name);
+    if (!this.#sources.has(key) && !this.#asked.has(key)) {
+      this.#asked.add(key);
+      this.send({ kind: 'picture', trial, attempt, name });
+    }
+    return this.#sources.get(key);
+  }
+
+  async receive(message: PictureMessage, bytes: DataView | undefined): Promise<void> {
+    const key = keyOf(message.trial, message.attempt, message.name);
+    const isImage = TYPES.has(message.type) && bytes !== undefined && bytes.byteLength > 0;
+    const source = isImage ? await dataUri(bytes, message.type) : '';
+    this.#sources.set(key, source);
+    for (const old of [...this.#sources.keys()].slice(0, -MOST_KEPT)) {
+      this.#sources.delete(old);
+      this.#asked.delete(old);
+    }
+    this.version += 1;
+  }
+}
+
+/** A data URI: as an image, or opened by itself, it can run no script of a trial's in the notebook's place. */
+function dataUri(bytes: DataView, type: string): Promise<string> {
+  const copy = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  return new Promise((resolve) => {
+    const reader = new FileReader();
+    reader.onload = () => {
+      resolve(typeof reader.result === 'string' ? reader.result : '');
+    };
+    reader.onerror = () => {
+      resolve('');
+    };
+    reader.readAsDataURL(new Blob([copy], { type }));
+  });
+}
+
+function keyOf(trial: number, attempt: number, name: string): string {
+  return `${trial} ${attempt} ${name}`;
+}
+
+/** The newest pictures: of the chosen trial, else of all. */
+export class PicturePanel {
+  readonly #title = h('span');
+  readonly #list = h('div', { class: 'at-pictures' });
+  readonly root = h(
+    'details',
+    { class: 'at-details', open: true, hidden: true },
+    h('summary', {}, this.#title),
+    this.#list,
+  );
+  #shown = '';
+
+  constructor(readonly session: Session) {
+    this.root.addEventListener('toggle', () => {
+      this.update();
+    });
+  }
+
+  update(): void {
+    const { pictures, choices } = this.session;
+    const of = pictures.names.filter(([trial]) => choices.trial === undefined || trial === choices.trial);
+    this.root.hidden = of.length === 0;
+    if (of.length === 0) return;
+    const shown = of.slice(-MOST_SHOWN).reverse();
+    const more = of.length > shown.length ? `, the newest ${shown.length} of ${of.length}` : '';
+    setText(this.#title, `Pictures${choices.trial === undefined ? '' : ` of trial ${choices.trial}`}${more}`);
+    const state = `${pictures.version} ${choices.trial ?? ''} ${this.root.open}`;
+    if (!this.root.open || state === this.#shown) return;
+    this.#shown = state;
+    this.#list.replaceChildren(...shown.map((picture) => this.#figure(picture)));
+  }
+
+  #figure(picture: PictureName): HTMLElement {
+    const [trial, , , step] = picture;
+    const title = `Trial ${trial}${step === null ? '' : `, step ${step}`}`;
+    const source = this.session.pictures.source(picture);
+    const image = source
+      ? h('img', { src: source, alt: `Picture of ${title.toLowerCase()}`, class: 'at-picture' })
+      : h('p', { class: 'at-soft' }, source === undefined ? 'Loading …' : 'It is not there any more.');
+    return h('figure', {}, image, h('figcaption', { class: 'at-soft' }, title));
+  }
+}
