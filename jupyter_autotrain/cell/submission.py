@@ -84,7 +84,7 @@ def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable
     """
     spec = draft.spec(Bundle())
     check(spec, home)
-    before_rerun(home, spec, draft.parsed.header.on_rerun, say, ask)
+    before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
     return send(home, spec, lambda folder: capture.write_bundle(draft.captured, folder), draft.environ)
 
 

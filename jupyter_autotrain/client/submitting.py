@@ -52,7 +52,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     origin = here() or Origin()
     spec = replace(parsed.to_spec(bundle=Bundle(), name=name, cwd=str(cwd), environ=os.environ), origin=origin)
     check(spec, home)
-    before_rerun(home, spec, parsed.on_rerun, sys.stdout.write, input)
+    before_rerun(home, spec, os.environ, parsed.on_rerun, sys.stdout.write, input)
     return send(home, spec, lambda folder: capture.write_bundle(captured, folder), os.environ)
 
 

@@ -23,7 +23,10 @@ _METRIC = r"[^\s,()]{1,100}"
 _PLAIN = re.compile(r"[^\s,]{1,100}")
 _CALL = re.compile(rf"(\w{{1,20}})\(\s*({_METRIC})\s*(?:,([^()]{{0,40}}))?\)")
 _WINDOW = re.compile(r"\s*last\s*=\s*(\d{1,9})\s*")
-_PATTERN = rf"^\s*(maximize|max|minimize|min)\s+({'|'.join(SUMMARIES)})?\(?[^\s,]+(\s*,\s*last\s*=\s*\d+\s*)?\)?\s*$"
+_PATTERN = (
+    r"^\s*(maximize|max|minimize|min)\s+"
+    rf"(({'|'.join(SUMMARIES)})\(\s*[^\s,()]+\s*(,\s*last\s*=\s*\d+\s*)?\)|[^\s,]*[^\s,)])\s*$"
+)
 
 
 def read_objective(value: object) -> Objective:

@@ -46,7 +46,7 @@ def test_a_cell_that_is_run_again_tells_of_its_earlier_run_or_stops_it_first(at_
     notebook.run("%%autotrain again\n" + WAITS)
     first = notebook.value("_")
     _, shown = notebook.run("%%autotrain again\n" + WAITS)
-    assert "again@1 still runs (0 of 1 trial ended) beside this new run." in shown
+    assert "again@1 (0 of 1 trial ended) still runs beside this new run." in shown
     assert "%autotrain show again@1" in shown
     second = notebook.value("_")
     assert not first.state.is_final

@@ -9,6 +9,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 
 HERE = Origin("/work/train.ipynb", "s1")
@@ -21,7 +22,7 @@ class Cell:
 
     def rerun(self, choice, **changes):
         spec = ExperimentSpec("digits", Bundle(), **{"origin": HERE, **changes})
-        before_rerun(self.home, spec, choice, self.said.append, self.ask)
+        before_rerun(self.home, spec, {}, choice, self.said.append, self.ask)
         return "".join(self.said)
 
     def ask(self, question):
@@ -54,11 +55,24 @@ def cell(tmp_path, monkeypatch, stopped):
 
 def test_what_still_runs_is_told_in_one_line_with_the_way_to_its_view(cell, stopped):
     said = cell.rerun("keep")
-    assert said.startswith("digits@1 still runs (1 of 3 trials ended) beside this new run.")
+    assert said.startswith("digits@1 (1 of 3 trials ended) still runs beside this new run.")
     assert "%autotrain show digits@1" in said
     assert "%autotrain stop digits@1" in said
     assert said.count("\n") == 1
     assert stopped == []
+
+
+def test_many_earlier_runs_are_told_in_one_line_and_all_are_stopped(cell, stopped):
+    with Store.open(cell.home) as store:
+        for number in range(2, 30):
+            store.add_experiment(f"a{number}", cell.spec, 1.0)
+    said = cell.rerun("keep")
+    assert said.startswith("digits@29 (0 of 3 trials ended) and 28 other runs still run beside this new run.")
+    assert said.count("\n") == 1
+    cell.answer = "y"
+    cell.rerun("ask")
+    assert len(cell.asked) == 1
+    assert len(stopped) == 29
 
 
 def test_the_earlier_run_is_stopped_first_and_its_receipt_is_shown(cell, stopped):
@@ -71,7 +85,7 @@ def test_the_user_may_be_asked(cell, stopped, answer, ended):
     cell.answer = answer
     said = cell.rerun("ask")
     assert cell.asked == [
-        "digits@1 still runs (1 of 3 trials ended). Stop it before this new run begins? [y/N] ",
+        "digits@1 (1 of 3 trials ended) still runs. Stop it before this new run begins? [y/N] ",
     ]
     assert stopped == ended
     assert ("goes on" in said) == (not ended)
@@ -83,6 +97,12 @@ def test_where_nobody_can_be_asked_the_earlier_run_goes_on_and_it_is_said_how_to
     said = cell.rerun("ask")
     assert "nobody can be asked here" in said
     assert "%autotrain stop digits@1" in said
+    assert stopped == []
+
+
+def test_a_run_that_cannot_be_sent_stops_nothing(cell, stopped):
+    with pytest.raises(AutotrainError, match="TOKEN"):
+        cell.rerun("stop", secrets=("TOKEN",))
     assert stopped == []
 
 

@@ -9,6 +9,11 @@ from jupyter_autotrain import header
 from jupyter_autotrain.core.objective import Direction, Objective, Summary
 from jupyter_autotrain.errors import HeaderError
 
+
+def pattern():
+    return header.json_schema()["properties"]["objective"]["anyOf"][0]["pattern"]
+
+
 MIN, MAX = Direction.MINIMIZE, Direction.MAXIMIZE
 
 
@@ -28,6 +33,7 @@ MIN, MAX = Direction.MINIMIZE, Direction.MAXIMIZE
 def test_an_objective_says_over_which_values_it_is_taken(text, meant, label):
     objective = header.from_mapping({"objective": text}).objective
     assert (objective, objective.label) == (meant, label)
+    assert isinstance(text, dict) or re.search(pattern(), text)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +59,7 @@ def test_a_wrong_objective_is_told_with_the_nearest_spelling(text, told):
     with pytest.raises(HeaderError) as error:
         header.parse_cell("", f"objective: {text}\n---\nreport(loss=1)", header.Context())
     assert str(error.value).startswith("line 2: objective: ")
+    assert "last=" in text or not re.search(pattern(), text)
     assert told in str(error.value)
 
 
