@@ -66,12 +66,14 @@ class ClusterSpec:
         levels: From the innermost (cards of a chassis) to the outermost; their sizes multiply to `devices`.
         name: The string it was made from.
         reserved_bytes: Memory of each device that training cannot have; None: each device's own figure.
+        groups: Of an uneven cluster, the levels of each kind's devices by themselves; empty where that is not known.
     """
 
     kinds: tuple[tuple[Device, int], ...]
     levels: tuple[Level, ...]
     name: str = ""
     reserved_bytes: int | None = None
+    groups: tuple[tuple[Level, ...], ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
@@ -129,10 +131,8 @@ class ClusterSpec:
         Memory that is given is what training can have, nothing reserved.
         """
         cluster = self if devices is None else _resized(self, devices)
-        levels = tuple(
-            replace(level, link=replace(level.link, bytes_per_s=level.link.bytes_per_s * bandwidth))
-            for level in cluster.levels
-        )
+        levels = _faster(cluster.levels, bandwidth)
+        cluster = replace(cluster, groups=tuple(_faster(group, bandwidth) for group in cluster.groups))
         if memory_bytes is None:
             return replace(cluster, levels=levels)
         kinds = tuple((replace(d, memory_bytes=memory_bytes, reserved_bytes=0), n) for d, n in cluster.kinds)
@@ -150,8 +150,8 @@ class ClusterSpec:
         if isinstance(value, Mapping):
             return _from_mapping(value)
         check_text(value)
-        parts = [_of_part(part) for part in value.split("+")]
-        return replace(parts[0] if len(parts) == 1 else _joined(parts), name=value.strip())
+        parts = [of_part(part) for part in value.split("+")]
+        return replace(parts[0] if len(parts) == 1 else joined(parts), name=value.strip())
 
     def __str__(self) -> str:
         return self.name or "+".join(f"{count}x{device.name}" for device, count in self.kinds)
@@ -173,12 +173,22 @@ def _check(cluster: ClusterSpec) -> None:
         )
 
 
-def _of_part(text: str) -> ClusterSpec:
+def _faster(levels: tuple[Level, ...], bandwidth: float) -> tuple[Level, ...]:
+    links = [replace(level.link, bytes_per_s=level.link.bytes_per_s * bandwidth) for level in levels]
+    return tuple(replace(level, link=link) for level, link in zip(levels, links, strict=True))
+
+
+def of_part(text: str) -> ClusterSpec:
+    """The cluster of one part of a string form, such as `2x8xH100`.
+
+    Raises:
+        PlanError: For an unknown device (with the nearest name), a wrong form.
+    """
     device, levels = parse_part(text)
     return ClusterSpec(((device, math.prod(level.size for level in levels)),), levels)
 
 
-def _joined(parts: list[ClusterSpec]) -> ClusterSpec:
+def joined(parts: list[ClusterSpec]) -> ClusterSpec:
     """Uneven cluster: equal groups as large as all parts allow, joined by the weakest outside link."""
     inner = math.gcd(*(part.levels[0].size for part in parts))
     total = sum(part.devices for part in parts)
@@ -186,7 +196,9 @@ def _joined(parts: list[ClusterSpec]) -> ClusterSpec:
     outsides = [preset_of(device.name).outside for part in parts for device, _ in part.kinds]
     outside = min(outsides, key=lambda link: link.bytes_per_s)
     levels = (Level("chassis", inner, inside), Level("pod", total // inner, outside))
-    return ClusterSpec(tuple(kind for part in parts for kind in part.kinds), levels)
+    kinds = tuple(kind for part in parts for kind in part.kinds)
+    groups = tuple(part.levels for part in parts)
+    return ClusterSpec(kinds, levels, reserved_bytes=parts[0].reserved_bytes, groups=groups)
 
 
 def _resized(cluster: ClusterSpec, devices: int) -> ClusterSpec:

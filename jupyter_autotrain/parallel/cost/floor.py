@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import gcd, inf, prod
 
 import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.graph.graph import OpGraph
@@ -51,3 +54,83 @@ def _passes(graph: OpGraph) -> Iterator[tuple[float, float, int]]:
     for op in graph.ops:
         yield op.flops_forward, op.bytes_forward, 1
         yield op.flops_backward, op.bytes_backward, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far work can be split: what tells device counts apart before anything is searched.
+
+    Attributes:
+        seconds: Of everything on one device of the fastest kind, by the product of the sizes of the loops that may be
+            split: a mesh splits an op into at most the common divisor of that and its own size.
+        block_seconds: Of the repeated blocks among it.
+        blocks: Their number.
+        device: The fastest rates.
+    """
+
+    seconds: Mapping[int, float]
+    block_seconds: Mapping[int, float]
+    blocks: int
+    device: Device
+
+    def least_s(self, cluster: ClusterSpec, stages: Iterable[int], microbatches: int, chunks: int) -> float:
+        """No plan on a cluster takes less, in any of some numbers of stages.
+
+        Args:
+            cluster: Some of the devices.
+            stages: Numbers of pipeline stages that divide its devices.
+            microbatches: Most of them.
+            chunks: Most chunks of layers per device.
+        """
+        return min((self._staged_s(cluster, p, 1 + (p - 1) / (chunks * microbatches)) for p in stages), default=inf)
+
+    def _staged_s(self, cluster: ClusterSpec, stages: int, stretch: float) -> float:
+        size, worth = cluster.devices // stages, self._worth(cluster)
+        even = stretch * _split_s(self.seconds, size) / worth
+        if stages == 1 or not self.blocks or len(cluster.kinds) > 1:
+            return even
+        fullest = -(-self.blocks // stages) * stages / self.blocks
+        return max(even, fullest * _split_s(self.block_seconds, size) / worth)
+
+    def _worth(self, cluster: ClusterSpec) -> float:
+        """How many of the fastest devices a cluster's devices amount to."""
+        fast = self.device
+        rates = [
+            count * max(d.matrix_flops_per_s / fast.matrix_flops_per_s, d.memory_bytes_per_s / fast.memory_bytes_per_s)
+            for d, count in cluster.kinds
+        ]
+        return sum(rates)
+
+
+def _split_s(seconds: Mapping[int, float], size: int) -> float:
+    """Seconds of work on a mesh, times its devices."""
+    return sum(alone_s * size / gcd(size, splits) for splits, alone_s in seconds.items())
+
+
+def reach_of(graph: OpGraph, cluster: ClusterSpec, efficiency: Efficiency, blocks: range, count: int) -> Reach:
+    """Gather the figures; linear in the graph.
+
+    Args:
+        graph: The model.
+        cluster: All devices.
+        efficiency: Of kernels.
+        blocks: Ops of the repeated blocks; empty where there are none.
+        count: Number of these blocks.
+    """
+    kinds = [device for device, _ in cluster.kinds]
+    fast = replace(
+        kinds[0],
+        matrix_flops_per_s=max(device.matrix_flops_per_s for device in kinds),
+        memory_bytes_per_s=max(device.memory_bytes_per_s for device in kinds),
+    )
+    rate, stream = fast.matrix_flops_per_s * efficiency.matrix, fast.memory_bytes_per_s * efficiency.memory
+    everything: dict[int, float] = defaultdict(float)
+    repeated: dict[int, float] = defaultdict(float)
+    for op in graph.ops:
+        splits = prod(loop.size for loop in op.loops if loop.shardable)
+        passes = ((op.flops_forward, op.bytes_forward), (op.flops_backward, op.bytes_backward))
+        alone_s = sum(max(flops / rate, moved / stream) for flops, moved in passes)
+        everything[splits] += alone_s
+        if op.id in blocks:
+            repeated[splits] += alone_s
+    return Reach(everything, repeated, count, fast)

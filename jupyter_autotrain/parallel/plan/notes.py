@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.plan.units import ms
+from jupyter_autotrain.parallel.search import Solution
+from jupyter_autotrain.parallel.search.fewer import idle_devices
 
 
-def notes_of(graph: OpGraph) -> tuple[str, ...]:
+def notes_of(graph: OpGraph, solution: Solution) -> tuple[str, ...]:
     """Sentences about a plan, most important first; none where there is nothing to say."""
-    return (*_traced(graph), *_batch(graph))
+    return (*_idle(solution), *_traced(graph), *_batch(graph))
+
+
+def _idle(solution: Solution) -> Iterator[str]:
+    """Which devices are not used, and why."""
+    if solution.given is None:
+        return
+    idle = " and ".join(f"{count}x{name}" for name, count in idle_devices(solution.given, solution.cluster))
+    step, used = ms(solution.cost.step_s), solution.cluster.devices
+    whole = f"with all {solution.given.devices} devices of {solution.given}"
+    if solution.all_devices_s is None:
+        yield f"Idle: {idle}. No plan was found {whole}; with these {used} a step takes {step}."
+    else:
+        yield f"Idle: {idle}. The best plan found {whole} takes {ms(solution.all_devices_s)}, with these {used} {step}."
 
 
 def _traced(graph: OpGraph) -> Iterator[str]:

@@ -51,7 +51,7 @@ def page(record: PlanRecord) -> str:
 
 
 def _head(record: PlanRecord) -> Iterator[str]:
-    cost, where = record.cost, escape(str(record.cluster))
+    cost, where = record.cost, escape(str(record.given))
     proved = proof(record.gap, record.solution.complete, record.unpriced)
     yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proved}</p>"
     yield (

@@ -82,7 +82,7 @@ class Plan(PlanRecord):
             InfeasibleError: When no split fits.
         """
         memory_bytes = None if memory is None else parse_bytes(memory)
-        cluster = self.cluster.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
+        cluster = self.given.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
         limits = self.question.limits
         limits = replace(limits, memory_bytes=memory_bytes or limits.memory_bytes, effort=SLIDER_EFFORT)
         asked = replace(self.question, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)

@@ -40,8 +40,13 @@ class PlanRecord:
 
     @property
     def cluster(self) -> ClusterSpec:
-        """The machine planned for."""
+        """The devices that are used."""
         return self.solution.cluster
+
+    @property
+    def given(self) -> ClusterSpec:
+        """All devices, those that stay idle as well."""
+        return self.solution.given or self.solution.cluster
 
     @property
     def mesh(self) -> MeshSpec:
@@ -114,7 +119,7 @@ class PlanRecord:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know to use the plan, in sentences."""
-        return notes_of(self.graph)
+        return notes_of(self.graph, self.solution)
 
     @property
     def zero(self) -> Mapping[Zero, int]:

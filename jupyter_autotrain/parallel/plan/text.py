@@ -15,7 +15,7 @@ def summary(record: PlanRecord) -> str:
     cost, solution = record.cost, record.solution
     proved = proof(record.gap, solution.complete, record.unpriced)
     lines = [
-        f"{record.name} on {record.cluster}: {ms(cost.step_s)} per step, {proved}",
+        f"{record.name} on {record.given}: {ms(cost.step_s)} per step, {proved}",
         f"  mesh    {record.mesh}" + _pipeline(record),
         f"  time    compute {ms(cost.compute_s)} + communication {ms(cost.communication_s)} + bubble "
         f"{ms(cost.bubble_s)} + optimizer {ms(cost.optimizer_s)}",

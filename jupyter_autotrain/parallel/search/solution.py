@@ -114,7 +114,7 @@ class Solution:
     """The best plan found.
 
     Attributes:
-        cluster: The machine.
+        cluster: The devices that are used.
         mesh: Axes over the devices of one stage, named by what they mostly split.
         strategies: Op name → its decision.
         stages: Pipeline stages, in order.
@@ -131,6 +131,8 @@ class Solution:
         method: Solver.
         complete: False when stopped early by time or by hand.
         outcome: Decisions as the solvers hold them.
+        given: All devices, where some stay idle.
+        all_devices_s: The best step found with all of them; None where they are used, or no plan uses them.
 
     Raises:
         InvariantError: Some op has a decision and no stage, or is in two stages.
@@ -153,6 +155,8 @@ class Solution:
     method: str = ""
     complete: bool = True
     outcome: Outcome | None = None
+    given: ClusterSpec | None = None
+    all_devices_s: float | None = None
 
     def __post_init__(self) -> None:
         check_cover([stage.ops for stage in self.stages], self.strategies)

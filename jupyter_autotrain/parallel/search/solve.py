@@ -13,6 +13,8 @@ from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.wording import size
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.search.dual import relative_gap
+from jupyter_autotrain.parallel.search.fewer import Fewer
 from jupyter_autotrain.parallel.search.hunt import Hunt
 from jupyter_autotrain.parallel.search.question import Question
 from jupyter_autotrain.parallel.search.solution import Solution
@@ -51,10 +53,34 @@ def solve(
         hunt.run(hurried=hurried)
     except (OutOfTime, KeyboardInterrupt):
         persistently(hunt.stop)
-    if search.best is None:
+    fewer, _ = persistently(lambda: Fewer.of(hunt, began))
+    try:
+        fewer.run()
+    except OutOfTime:
+        pass  # all devices were searched to the end, which is what `complete` says
+    except KeyboardInterrupt:
+        search.complete = False
+    if fewer.best.best is None:
         raise _infeasible(search)
-    solution, _ = persistently(lambda: replace(hunt.answer(), search_s=clock() - began))
+    solution, _ = persistently(lambda: replace(_answer(hunt, fewer), search_s=clock() - began))
     return solution
+
+
+def _answer(hunt: Hunt, fewer: Fewer) -> Solution:
+    """The best plan; with what all devices together come to, where some stay idle."""
+    whole, best = hunt.search, fewer.best
+    if best is whole:
+        return _within(hunt.answer(), fewer.bound_s)
+    best.complete, best.bound_s = whole.complete, min(whole.bound_s, best.bound_s)
+    found = replace(hunt, search=best).answer()
+    step_s = whole.best.step_s if whole.best else None
+    return _within(replace(found, given=whole.task.cluster, all_devices_s=step_s), fewer.bound_s)
+
+
+def _within(solution: Solution, bound_s: float) -> Solution:
+    """A solution under one more bound."""
+    least_s = min(solution.bound_s, bound_s)
+    return replace(solution, bound_s=least_s, gap=relative_gap(solution.cost.step_s, least_s))
 
 
 def persistently(work: Callable[[], T]) -> tuple[T, bool]:

@@ -69,6 +69,7 @@ class Space:
         modes: Recompute modes that each block may choose from.
         zero: Levels that each op may choose from.
         offload: Whether optimizer states, and embedding tables with them, may live on the host.
+        all_devices: Whether a plan must use every device; else some may stay idle where that is faster.
     """
 
     max_axes: int = 3
@@ -78,11 +79,12 @@ class Space:
     modes: tuple[Recompute, ...] = MODES
     zero: tuple[Zero, ...] = tuple(Zero)
     offload: bool = False
+    all_devices: bool = False
 
     @classmethod
     def placements(cls, max_axes: int = 3) -> Space:
-        """Placements only: one stage, one microbatch, no recompute: what op-level planners search."""
-        return cls(max_axes, stages=(1,), microbatches=(1,), modes=(Recompute.NONE,))
+        """Placements on all devices only: one stage, one microbatch, no recompute: what op-level planners search."""
+        return cls(max_axes, stages=(1,), microbatches=(1,), modes=(Recompute.NONE,), all_devices=True)
 
     @property
     def options(self) -> tuple[Option, ...]:
