@@ -33,16 +33,16 @@ def of_notebook(names: Mapping[str, object], environ: Mapping[str, str], folder:
 
 
 def of_shell(environ: Mapping[str, str]) -> Origin | None:
-    """The notebook that started this shell (`!jupyter autotrain ...`); None for any other shell."""
+    """The notebook that started this shell or script (`!jupyter autotrain ...`); None for any other."""
     path = environ.get(_VARIABLE, "")
     return Origin(path) if Path(path).is_absolute() else None
 
 
 def here() -> Origin | None:
-    """The notebook or interactive session that this process runs; None in a script."""
+    """The notebook or interactive session of this process, or that started this script; None if there is none."""
     names = vars(sys.modules["__main__"])
     if "get_ipython" not in names:
-        return None
+        return of_shell(os.environ)
     shell = names["get_ipython"]()
     return of_notebook(names, os.environ, getattr(shell, "starting_dir", "") or Path.cwd())
 

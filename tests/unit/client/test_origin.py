@@ -1,5 +1,9 @@
 """Which notebook this is, as the front ends tell it."""
 
+import sys
+import types
+from pathlib import Path
+
 import pytest
 
 from jupyter_autotrain.client import origin
@@ -26,3 +30,26 @@ def test_a_shell_is_of_a_notebook_only_when_a_notebook_started_it():
     assert origin.of_shell({}) is None
     assert origin.of_shell({"JPY_SESSION_NAME": "a.ipynb"}) is None
     assert origin.of_shell({"JPY_SESSION_NAME": "/work/a.ipynb"}) == Origin("/work/a.ipynb")
+
+
+@pytest.fixture
+def main(monkeypatch):
+    module = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    return module
+
+
+def test_a_script_is_of_the_notebook_that_started_it_and_else_of_none(main, monkeypatch):
+    assert origin.here() is None
+    monkeypatch.setenv("JPY_SESSION_NAME", "/work/a.ipynb")
+    assert origin.here() == Origin("/work/a.ipynb")
+
+
+def test_an_interactive_session_is_known_by_itself(main, tmp_path):
+    main.get_ipython = lambda: types.SimpleNamespace(starting_dir=str(tmp_path))
+    found = origin.here()
+    assert found.notebook == ""
+    assert found.session
+    main.__session__ = "b.ipynb"
+    assert origin.here() == Origin(str(Path(tmp_path, "b.ipynb")), found.session)
