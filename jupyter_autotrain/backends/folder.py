@@ -48,7 +48,11 @@ class TrialFolders:
         except UnknownError as error:
             return JobStatus(ref, TrialState.PREPARING, doubt=str(error))
         if status is None:
-            return JobStatus(ref, TrialState.LOST, f"Nothing is known of job {ref.job_id} here: it was never started.")
+            return JobStatus(
+                ref,
+                TrialState.LOST,
+                f"Nothing is known of job {ref.job_id} here: it was never started, or its directory was deleted.",
+            )
         return JobStatus(ref, TrialState(str(status["state"])), statuses.reason(status), status)
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:

@@ -90,6 +90,6 @@ class Stream:
             self._failing_since_s = tick_s - (_PATIENCE_S if chunk.is_lasting else 0.0)
         if chunk.is_lasting and not self._has_told:
             self._has_told = True
-            frames.notes.append((now_s, "error", f"its metrics are not read: {chunk.fault}", 1))
+            frames.notes.append((now_s, "error", chunk.fault, 1))
         self._fault = chunk.fault
         return frames

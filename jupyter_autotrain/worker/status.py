@@ -71,6 +71,11 @@ class StatusFile:
         except IsADirectoryError:  # the trial's own code put it there
             os.rename(wire.STATUS_FILE, f"{wire.STATUS_FILE}-{time.time_ns()}")
             return False
+        except PermissionError:  # as above: the directory is ours, so its mode is ours to mend
+            os.chmod(".", 0o700)
+            if is_last_try:
+                raise
+            return False
         except OSError as error:
             if disk.is_full(error) and _overwrite(data):
                 return True
