@@ -31,6 +31,11 @@ checkpoint
 should_stop()
   True once this trial is asked to end itself, by a stop or by an early-stopping rule. Cheap to ask in every step.
   example: if should_stop(): break""",
+        "display": """\
+display(*objects)
+  Keeps a picture of each object, such as a matplotlib figure, among the trial's outputs; the view and the card show it.
+  plt.show() does the same. A picture may have 2 MB.
+  example: display(figure)""",
         "rank": """\
 rank
   The number of this process among those of the trial, from 0; 0 where there is only one.""",
