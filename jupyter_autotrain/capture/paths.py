@@ -8,7 +8,8 @@ import posixpath
 from collections.abc import Mapping
 from pathlib import PurePath
 
-FILE = "__file__"
+from jupyter_autotrain.capture.script import OWN_PLACE
+
 _MADE_FROM_PARTS = frozenset({"Path", "PosixPath", "PurePath", "PurePosixPath", "join"})
 _SAME = frozenset({"Path", "abspath", "absolute", "expanduser", "fspath", "normpath", "realpath", "resolve", "str"})
 _HERE = frozenset({"cwd", "getcwd"})
@@ -29,7 +30,7 @@ class Paths:
     def __init__(self, tree: ast.Module, values: Mapping[str, object]) -> None:
         self._known = {name: frozenset([str(v)]) for name, v in values.items() if isinstance(v, str | PurePath)}
         self._looks = self._depth = 0
-        self._known[FILE] = frozenset(["main.py"])
+        self._known |= dict.fromkeys(("__file__", OWN_PLACE), frozenset(["main.py"]))
         self._assigned: dict[str, list[ast.expr]] = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:

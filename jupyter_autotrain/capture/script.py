@@ -10,6 +10,7 @@ from jupyter_autotrain.capture.history import futures_in, is_literal
 from jupyter_autotrain.capture.items import Item
 
 THIS_CELL = "this cell"
+OWN_PLACE = "__autotrain_file__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ def assemble(code: Code, items: Iterable[Item], futures: Collection[str], parame
         lines.append(("", ""))
     own = with_overrides(without_futures(code), parameters).rstrip("\n").split("\n")
     lines += [(line, f"{code.label}:{code.first_line + index}") for index, line in enumerate(own)]
-    return Script("".join(f"{line}\n" for line, _ in lines), tuple(origin for _, origin in lines))
+    text = "".join(f"{line}\n" for line, _ in lines)
+    return Script(with_own_place(text), tuple(origin for _, origin in lines))
 
 
 def _preparation(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
@@ -85,6 +87,19 @@ def with_overrides(text: str, parameters: Collection[str]) -> str:
     for name, value in reversed(values):
         literal = ast.get_source_segment(text, value) or ast.unparse(value)
         _replace(lines, value, f'__autotrain_override__("{name}", {literal})')
+    return "\n".join(lines)
+
+
+def with_own_place(text: str) -> str:
+    """Let `__file__` lie beside the files that travelled, as it does where the code was written."""
+    if "__file__" not in text:
+        return text
+    named = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and node.id == "__file__"]
+    if any(not isinstance(node.ctx, ast.Load) for node in named):
+        return text
+    lines = text.split("\n")
+    for node in sorted(named, key=lambda name: (name.lineno, name.col_offset), reverse=True):
+        _replace(lines, node, OWN_PLACE)
     return "\n".join(lines)
 
 

@@ -84,6 +84,7 @@ def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[s
         "world_size": int(os.environ.get("WORLD_SIZE", "1")),
         "__autotrain_data__": lambda name: pickle.loads(_unpack(data[name])),  # noqa: S301 - written by the export
         "__autotrain_override__": _override(params),
+        "__autotrain_file__": str(here / "main.py"),
         "__autotrain_files__": _lay_out(files, here),
     }
 

@@ -123,6 +123,7 @@ class Context:
             "rank": self.rank,
             "world_size": self.world_size,
             "__autotrain_data__": self.load_data,
+            "__autotrain_file__": f"{self.directory}/{wire.WORK}/main.py",
             "__autotrain_override__": self.override,
         }
 

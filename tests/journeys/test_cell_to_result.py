@@ -175,6 +175,24 @@ def test_files_that_a_cell_writes_are_pulled_and_those_that_came_with_it_are_not
     assert (tmp_path / "here" / "out" / "model.txt").read_text() == "here"
 
 
+def test_a_file_beside_the_notebook_is_found_or_its_ship_line_is_told(notebook, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x.txt").write_text("7")
+    code = "from pathlib import Path\nx = int((Path(__file__).parent / 'data' / 'x.txt').read_text())\nreport(x=x)"
+    notebook.run(f"%%autotrain beside --wait\n{code}")
+    assert [row["value"] for row in notebook.value("_").metrics()] == [7.0]
+    notebook.run("%%autotrain hidden --wait\nopen(chr(100) + 'ata/x.txt')")
+    assert "add to the header `ship: [data/x.txt]`" in notebook.run("%autotrain why hidden")[1]
+
+
+def test_refused_reports_are_told_by_wait_by_show_and_by_the_receipt(notebook):
+    told = "warned (2 times): acc is 'high' (str), not one number; it was not kept."
+    _, waited = notebook.run("%%autotrain refused --wait\nfor _ in range(2): report(acc='high', loss=1)")
+    assert told in waited
+    assert told in notebook.run("%autotrain show refused")[1]
+    assert told in notebook.run("%autotrain why refused")[1]
+
+
 def test_a_header_file_is_checked_with_its_own_lines(notebook):
     Path("good.yml").write_text("trials: 2\n")
     Path("bad.yml").write_text("# mine\ntrails: 2\n")

@@ -290,3 +290,11 @@ def test_a_package_installed_into_a_folder_of_pythonpath_is_an_import(notebook, 
     assert notebook(cwd=folder).capture(code).files == {}
     for name in ("vendored", "lone"):
         sys.modules.pop(name, None)
+
+
+def test_a_path_beside_the_codes_own_file_is_seen_and_found(notebook, folder, tmp_path):
+    lay_out(folder)
+    for place in ("Path(__file__).parent", "Path(__file__).resolve().parent", "Path(os.path.dirname(__file__))"):
+        code = f'import os\nfrom pathlib import Path\nprint(({place} / "data" / "a.txt").read_text(), f"{{__name__}}")'
+        assert set(notebook(cwd=folder).capture(code).files) == {"data/a.txt"}, place
+        assert notebook(cwd=folder).elsewhere(code) == "a __main__\n"
