@@ -46,7 +46,7 @@ class Database:
         self._openings = 0
         self.lock = threading.RLock()
         with explained(path, busy_timeout_s):
-            _make_private(path)
+            make_private_file(path)
             self._connect()
         HANDLES.add(self)
 
@@ -194,7 +194,7 @@ def open_database(home: Home, busy_timeout_s: float) -> Database:
     return Database(home.store, busy_timeout_s)
 
 
-def _make_private(path: Path) -> None:
+def make_private_file(path: Path) -> None:
     """Make the file with its mode, without ever opening it: only SQLite may do that.
 
     A process that closes any descriptor of a file gives up all locks (fcntl) it has on it, also those that SQLite holds

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
@@ -18,7 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.store.database import make_private_file
 from jupyter_autotrain.store.failures import explained
+from jupyter_autotrain.store.mending import mended_copies
 from jupyter_autotrain.store.schema import migrate
 
 _LOGS: Final = ("-wal", "-shm", "-journal")
@@ -35,12 +36,14 @@ class Repair:
         saved: Rows by table.
         damaged: What SQLite said, by table that could not be read whole.
         dropped: Rows by table that were read and refer to what was lost.
+        refused: What SQLite said of the file as a whole, where only a mended copy could be read.
     """
 
     kept_at: Path
     saved: dict[str, int] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
+    refused: str = ""
 
 
 def repair(path: Path) -> Repair:
@@ -51,13 +54,13 @@ def repair(path: Path) -> Repair:
     """
     kept_at = _free_name(path)
     fresh = path.with_name(f"{path.name}.repaired")
-    with explained(path, _TIMEOUT_S):
-        for old in (fresh, *(Path(f"{fresh}{log}") for log in _LOGS)):
-            old.unlink(missing_ok=True)
-        with closing(sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None)) as source:
-            _hold(source, path)
-            report = _salvage(source, fresh, kept_at)
-            _exchange(path, fresh, kept_at)
+    connection = sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None)
+    with explained(path, _TIMEOUT_S), closing(connection) as source:
+        _hold(source, path)
+        report = _salvage(source, fresh, kept_at)
+        if report.damaged and not report.saved["experiments"]:
+            report = _salvage_copies(path, fresh, report)
+        _exchange(path, fresh, kept_at)
     return report
 
 
@@ -78,7 +81,9 @@ def _hold(source: sqlite3.Connection, path: Path) -> None:
 
 def _salvage(source: sqlite3.Connection, fresh: Path, kept_at: Path) -> Repair:
     report = Repair(kept_at)
-    os.mknod(fresh, stat.S_IFREG | 0o600)
+    for old in (fresh, *(Path(f"{fresh}{log}") for log in _LOGS)):
+        old.unlink(missing_ok=True)
+    make_private_file(fresh)
     with closing(sqlite3.connect(fresh, isolation_level=None)) as target:
         migrate(target, fresh)
         target.execute("BEGIN")
@@ -88,6 +93,17 @@ def _salvage(source: sqlite3.Connection, fresh: Path, kept_at: Path) -> Repair:
         _number_names(target)
         target.execute("COMMIT")
         report.saved = {table: _count(target, table) for table in _tables(target)}
+    return report
+
+
+def _salvage_copies(path: Path, fresh: Path, report: Repair) -> Repair:
+    """SQLite refuses the file as a whole: see whether it reads a mended copy."""
+    for copy in mended_copies(path):
+        with closing(sqlite3.connect(copy, isolation_level=None)) as source:
+            found = _salvage(source, fresh, report.kept_at)
+        if found.saved["experiments"]:
+            found.refused = next(iter(report.damaged.values()))
+            return found
     return report
 
 

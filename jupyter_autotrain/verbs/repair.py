@@ -34,7 +34,7 @@ def repair_store(desk: Desk) -> None:
         report = repair.repair(home.store)
         with Store.open(home) as store:
             lost = leftovers.without_row(home, store)
-            restored = restore_reports(home, store) if report.damaged else Restored()
+            restored = restore_reports(home, store) if report.damaged or report.refused else Restored()
             unfinished = store.unfinished()
     for line in _told(report, home):
         desk.write(f"{line}\n")
@@ -56,7 +56,9 @@ def _told(report: repair.Repair, home: Home) -> list[str]:
         told.append(f"Damaged: the table {table} could not be read whole ({fault}).")
     for table, many in report.dropped.items():
         told.append(f"Lost: {many} rows of {table} that belong to lost experiments or trials.")
-    if not report.damaged:
+    if report.refused:
+        told.append(f"Damaged: the file as a whole ({report.refused}); a mended copy could be read.")
+    elif not report.damaged:
         told.append("Nothing in it was damaged.")
     told.append(f"The file as it was is kept: {report.kept_at.relative_to(home.root)} in {home.root}")
     return told

@@ -109,6 +109,38 @@ def test_what_lies_on_whole_pages_is_saved_and_the_rest_is_named(home, capsys, s
         assert version > max((row[3] for row in after["experiments"] if row[2] == b"name0"), default=0)
 
 
+def cut_short(data):
+    return data[: len(data) // 2]
+
+
+def without_its_magic(data):
+    return b"X" + data[1:]
+
+
+def of_another_page_size(data):
+    return data[:16] + b"\x03" + data[17:]
+
+
+def without_its_first_page(data):
+    return bytes(PAGE_BYTES) + data[PAGE_BYTES:]
+
+
+@pytest.mark.parametrize("damage", [cut_short, without_its_magic, of_another_page_size, without_its_first_page])
+def test_a_file_that_is_refused_as_a_whole_is_read_from_a_mended_copy(home, capsys, damage):
+    fill(home)
+    before, data = rows(home.store), damage(home.store.read_bytes())
+    home.store.write_bytes(data)
+    assert cli.main(["doctor", "--repair"]) == 0
+    told = capsys.readouterr().out
+    assert "Damaged: the file as a whole" in told
+    assert is_whole(home.store)
+    after = rows(home.store)
+    assert len(after["experiments"]) >= (EXPERIMENTS // 5 if damage is cut_short else EXPERIMENTS)
+    assert after["experiments"] <= before["experiments"]
+    assert home.root.joinpath(told.split("is kept: ")[1].split(" in ")[0]).read_bytes() == data
+    assert all(".damaged-" in path.name for path in home.root.glob("store.sqlite.*"))
+
+
 def test_a_store_that_is_whole_stays_the_same(home, capsys):
     fill(home)
     before = rows(home.store)

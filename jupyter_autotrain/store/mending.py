@@ -1,0 +1,73 @@
+"""Copies of a store that SQLite refuses altogether, mended so far that it reads what lies behind.
+
+A flipped byte in the header and a file cut short make SQLite refuse everything. The header holds nothing that is not
+known: the first copy gets a new one. Where the first page is gone, with the list of tables, the second copy gets that
+of a new store, whose tables begin on the same pages. Source of the layout: https://www.sqlite.org/fileformat2.html
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.store.schema import migrate
+
+PAGE_BYTES: Final = 4096
+_PARTS: Final = ("", "-wal", "-shm")
+
+
+def mended_copies(path: Path) -> Iterator[Path]:
+    """One copy after the other, each removed before the next.
+
+    Raises:
+        OSError: A copy cannot be made.
+    """
+    copy, model = path.with_name(f"{path.name}.copy"), path.with_name(f"{path.name}.model")
+    try:
+        for first_page in (b"", _first_page(model)):
+            _copy(path, copy)
+            _mend(copy, first_page)
+            yield copy
+    finally:
+        for part in _PARTS:
+            Path(f"{copy}{part}").unlink(missing_ok=True)
+        model.unlink(missing_ok=True)
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy file and log by another process: this one would give up its locks on them (see `database`)."""
+    for part in _PARTS:
+        Path(f"{copy}{part}").unlink(missing_ok=True)
+    for part in ("", "-wal"):
+        if Path(f"{path}{part}").exists():
+            done = subprocess.run(
+                ["cp", "-p", "--", f"{path}{part}", f"{copy}{part}"], capture_output=True, check=False
+            )
+            if done.returncode:
+                raise OSError(done.returncode, done.stderr.decode(errors="replace").strip(), str(copy))
+
+
+def _mend(copy: Path, first_page: bytes) -> None:
+    with copy.open("r+b") as file:
+        page = bytearray((first_page or file.read(PAGE_BYTES)).ljust(PAGE_BYTES, b"\0"))
+        pages = max(1, -(-copy.stat().st_size // PAGE_BYTES))
+        page[:24] = b"SQLite format 3\0" + PAGE_BYTES.to_bytes(2) + bytes((2, 2, 0, 64, 32, 32))
+        page[28:32] = pages.to_bytes(4)
+        page[32:40] = bytes(8)  # no free pages: nothing is written to the copy
+        page[44:48], page[52:56], page[56:60] = (4).to_bytes(4), bytes(4), (1).to_bytes(4)
+        page[64:68], page[72:92], page[92:96] = bytes(4), bytes(20), page[24:28]
+        file.seek(0)
+        file.write(page)
+        file.truncate(pages * PAGE_BYTES)
+
+
+def _first_page(model: Path) -> bytes:
+    """The first page of a store in which nothing is."""
+    model.unlink(missing_ok=True)
+    with closing(sqlite3.connect(model, isolation_level=None)) as connection:
+        migrate(connection, model)
+    return model.read_bytes()[:PAGE_BYTES]
