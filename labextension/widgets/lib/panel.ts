@@ -1,9 +1,11 @@
 /** The charts: one metric at a time or all side by side, each with its table twin. */
 
 import { Chart } from './chart';
-import { arrowTo, h, setAttribute, setText } from './dom';
 import { ALL_METRICS } from './choices';
+import { arrowTo, h, setAttribute, setText } from './dom';
+import { csvOf, download, pictureOf } from './export';
 import type { Session } from './session';
+import { ChartSettings } from './settings';
 import { onThemeChange } from './theme';
 import { trend } from './trend';
 import { fillTwin } from './twin';
@@ -22,6 +24,10 @@ export class ChartPanel {
   readonly #table = this.#toggle('Table', 'Show the numbers as a table', () => {
     this.session.choose({ table: !this.session.choices.table });
   });
+  readonly #settings = this.#toggle('Settings', 'Smoothing, axes, files', () => {
+    this.session.choose({ settings: !this.session.choices.settings });
+  });
+  readonly #strip: ChartSettings;
   readonly #reset = h(
     'button',
     {
@@ -40,11 +46,16 @@ export class ChartPanel {
   #twin = '';
 
   constructor(readonly session: Session) {
-    const tools = h('div', { class: 'at-tools' }, this.#reset, this.#log, this.#table);
+    const tools = h('div', { class: 'at-tools' }, this.#reset, this.#log, this.#table, this.#settings);
+    this.#strip = new ChartSettings(session, {
+      savePicture: this.#savePicture,
+      savePoints: this.#savePoints,
+    });
     this.root = h(
       'section',
       { 'aria-label': 'Curves' },
       h('div', { class: 'at-row' }, this.#tabs, tools),
+      this.#strip.root,
       this.#body,
     );
     this.#tabs.addEventListener('keydown', (event) => {
@@ -59,7 +70,9 @@ export class ChartPanel {
     const metrics = this.session.metrics();
     const chosen = this.session.metric();
     this.root.hidden = metrics.length === 0;
-    const { table, log } = this.session.choices;
+    const { table, log, settings } = this.session.choices;
+    setAttribute(this.#settings, 'aria-expanded', String(settings));
+    setAttribute(this.#settings, 'aria-pressed', String(settings));
     const shown =
       chosen === ALL_METRICS ? metrics.slice(0, MOST_SMALL) : metrics.filter((name) => name === chosen);
     setAttribute(this.#log, 'aria-pressed', String(log));
@@ -73,11 +86,32 @@ export class ChartPanel {
     }
     if (table) this.#updateTwin(shown);
     for (const chart of this.#charts) this.#updateChart(chart);
+    // A chart knows what it spans when it has painted, in a microtask of its own.
+    queueMicrotask(() => {
+      this.#strip.update(shown.length === 1 ? shown[0] : undefined, this.#charts[0]?.span);
+    });
   }
 
   destroy(): void {
     this.#endTheme();
     for (const chart of this.#charts) chart.destroy();
+  }
+
+  readonly #savePicture = (): void => {
+    pictureOf(this.session, this.#charts).toBlob((blob) => {
+      if (blob) download(`${this.#fileName()}.png`, blob);
+    });
+  };
+
+  readonly #savePoints = (): void => {
+    const metric = this.session.metric();
+    const metrics = metric === ALL_METRICS ? this.session.metrics() : metric ? [metric] : [];
+    download(`${this.#fileName()}.csv`, new Blob([csvOf(this.session, metrics)], { type: 'text/csv' }));
+  };
+
+  #fileName(): string {
+    const metric = this.session.metric();
+    return `${this.session.experiment?.name ?? 'experiment'}-${metric === ALL_METRICS ? 'all' : (metric ?? '')}`;
   }
 
   #updateChart(chart: Chart): void {
@@ -93,7 +127,13 @@ export class ChartPanel {
   }
 
   #updateTwin(shown: string[]): void {
-    const state = [this.session.version, this.session.choices.trial, ...shown].join();
+    const state = [
+      this.session.version,
+      this.session.choices.trial,
+      ...this.session.choices.hidden,
+      'of',
+      ...shown,
+    ].join();
     if (state === this.#twin && this.#body.childElementCount > 0) return;
     this.#twin = state;
     this.#body.replaceChildren(...shown.map((metric) => fillTwin(this.session, metric)));

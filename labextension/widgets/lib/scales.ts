@@ -11,7 +11,7 @@ const WHOLE_STEPS = [1, 2, 5]
   .flatMap((unit) => Array.from({ length: 12 }, (_, power) => unit * 10 ** power))
   .sort((a, b) => a - b);
 const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
-const SPANS = [0.1, 0.5, 1, 2, 5, 10, 15, 30]
+const SPANS = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30]
   .concat([1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE))
   .concat([1, 2, 3, 6, 12].map((hours) => hours * HOUR))
   .concat([1, 2, 5, 10, 20, 50, 100].map((days) => days * DAY));
@@ -69,11 +69,7 @@ function stepLabel(value: number, i: number): string {
 }
 
 function spanLabel(value: number): string {
-  return value === 0
-    ? '0 s'
-    : duration(value)
-        .replace(/\.0 s$/, ' s')
-        .replace(/ (min|h) 00 .*$/, ' $1');
+  return value < 60 ? `${number(value)} s` : duration(value).replace(/ 00 (s|min)$/, '');
 }
 
 function powersOfTen(_: uPlot, splits: number[]): (number | null)[] {

@@ -1,0 +1,105 @@
+/** The settings of the charts: how smooth, along what, between which limits; and their files. */
+
+import type { Axis } from './curves';
+import { h, setText } from './dom';
+import { number } from './format';
+import type { Limits } from './scales';
+import type { Session } from './session';
+
+const AXES: [Axis, string][] = [
+  ['step', 'Step'],
+  ['trial', 'Time of the trial'],
+  ['clock', 'Time of day'],
+];
+
+/** What the settings ask of the charts. */
+export interface Files {
+  savePicture: () => void;
+  savePoints: () => void;
+}
+
+export class ChartSettings {
+  readonly root = h('div', { class: 'at-settings', role: 'group', 'aria-label': 'Settings of the charts' });
+  readonly #smoothing = h('input', {
+    type: 'range',
+    min: 0,
+    max: 0.99,
+    step: 0.01,
+    'aria-label': 'Smoothing',
+  });
+  readonly #weight = h('output');
+  readonly #axis = h('select', { 'aria-label': 'Along the x axis' });
+  readonly #low = limitInput('Least value of the y axis');
+  readonly #high = limitInput('Greatest value of the y axis');
+  readonly #limits: HTMLElement;
+  #metric: string | undefined;
+
+  constructor(
+    readonly session: Session,
+    files: Files,
+  ) {
+    this.#axis.append(...AXES.map(([value, name]) => h('option', { value }, name)));
+    this.#limits = field('Y axis', this.#low, 'to', this.#high);
+    const picture = button('PNG', 'Save the picture', files.savePicture);
+    const points = button('CSV', 'Save the points', files.savePoints);
+    this.root.append(
+      field('Smoothing', this.#smoothing, this.#weight),
+      field('X axis', this.#axis),
+      this.#limits,
+      h('span', { class: 'at-tools' }, picture, points),
+    );
+    this.#listen();
+  }
+
+  /** `metric` and `span` are those of the chart that limits hold for; none where several are shown. */
+  update(metric: string | undefined, span: [number, number] | undefined): void {
+    const { settings, smoothing, axis } = this.session.choices;
+    this.root.hidden = !settings;
+    this.#smoothing.value = String(smoothing);
+    setText(this.#weight, smoothing === 0 ? 'off' : smoothing.toFixed(2));
+    this.#axis.value = axis;
+    this.#limits.hidden = metric === undefined;
+    this.#low.placeholder = span ? number(span[0]) : '';
+    this.#high.placeholder = span ? number(span[1]) : '';
+    if (metric === this.#metric) return;
+    this.#metric = metric;
+    const [low, high] = metric === undefined ? [] : this.session.limits(metric);
+    this.#low.value = low === undefined ? '' : String(low);
+    this.#high.value = high === undefined ? '' : String(high);
+  }
+
+  #listen(): void {
+    this.#smoothing.addEventListener('input', () => {
+      this.session.choose({ smoothing: Number(this.#smoothing.value) });
+    });
+    this.#axis.addEventListener('change', () => {
+      this.session.choose({ axis: this.#axis.value as Axis });
+    });
+    for (const input of [this.#low, this.#high]) {
+      input.addEventListener('input', () => {
+        const limits: Limits = [valueOf(this.#low), valueOf(this.#high)];
+        if (this.#metric !== undefined) this.session.limit(this.#metric, limits);
+      });
+    }
+  }
+}
+
+function valueOf(input: HTMLInputElement): number | undefined {
+  return Number.isNaN(input.valueAsNumber) ? undefined : input.valueAsNumber;
+}
+
+function limitInput(label: string): HTMLInputElement {
+  return h('input', { type: 'number', step: 'any', 'aria-label': label });
+}
+
+function field(name: string, ...parts: (Node | string)[]): HTMLElement {
+  return h('span', { class: 'at-field' }, h('span', { class: 'at-soft' }, name), ...parts);
+}
+
+function button(text: string, title: string, onclick: () => void): HTMLButtonElement {
+  return h(
+    'button',
+    { type: 'button', class: 'at-button', title, 'aria-label': `${title}: ${text}`, onclick },
+    text,
+  );
+}
