@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 from jupyter_autotrain.core.devices import Device, Link, LinkKind
 from jupyter_autotrain.core.json import JsonValue, from_json
 from jupyter_autotrain.core.sizes import parse_bytes
-from jupyter_autotrain.core.wording import size
+from jupyter_autotrain.core.wording import memory_text
 from jupyter_autotrain.errors import PlanError
 
 Figures: TypeAlias = Mapping[str, JsonValue]
@@ -72,7 +72,7 @@ def check_reserved(device: Device, reserved_bytes: int | None = None) -> None:
     kept = device.reserved_bytes if reserved_bytes is None else reserved_bytes
     if not _is_number(kept) or not 0 <= kept < device.memory_bytes:
         raise PlanError(
-            f"Of {size(device.memory_bytes)} of device {device.name!r}, {kept!r} bytes are reserved.",
+            f"Of {memory_text(device.memory_bytes)} of device {device.name!r}, {kept!r} bytes are reserved.",
             "Zero or more, and less than the device's memory.",
             "Give what the runtime, communication and the allocator take, such as 6GB.",
         )

@@ -44,6 +44,15 @@ def size(size_bytes: float, *, up: bool = False) -> str:
     return f"{math.ceil(value * 10**digits) / 10**digits if up else value:.{digits}f} {unit}"
 
 
+def memory_text(held_bytes: float, *, up: bool = False) -> str:
+    """Bytes of a device's memory in binary units, as devices are sold: `80 GiB`, `23.4 MiB`."""
+    value, unit, *larger = float(held_bytes), "B", "KiB", "MiB", "GiB", "TiB"
+    while abs(value) >= 1024 and larger:
+        value, unit, *larger = value / 1024, *larger
+    rounded = math.ceil(value * 10) / 10 if up else round(value, 1)
+    return f"{rounded:g} {unit}" if abs(rounded) < 1e5 else f"{rounded:.0f} {unit}"
+
+
 def parameter(value: JsonValue) -> str:
     """One parameter; an option of a nested choice as `big(width=15 depth=1.796)`."""
     if isinstance(value, float):

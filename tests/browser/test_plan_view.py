@@ -43,19 +43,21 @@ def grow(lab):
 def test_a_plan_is_seen_with_its_proof_its_parts_and_its_rivals(shown):
     view = shown.view
     expect(view.locator(".at-badge").first).to_have_text(re.compile(r"At most \d+ % from best|Proven best, gap 0"))
-    expect(view.locator(".at-figures")).to_contain_text(re.compile(r"step[\d.]+ s.*memory per rank[\d.]+ GB"))
+    expect(view.locator(".at-figures")).to_contain_text(
+        re.compile(r"step[\d.]+ s.*memory per rank[\d.]+ GiBof [\d.]+ GiB usable of 80 GiB")
+    )
     expect(section(shown, "Model").get_by_text("\u00d7 48")).to_be_visible()
     expect(section(shown, "Model").locator(".at-moving").first).to_be_visible()
     expect(section(shown, "Devices").get_by_role("gridcell")).to_have_count(64)
     expect(section(shown, "One step").get_by_role("img")).to_have_attribute(
         "aria-label", re.compile(r"forward \d+ %, backward \d+ %, exposed communication")
     )
-    expect(section(shown, "Memory of a rank")).to_contain_text(re.compile(r"[\d.]+ GB of 85\.9 GB"))
+    expect(section(shown, "Memory of a rank")).to_contain_text(re.compile(r"[\d.]+ GiB of 7\d(\.\d)? GiB"))
     rows = view.locator(".at-candidates tbody tr")
     expect(rows.first).to_contain_text("found plan")
     sent = view.locator(".at-candidates thead th").all_inner_texts().index("sent")
     expect(rows.first.locator("th, td").nth(sent)).to_have_text(re.compile(r"^[\d.]+ [kMGT]?B$"))
-    expect(rows.filter(has_text="megatron tensor 8")).to_contain_text(re.compile(r"✕ needs [\d.]+ GB per device"))
+    expect(rows.filter(has_text="megatron tensor 8")).to_contain_text(re.compile(r"✕ needs [\d.]+ GiB per device"))
     expect(view.get_by_text(re.compile(r"The runner-up .* slower per step"))).to_be_visible(timeout=20_000)
     expect(shown.status).to_contain_text("Planned for 64 \u00d7 A100-80GB")
     grow(shown)
@@ -82,6 +84,24 @@ def test_a_tensor_shows_who_holds_which_slice(shown):
     shown.screenshot("plan_slices")
 
 
+def test_where_the_weights_of_an_op_lie_is_said_as_its_tensors_say_it(shown):
+    node(shown, "mlp.c_fc").click()
+    chosen = section(shown, "Chosen op")
+    split = re.compile(r"split into \d+ parts, (copies on \d+ ranks|one on each rank)")
+    expect(chosen.get_by_role("listitem").filter(has_text="parameters")).to_contain_text(split)
+    expect(chosen).not_to_contain_text("whole on every rank")
+    expect(chosen.get_by_role("button", name=re.compile("c_fc.weight"))).to_contain_text("S(0)")
+
+
+def test_code_that_does_not_run_as_it_stands_is_marked(shown):
+    missing = shown.view.get_by_text("The code does not run as it stands")
+    expect(missing).to_be_visible()
+    missing.click()
+    expect(shown.view.locator(".at-missing li").first).to_be_visible()
+    shown.view.get_by_role("button", name="Code", exact=True).click()
+    expect(shown.view.locator(".at-log").first).to_contain_text("# Does not run as it stands:")
+
+
 def test_an_edge_tells_what_is_sent(shown):
     section(shown, "Model").locator(".at-moving text").first.hover()
     tip = section(shown, "Model").locator(".at-tip")
@@ -91,6 +111,8 @@ def test_an_edge_tells_what_is_sent(shown):
 
 
 def test_sliding_plans_anew_and_the_way_back_is_there(shown):
+    usable = shown.view.get_by_role("slider", name="Memory").get_attribute("aria-valuetext")
+    assert re.fullmatch(r"7\d(\.\d)? GiB", usable)
     slider = shown.view.get_by_role("slider", name="Devices")
     slider.focus()
     shown.page.keyboard.press("ArrowRight")
@@ -106,10 +128,15 @@ def test_sliding_plans_anew_and_the_way_back_is_there(shown):
     memory.focus()
     shown.page.keyboard.press("Home")
     expect(shown.status).to_contain_text("The least memory that would do is", timeout=20_000)
+    still = shown.view.locator(".at-stale")
+    expect(still).to_have_text(
+        re.compile("^Still shows 128 \u00d7 A100-80GB with .* 128 \u00d7 A100-80GB with 2 GiB each is refused")
+    )
     shown.screenshot("plan_refused")
     shown.view.get_by_role("button", name="Back to the plan").click()
     expect(shown.view.get_by_role("heading", name="gpt-8192x48 on 64 \u00d7 A100-80GB")).to_be_visible()
-    expect(memory).to_have_attribute("aria-valuetext", "85.9 GB")
+    expect(memory).to_have_attribute("aria-valuetext", usable)
+    expect(still).to_be_hidden()
     assert shown.errors == []
 
 

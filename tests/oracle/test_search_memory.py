@@ -50,6 +50,6 @@ def test_the_limit_shown_is_what_can_be_used():
     assert found.view()["cluster"]["usable_bytes"] == usable
     with pytest.raises(InfeasibleError) as refused:
         plan(llama(batch=8, **(LLAMA_2_7B | {"width": 16384})), None, "2xA100-40GB", search="recursive_programming")
-    said = re.search(r"fits (\S+ GB) per device", str(refused.value))
+    said = re.search(r"fits (\S+ GiB) per device", str(refused.value))
     assert said
     assert parse_bytes(said[1]) == pytest.approx(ClusterSpec.parse("2xA100-40GB").device.usable_bytes, rel=0.01)

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from jupyter_autotrain.core.wording import memory_text
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.hosting import offloaded, tables
@@ -14,7 +15,7 @@ from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, patt
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.replicas import replicas, submesh
-from jupyter_autotrain.parallel.plan.units import gigabytes, ms
+from jupyter_autotrain.parallel.plan.units import ms
 
 _SCHEDULES = {
     Schedule.GPIPE: "ScheduleGPipe",
@@ -37,7 +38,9 @@ def code(record: PlanRecord) -> str:
 def _head(record: PlanRecord, missing: Sequence[str]) -> str:
     cost = record.cost
     processes = record.mesh.devices * len(record.stages)
-    lines = [f"{record.name} on {record.cluster}: {ms(cost.step_s)} and {gigabytes(cost.peak_memory_bytes)} per rank."]
+    lines = [
+        f"{record.name} on {record.cluster}: {ms(cost.step_s)} and {memory_text(cost.peak_memory_bytes)} per rank."
+    ]
     if missing:
         lines += ["Does not run as it stands:", *(f"- {sentence}" for sentence in missing)]
     lines.append(f"`model` is the whole model, on its process's device; start {processes} processes with torchrun.")

@@ -17,6 +17,7 @@ from math import inf
 
 import numpy as np
 
+from jupyter_autotrain.core.wording import memory_text
 from jupyter_autotrain.parallel.cost.activations import MODES
 from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.layout import Ints
@@ -26,7 +27,7 @@ from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms
+from jupyter_autotrain.parallel.plan.units import aligned, ms
 
 SHOWN = 6
 
@@ -91,7 +92,7 @@ class Explanation:
                 "chosen" if way == self.chosen else "",
                 _words(way),
                 *map(ms, (way.seconds, way.compute_s, way.input_move_s, way.output_move_s, way.weight_s)),
-                gigabytes(way.held_bytes),
+                memory_text(way.held_bytes),
                 "" if way.fits else "does not fit",
             )
             for way in dict.fromkeys((self.chosen, *self.ways[:SHOWN]))
@@ -234,10 +235,10 @@ def _why(chosen: Way, rival: Way, record: PlanRecord) -> str:
     parts = [(getattr(rival, key) - getattr(chosen, key), word) for key, word in _PARTS.items()]
     detail = ", ".join(f"{word} {'+' if d > 0 else '-'}{ms(abs(d))}" for d, word in parts if abs(d) > 1e-7)
     more = rival.held_bytes - chosen.held_bytes
-    memory = f"{gigabytes(abs(more))} {'more' if more > 0 else 'less'} memory per rank" if more else "the same memory"
+    memory = f"{memory_text(abs(more))} {'more' if more > 0 else 'less'} memory per rank" if more else "the same memory"
     what = f"The runner-up ({_words(rival)})"
     if not rival.fits:
-        limit = gigabytes(record.solution.limit_bytes)
+        limit = memory_text(record.solution.limit_bytes)
         return f"{what} needs {memory} in each such op: over the limit of {limit}; it is {_than(slower)} ({detail})."
     if slower >= 0:
         return f"{what} is {_than(slower)} per step ({detail or 'nothing else differs'}), with {memory}."

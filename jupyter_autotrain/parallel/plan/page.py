@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.wording import count, memory_text
 from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
-from jupyter_autotrain.parallel.plan.units import gigabytes, ms, proof
+from jupyter_autotrain.parallel.plan.units import ms, proof
 
 MOST_BYTES = 50_000
 
@@ -58,7 +58,7 @@ def _head(record: PlanRecord) -> Iterator[str]:
         f'<p class="soft">{escape(str(record.mesh))}; {count(len(record.stages), "stage")}, '
         f"{count(record.microbatches, 'microbatch', 'microbatches')}; "
         f"compute {ms(cost.compute_s)}, communication {ms(cost.communication_s)}, bubble {ms(cost.bubble_s)}, "
-        f"optimizer {ms(cost.optimizer_s)}; {gigabytes(cost.peak_memory_bytes)} per rank; "
+        f"optimizer {ms(cost.optimizer_s)}; {memory_text(cost.peak_memory_bytes)} per rank; "
         f"searched in {record.search_s:.2f} s</p>"
     )
     for note in record.notes:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.wording import memory_text
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
@@ -95,7 +96,7 @@ def compared(record: PlanRecord) -> Iterator[tuple[str, ...]]:
     for row in candidates(record):
         if row["kind"] != "other":
             step, peak, sent = row["step_s"], row["peak_memory_bytes"], row["sent_bytes"]
-            words = (_word(step, ms), _word(peak, gigabytes), _word(sent, gigabytes))
+            words = (_word(step, ms), _word(peak, memory_text), _word(sent, gigabytes))
             yield str(row["name"]), *words, str(row["what"] if row["fits"] else row["reason"])
 
 

@@ -12,7 +12,7 @@ from math import inf
 
 import numpy as np
 
-from jupyter_autotrain.core.wording import size
+from jupyter_autotrain.core.wording import memory_text
 from jupyter_autotrain.parallel.cost.layout import NONE, Ints
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.cost.model import Restriction
@@ -85,7 +85,7 @@ def _price(task: Task, baseline: Baseline) -> tuple[Outcome | None, str]:
         if outcome:
             return outcome, ""
         if least < inf:
-            reason = f"needs {size(least, up=True)} per device"
+            reason = f"needs {memory_text(least, up=True)} per device"
     return None, reason
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.wording import size
+from jupyter_autotrain.core.wording import memory_text
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.search.dual import relative_gap
@@ -101,8 +101,8 @@ def _infeasible(search: Search) -> PlanError:
             "Drop a pin, or change the batch so that something divides it.",
         )
     return InfeasibleError(
-        f"No split of the model fits {size(limit)} per device on {task.cluster}.",
-        f"The least memory that would do is {size(least, up=True)} per device.",
+        f"No split of the model fits {memory_text(limit)} per device on {task.cluster}.",
+        f"The least memory that would do is {memory_text(least, up=True)} per device.",
         "Use devices with more memory, more devices, a smaller batch, or offload the optimizer to the host.",
         int(-(-least // 1)),
     )

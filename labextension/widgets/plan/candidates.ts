@@ -3,7 +3,7 @@
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
 import type { Candidate, Cost, View } from './view';
-import { bytes, percent, seconds } from './words';
+import { bytes, memoryText, percent, seconds } from './words';
 
 const PARTS: [keyof Cost, string][] = [
   ['compute_s', 'forward'],
@@ -117,7 +117,7 @@ function line(row: Candidate, found: number, slowest: number): HTMLElement {
     h('td', { class: 'at-right' }, h('b', {}, seconds(row.step_s))),
     h('td', { class: 'at-lane' }, h('span', { role: 'img', 'aria-label': spoken }, ...parts)),
     h('td', { class: 'at-right' }, against(row.step_s, found)),
-    h('td', { class: 'at-right' }, bytes(row.peak_memory_bytes ?? 0), row.fits ? '' : ' ✕'),
+    h('td', { class: 'at-right' }, memoryText(row.peak_memory_bytes ?? 0), row.fits ? '' : ' ✕'),
     h('td', { class: 'at-right' }, row.sent_bytes === null ? '' : bytes(row.sent_bytes)),
   );
 }

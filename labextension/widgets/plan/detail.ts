@@ -3,7 +3,7 @@
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
 import type { GraphNode, Move, Tensor, View } from './view';
-import { ZERO, amount, moveText, splitText } from './words';
+import { amount, flopsText, moveText, splitText, weightsText } from './words';
 
 export class Detail {
   readonly root = h('section', { class: 'at-section at-detail', 'aria-label': 'Chosen op' });
@@ -82,9 +82,9 @@ export class Detail {
 
 function facts(node: GraphNode, view: View): string[] {
   const times = node.count > 1 ? `, ${node.count} equal ones` : '';
-  const work = node.flops > 0 ? [`${amount(node.flops)}FLOP per step${times}`] : [];
+  const work = node.flops > 0 ? [`${flopsText(node.flops)} per step${times}`] : [];
   const states =
-    node.parameters > 0 ? [`${amount(node.parameters)} parameters, ${ZERO[node.zero] ?? ''}`] : [];
+    node.parameters > 0 ? [`${amount(node.parameters)} parameters, ${weightsText(node, view)}`] : [];
   const kept = node.recompute === 'none' ? [] : [`activations recomputed: ${node.recompute}`];
   const what = node.host_table ? 'table and its optimizer states' : 'optimizer states';
   const host = node.offload ? [`${what} kept on the host`] : [];

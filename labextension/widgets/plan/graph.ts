@@ -8,7 +8,7 @@ import { Section } from './section';
 import type { Session } from './session';
 import { s } from './svg';
 import type { GraphEdge, View } from './view';
-import { amount, bytes } from './words';
+import { bytes, flopsText } from './words';
 
 export class GraphView {
   readonly #scroll = h('div', { class: 'at-graph-scroll' });
@@ -102,7 +102,11 @@ export class GraphView {
           this.#choose(one);
         },
       },
-      s('title', {}, one.closed ? name : `${first.op}: ${first.kind}, ${amount(first.flops)}FLOP`),
+      s(
+        'title',
+        {},
+        one.closed ? name : [`${first.op}: ${first.kind}`, flopsText(first.flops)].filter(Boolean).join(', '),
+      ),
       s('rect', { width: NODE.width, height: NODE.height, rx: 5 }),
       ...stripe(colours),
       s('text', { x: 13, y: 14 }, cut(name)),

@@ -2,7 +2,8 @@
 
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
-import { gapText, isProven, meshText, percent, seconds, bytes, amount } from './words';
+import { stillShown } from './sliders';
+import { gapText, isProven, limitText, meshText, memoryText, percent, seconds, amount } from './words';
 import type { View } from './view';
 
 export class Head {
@@ -10,6 +11,10 @@ export class Head {
   readonly #gap = h('span', { class: 'at-badge' });
   readonly #figures = h('dl', { class: 'at-figures' });
   readonly #notes = h('div', { class: 'at-facts' });
+  /** Why the picture is not of the machine that the sliders ask for. */
+  readonly #stale = h('p', { class: 'at-stale', hidden: true });
+  /** Why the code does not run as it stands. */
+  readonly #missing = h('details', { class: 'at-missing', hidden: true });
   readonly #code = h('pre', { class: 'at-log', tabindex: 0, 'aria-label': 'The plan as code', hidden: true });
   readonly #show: HTMLButtonElement;
   readonly #copy: HTMLButtonElement;
@@ -34,11 +39,13 @@ export class Head {
     );
     const tools = h('div', { class: 'at-tools' }, this.#show, this.#copy);
     const line = h('div', { class: 'at-head' }, this.#name, this.#gap, tools);
-    this.root = h('header', {}, line, this.#figures, this.#notes, this.#code);
+    this.root = h('header', {}, line, this.#stale, this.#figures, this.#notes, this.#missing, this.#code);
   }
 
   update(): void {
     const { view } = this.session;
+    setText(this.#stale, stillShown(this.session));
+    this.#stale.hidden = this.session.refusal === '';
     if (this.#drawn === view) return;
     this.#drawn = view;
     setText(this.#name, `${view.name} on ${view.cluster.devices} × ${view.cluster.device}`);
@@ -48,6 +55,11 @@ export class Head {
     this.#figures.replaceChildren(...figures(view).map(([word, value, rest]) => figure(word, value, rest)));
     setText(this.#notes, notes(view));
     setText(this.#code, view.code);
+    this.#missing.hidden = view.caveats.length === 0;
+    this.#missing.replaceChildren(
+      h('summary', {}, 'The code does not run as it stands'),
+      h('ul', {}, ...view.caveats.map((caveat) => h('li', {}, caveat))),
+    );
   }
 
   async #toClipboard(): Promise<void> {
@@ -82,7 +94,7 @@ function figure(word: string, value: string, rest: string): HTMLElement {
 }
 
 function figures(view: View): Figure[] {
-  const { cost, limit_bytes } = view;
+  const { cost } = view;
   const share = (part: number): string => percent(part / Math.max(cost.step_s, 1e-12));
   const bubbles = cost.bubble_s > 1e-9 ? [['bubbles', share(cost.bubble_s), ''] satisfies Figure] : [];
   return [
@@ -90,7 +102,7 @@ function figures(view: View): Figure[] {
     ['computing', share(cost.compute_s), ''],
     ['exposed communication', share(cost.communication_s), ''],
     ...bubbles,
-    ['memory per rank', bytes(cost.peak_memory_bytes), `of ${bytes(limit_bytes)}`],
+    ['memory per rank', memoryText(cost.peak_memory_bytes), `of ${limitText(view)}`],
     ['split', meshText(view.mesh), view.microbatches > 1 ? `${view.microbatches} microbatches` : ''],
   ];
 }

@@ -4,7 +4,7 @@ import { h } from '../lib/dom';
 import { Section, table } from './section';
 import type { Session } from './session';
 import type { Rank, View } from './view';
-import { bytes, percent } from './words';
+import { bytes, memoryText, percent } from './words';
 
 const PARTS: [keyof Rank, string][] = [
   ['parameter_bytes', 'parameters'],
@@ -33,7 +33,7 @@ export class Memory {
     const widest = Math.max(...view.ranks.map((rank) => Math.max(rank.limit_bytes, rank.peak_bytes)), 1);
     this.#body.replaceChildren(...view.ranks.map((rank) => row(rank, widest, view.ranks.length > 1)));
     const peak = view.cost.peak_memory_bytes;
-    this.#section.note(`at most ${bytes(peak)}, ${percent(peak / view.limit_bytes)} of the limit`);
+    this.#section.note(`at most ${memoryText(peak)}, ${percent(peak / view.limit_bytes)} of the limit`);
     this.#section.refresh();
   }
 }
@@ -44,16 +44,16 @@ function row(rank: Rank, widest: number, many: boolean): HTMLElement {
     h('i', {
       'data-part': word,
       style: `width:${share(Number(rank[key]))}`,
-      title: `${word}: ${bytes(Number(rank[key]))}`,
+      title: `${word}: ${memoryText(Number(rank[key]))}`,
     }),
   );
   const name = many ? `stage ${rank.stage}` : 'each rank';
-  const spoken = PARTS.map(([key, word]) => `${word} ${bytes(Number(rank[key]))}`).join(', ');
+  const spoken = PARTS.map(([key, word]) => `${word} ${memoryText(Number(rank[key]))}`).join(', ');
   const limit = h('u', {
     style: `left:${share(rank.limit_bytes)}`,
-    title: `limit ${bytes(rank.limit_bytes)}`,
+    title: `limit ${memoryText(rank.limit_bytes)}`,
   });
-  const text = `${bytes(rank.peak_bytes)} of ${bytes(rank.limit_bytes)}`;
+  const text = `${memoryText(rank.peak_bytes)} of ${memoryText(rank.limit_bytes)}`;
   return h(
     'div',
     { class: 'at-memory-row' },
@@ -73,9 +73,9 @@ export function twin(view: View): HTMLElement {
     rank.device,
     String(rank.ranks),
     String(rank.blocks),
-    ...PARTS.map(([key]) => bytes(Number(rank[key]))),
-    bytes(rank.peak_bytes),
-    bytes(rank.limit_bytes),
+    ...PARTS.map(([key]) => memoryText(Number(rank[key]))),
+    memoryText(rank.peak_bytes),
+    memoryText(rank.limit_bytes),
     ...axes.map((axis) => bytes(rank.sent_bytes[axis] ?? 0)),
   ]);
   return table('What a rank holds at its peak, and sends in a step', heads, rows);

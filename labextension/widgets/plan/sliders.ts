@@ -4,7 +4,7 @@ import { h, setText } from '../lib/dom';
 import type { Session, Wish } from './session';
 import { bytes, gapText, memoryText, seconds } from './words';
 
-const GIGA = 1e9;
+const GIB = 2 ** 30;
 const MOST_DEVICES = 65_536;
 
 interface Slider {
@@ -82,7 +82,7 @@ export class Sliders {
 export function sentence(session: Session): string {
   const { view, base, refusal } = session;
   if (session.waiting) return 'Planning…';
-  if (refusal) return refusal;
+  if (refusal) return `${stillShown(session)}: ${refusal}`;
   if (view === base) return 'What if the machine were another? Slide, and the split is planned anew.';
   const ratio = base.cost.step_s / view.cost.step_s;
   const speed =
@@ -91,6 +91,15 @@ export function sentence(session: Session): string {
       : `${Number((1 / ratio).toPrecision(3))} × as slow`;
   const gap = gapText(view);
   return `${seconds(view.cost.step_s)} per step, ${speed}. ${gap}; planned anew in ${seconds(session.planned_s)} by the instant search.`;
+}
+
+/** What the picture is of while the machine asked for is refused. */
+export function stillShown({ view, wish, refusal }: Session): string {
+  if (!refusal) return '';
+  const { devices, device } = view.cluster;
+  const speed = wish.bandwidth === 1 ? '' : `, bandwidth × ${wish.bandwidth}`;
+  const asked = `${wish.devices} × ${device} with ${memoryText(wish.memory_bytes)} each${speed}`;
+  return `Still shows ${devices} × ${device} with ${memoryText(view.limit_bytes)} each; ${asked} is refused`;
 }
 
 function deviceStops(devices: number): number[] {
@@ -102,7 +111,7 @@ function deviceStops(devices: number): number[] {
 
 function memoryStops(limit: number): number[] {
   const sizes = [2, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 120, 141, 192, 288].map(
-    (size) => size * GIGA,
+    (size) => size * GIB,
   );
   return sorted([limit, ...sizes]);
 }

@@ -122,7 +122,16 @@ export interface View {
   /** Kind of op without a rule → its share of the work. */
   unpriced: Record<string, number>;
   notes: string[];
-  cluster: { name: string; devices: number; device: string; memory_bytes: number; levels: Level[] };
+  /** Why the code does not run as it stands; none where it does. */
+  caveats: string[];
+  cluster: {
+    name: string;
+    devices: number;
+    device: string;
+    memory_bytes: number;
+    usable_bytes: number;
+    levels: Level[];
+  };
   mesh: Mesh;
   microbatches: number;
   schedule: string;

@@ -16,6 +16,11 @@ export function amount(value: number): string {
   return scaled(value, ['', 'k', 'M', 'B', 'T', 'P']).trim();
 }
 
+/** Work of an op: `106 TFLOP`; empty for one that computes nothing. */
+export function flopsText(value: number): string {
+  return value > 0 ? scaled(value, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP', 'PFLOP']) : '';
+}
+
 function scaled(value: number, units: string[]): string {
   let [size, at] = [value, 0];
   while (size >= 999.5 && at < units.length - 1) [size, at] = [size / 1000, at + 1];
@@ -71,13 +76,38 @@ export function moveText(move: Move, mesh: Mesh): string {
   return `${times}${move.what} over ${mesh.axes[move.axis] ?? 'the mesh'}, ${bytes(move.sent_bytes)} sent per rank`;
 }
 
+/** Memory of a device in binary units, as devices are sold: 80 GiB. What is sent goes in decimal ones, as links do. */
 export function memoryText(value: number): string {
-  return `${Number((value / 1e9).toPrecision(3))} GB`;
+  let [size, at] = [value, 0];
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  while (size >= 1024 && at < units.length - 1) [size, at] = [size / 1024, at + 1];
+  return `${Number(size.toFixed(1))} ${units[at] ?? ''}`;
 }
 
-export const ZERO = [
-  'whole on every rank',
-  'optimizer states sharded (ZeRO 1)',
-  'optimizer states and gradients sharded (ZeRO 2)',
-  'optimizer states, gradients and parameters sharded (ZeRO 3)',
+/** What a rank can have of a device: `74.2 GiB usable of 80 GiB`, or the limit that was asked for. */
+export function limitText(view: View): string {
+  const { memory_bytes, usable_bytes } = view.cluster;
+  const usable = view.limit_bytes === usable_bytes;
+  if (view.limit_bytes >= memory_bytes) return memoryText(view.limit_bytes);
+  return `${memoryText(view.limit_bytes)} ${usable ? 'usable of' : 'allowed of'} ${memoryText(memory_bytes)}`;
+}
+
+const SHARDED = [
+  '',
+  'optimizer states',
+  'optimizer states and gradients',
+  'optimizer states, gradients and parameters',
 ];
+
+/** Where an op's weights are: split in use, and what the ranks that hold the same part share out among them. */
+export function weightsText(node: GraphNode, view: View): string {
+  const devices = view.mesh.shape.reduce((product, size) => product * size, 1);
+  const weights = view.tensors.filter((one) => one.kind === 'parameter' && node.tensors.includes(one.id));
+  const parts = weights.map((one) => one.splits.reduce((product, split) => product * split.parts, 1));
+  const [least, most] = [Math.min(...parts), Math.max(...parts)];
+  const shared = SHARDED[node.zero] ? `${SHARDED[node.zero] ?? ''} sharded (ZeRO ${node.zero})` : '';
+  if (parts.length === 0 || most === 1) return shared || 'whole on every rank';
+  const split = least === most ? `split into ${most} parts` : `split into ${least} to ${most} parts`;
+  if (least === devices) return `${split}, one on each rank`;
+  return `${split}, copies on ${devices / most} ranks${shared ? `, among these ${shared}` : ''}`;
+}
