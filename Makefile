@@ -28,6 +28,7 @@ test-unit: $(VENV)/.test
 
 soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, compared point by point (15 minutes)
 	$(BIN)/python tests/soak/soak.py
+	AUTOTRAIN_FUZZ_TIMES=5 $(BIN)/python -m pytest tests/fuzz --timeout 1200
 
 check: $(VENV)/.test  ## what people and CI run alike
 	$(BIN)/ruff check .

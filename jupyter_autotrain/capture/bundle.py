@@ -12,6 +12,7 @@ from pathlib import Path
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.core.spec import Bundle
+from jupyter_autotrain.errors import CaptureError
 
 SCRIPT, MANIFEST, DATA, FILES = "main.py", "bundle.json", "data", "files"
 _COPY_BYTES = 1 << 20
@@ -53,8 +54,19 @@ def write_bundle(capture: Capture, directory: Path, *, python: str = sys.executa
 
 
 def read_bundle(directory: Path) -> Bundle:
-    """Read `bundle.json`."""
-    return from_json(Bundle, json.loads((directory / MANIFEST).read_text(encoding="utf-8")))
+    """Read `bundle.json`.
+
+    Raises:
+        CaptureError: It is not there, or damaged.
+    """
+    try:
+        return from_json(Bundle, json.loads((directory / MANIFEST).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CaptureError(
+            f"The code of this experiment cannot be read: {error}.",
+            f"{directory / MANIFEST} was expected, as it was written at submit.",
+            "Look whether the folder was removed; run '%autotrain doctor'.",
+        ) from None
 
 
 def _digest(files: dict[str, tuple[str, int]]) -> str:

@@ -8,7 +8,7 @@ from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_cre
 from jupyter_autotrain.header.document import Document, Lines
 from jupyter_autotrain.header.faults import Fault, Path, Place, looks_secret
 
-_SHOWN_NAME = 60
+_SHOWN_NAME, _DEEPEST = 60, 24
 
 
 def in_settings(document: Document) -> Iterator[Fault]:
@@ -33,6 +33,8 @@ def in_comments(lines: Lines) -> Iterator[Fault]:
 
 
 def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+    if len(path) > _DEEPEST:
+        return  # text is never so deep, and a value given in Python may hold itself
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):

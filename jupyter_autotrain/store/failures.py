@@ -88,6 +88,8 @@ def explained(path: Path, timeout_s: float = 0.0) -> Iterator[None]:
         # The low byte is the kind of failure; the rest says in which system call it came up.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         raise _store_error(code, path, error, timeout_s) from (error if code in _PASSING else None)
+    except UnicodeDecodeError as error:
+        raise _store_error(sqlite3.SQLITE_CORRUPT, path, error, timeout_s) from None
     except OverflowError:
         raise StoreError("A number is too large to be looked up.", "At most 18 digits.", "Correct it.") from None
     except OSError as error:

@@ -58,3 +58,11 @@ def test_pass_env_takes_names_and_refuses_those_of_secrets():
     assert parse("pass_env: [WANDB_PROJECT, SLURM_*]").pass_env == ("WANDB_PROJECT", "SLURM_*")
     with pytest.raises(HeaderError, match=r"`secrets: \[HF_TOKEN\]`"):
         parse("pass_env: [HF_TOKEN]")
+
+
+@pytest.mark.parametrize(
+    "key", ["name", "trials", "seed", "timeout", "search", "env", "resources", "objective", "ship"]
+)
+def test_an_integer_that_python_cannot_write_is_a_fault_too(key):
+    with pytest.raises(HeaderError):
+        header.from_mapping({key: {"x": 10**5000} if key in {"search", "env"} else 10**5000})
