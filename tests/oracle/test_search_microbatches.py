@@ -104,6 +104,7 @@ def test_a_sequence_first_transformer_of_eight_samples_never_has_sixteen_microba
     model, inputs = Encoder(batch_first=False, layers=4), (torch.randn(16, 8, 32),)
     found = plan(model, inputs, "2xA100", pins={"stages": 2, "microbatches": 8})
     assert found.microbatches == 8
+    assert any("cut along dim 1 of" in note for note in found.notes)
     with pytest.raises(PlanError, match="16 microbatches do not divide the batch of 8"):
         plan(model, inputs, "2xA100", pins={"microbatches": 16})
 

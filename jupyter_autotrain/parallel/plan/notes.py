@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.graph.graph import LoopRole, OpGraph, TensorKind
 from jupyter_autotrain.parallel.plan.units import ms
 from jupyter_autotrain.parallel.search import Solution
 from jupyter_autotrain.parallel.search.fewer import idle_devices
@@ -12,7 +12,8 @@ from jupyter_autotrain.parallel.search.fewer import idle_devices
 
 def notes_of(graph: OpGraph, solution: Solution) -> tuple[str, ...]:
     """Sentences about a plan, most important first; none where there is nothing to say."""
-    return (*_idle(solution), *_traced(graph), *_batch(graph))
+    cut = _cut(graph) if solution.microbatches > 1 else ()
+    return (*_idle(solution), *_traced(graph), *_batch(graph), *cut)
 
 
 def _idle(solution: Solution) -> Iterator[str]:
@@ -41,3 +42,17 @@ def _batch(graph: OpGraph) -> Iterator[str]:
             "Split along the batch, devices must exchange what samples compare: DTensor does; plain DDP does not, and "
             "BatchNorm does as SyncBatchNorm only."
         )
+
+
+def _cut(graph: OpGraph) -> Iterator[str]:
+    """Along which dims inputs are cut, where that is not the first, which torch cuts unless told otherwise."""
+    inputs = {t.id: t.name for t in graph.tensors if t.kind is TensorKind.INPUT}
+    found: dict[str, int] = {}
+    for op in graph.ops:
+        for x in op.inputs:
+            roles = [LoopRole.OTHER if loop is None else op.loops[loop].role for loop in x.loops]
+            if x.tensor in inputs and LoopRole.BATCH in roles:
+                found.setdefault(inputs[x.tensor], roles.index(LoopRole.BATCH))
+    later = [f"dim {dim} of {name}" for name, dim in found.items() if dim]
+    if later:
+        yield f"Microbatches are cut along {' and '.join(later)}, where samples lie (args_chunk_spec of a Schedule)."
