@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, MetadataPathFinder, entry_points
 from pathlib import Path
 
 from jupyter_autotrain.core.backend import Backend
@@ -25,6 +25,12 @@ def _entries() -> Mapping[str, EntryPoint]:
 def _scan(_folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
     # Reading what every installed package offers takes 5 ms, a third of a submit; so it is done when a folder changed.
     return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _forget() -> None:
+    """Let the next call look again: without a free descriptor, less is found than there is, and remembered."""
+    _scan.cache_clear()
+    MetadataPathFinder().invalidate_caches()
 
 
 def _changed_ns(folder: str) -> int:
@@ -46,6 +52,7 @@ def create(name: str, home: Home) -> Backend:
     """
     entries = _entries()
     if name not in entries:
+        _forget()
         near = get_close_matches(name, entries, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise BackendError(

@@ -61,15 +61,15 @@ class LocalBackend(folder.TrialFolders):
         """Start the trial's supervisor; the `claim` file in the trial directory lets only one ever begin."""
         ref = JobRef(self.name, trial.job_id, {"directory": trial.directory})
         directory, patience = Path(trial.directory), starting.Patience()
-        while not starting.has_begun(directory):
+        while True:
             try:
-                self._begin(trial, secrets)
+                if not starting.has_begun(directory):
+                    self._begin(trial, secrets)
+                break
             except (OSError, starting.StartError) as error:
                 number, said = (error.errno, str(error)) if isinstance(error, OSError) else (error.number, error.said)
                 if not patience.waits(number):
                     raise starting.refusal(trial.job_id, directory, number, said) from error
-            else:
-                break
         return ref
 
     def _begin(self, trial: TrialSpec, secrets: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ import resource
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LITTLE_BYTES = 1 << 18
+_FEW_DESCRIPTORS = 8  # what a call may need at once
 _FOR_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 
 
@@ -17,11 +18,24 @@ def is_for_now(number: int | None) -> bool:
 
 
 def passes(error: BaseException | None) -> bool:
-    """True when an error, or what caused it, may be gone a moment later (see `is_for_now`)."""
+    """True when an error may be gone a moment later: by what it says, by its causes, or as there is no descriptor."""
     while error is not None:
         if isinstance(error, OSError) and is_for_now(error.errno):
             return True
         error = error.__cause__
+    return _is_out_of_descriptors()
+
+
+def _is_out_of_descriptors() -> bool:
+    taken: list[int] = []
+    try:
+        for _ in range(_FEW_DESCRIPTORS):
+            taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # noqa: PERF401 - those before one that fails count
+    except OSError as error:
+        return is_for_now(error.errno)
+    finally:
+        for fd in taken:
+            os.close(fd)
     return False
 
 

@@ -111,9 +111,9 @@ class Run:
         if not spec.search:
             return {}
         if self.tuner is None:
-            self.tuner = self.house.doors.create_tuner(spec)
+            self.tuner = self.house.patiently(self.house.doors.create_tuner, spec)
         history = [Observation(t.number, t.params, t.state, t.value) for t in self.trials.values()]
-        return self.tuner.suggest(number, history)
+        return self.house.patiently(self.tuner.suggest, number, history)
 
     def _add(self, number: int, params: Mapping[str, JsonValue]) -> None:
         house = self.house

@@ -55,6 +55,17 @@ def test_a_place_installed_while_the_notebook_runs_is_found(tmp_path: Path, monk
     assert "moon" in backends.names()
 
 
+def test_a_place_that_was_not_found_for_lack_of_descriptors_is_found_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backends._scan.cache_clear()
+    with monkeypatch.context() as lacking:
+        lacking.setattr(backends, "entry_points", lambda group: ())
+        with pytest.raises(BackendError, match="There is no backend 'local'"):
+            backends.create("local", Home(tmp_path))
+    assert backends.create("local", Home(tmp_path)).name == "local"
+
+
 def test_an_unknown_place_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="Did you mean 'local'"):
         backends.create("locla", Home(tmp_path))

@@ -219,6 +219,19 @@ def test_a_manager_out_of_descriptors_for_a_while_calls_no_running_trial_lost(se
     assert Identity.read(served.home.manager_lock).pid == pid
 
 
+def test_a_manager_out_of_descriptors_while_it_starts_trials_fails_none(served):
+    pid = manager.ensure(served.home).pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(list(Path(f"/proc/{pid}/fd").iterdir())), hard))
+    served.submit("e1", "report(a=1)", trials=3, concurrency=3)
+    time.sleep(1.5)  # the length of the shortage is the point
+    assert not {"FAILED", "LOST"} & set(served.states("e1"))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+    until(lambda: served.store.experiment("e1").state.is_final, "the end of the experiment")
+    assert served.states("e1") == ["SUCCEEDED"] * 3
+    assert Identity.read(served.home.manager_lock).pid == pid
+
+
 DEAF = """
     import signal, time
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

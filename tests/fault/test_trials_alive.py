@@ -216,6 +216,22 @@ def test_what_a_machine_lacks_for_a_moment_is_waited_for(
     assert text(place, ref) == "ran\n"
 
 
+def test_a_look_that_fails_before_a_start_is_made_again(
+    place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, faults = starting.has_begun, [OSError(errno.EMFILE, "Too many open files")] * 2
+
+    def at_first(directory: Path) -> bool:
+        if faults:
+            raise faults.pop()
+        return look(directory)
+
+    monkeypatch.setattr(starting, "has_begun", at_first)
+    ref = place.submit(trial_of(home, "print('ran')"), {})
+    assert finish(place, ref).state is TrialState.SUCCEEDED
+    assert text(place, ref) == "ran\n"
+
+
 def test_a_machine_that_stays_out_of_descriptors_says_so(
     place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

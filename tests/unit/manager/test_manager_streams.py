@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -143,3 +144,31 @@ def test_a_job_whose_files_cannot_be_taken_does_not_keep_another_from_ending(wor
     world.place.read = read
     world.step(20)
     assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
+
+
+def lacking(call, times=3):
+    """The call, which at first finds no descriptor free."""
+    faults = [OSError(errno.EMFILE, "Too many open files")] * times
+
+    def try_call(*args):
+        if faults:
+            raise faults.pop()
+        return call(*args)
+
+    return try_call
+
+
+def test_a_place_that_cannot_be_made_or_asked_for_a_moment_ends_no_experiment(world):
+    world.create_backend = lacking(lambda: world.place)
+    world.place.probe, world.place.discover = lacking(world.place.probe), lacking(world.place.discover)
+    experiment = world.submit()
+    world.step()
+    assert world.states(experiment) == ["RUNNING"]
+
+
+def test_what_a_machine_lacks_for_long_is_the_reason_in_the_end(world):
+    world.create_backend = lacking(lambda: world.place, times=1000)
+    experiment = world.submit()
+    world.step()
+    assert world.states(experiment) == ["FAILED"]
+    assert "Too many open files" in world.trials(experiment)[0].reason
