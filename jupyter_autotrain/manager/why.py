@@ -33,7 +33,7 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
     """
     record = store.find(experiment) if isinstance(experiment, str) else store.experiment(experiment.id)
     trials, known = store.trials(record.id), notices.read(home.experiment(record.id))
-    failures = [_failure(store, trial) for trial in trials if trial.state in _BAD]
+    failures = _failures(store, record, trials)
     if not record.state.is_final and not status(home).alive:
         return [*failures, "No manager runs; the next command that needs one starts it, and nothing is lost."]
     waits = [f"Trial {t.number} {_wait(t, known)}." for t in trials if not t.state.is_final and _wait(t, known)]
@@ -43,10 +43,16 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
     return [*failures, *warned(store.notes(record.id), _MOST_WARNINGS), *waits, *told, *ended]
 
 
-def _failure(store: Store, trial: TrialRecord) -> str:
-    reason = (trial.reason or "for no known reason").rstrip(".")
-    step = store.last_step(trial.experiment_id, trial.number, trial.attempt)
+def _failures(store: Store, record: ExperimentRecord, trials: list[TrialRecord]) -> list[str]:
+    bad = [trial for trial in trials if trial.state in _BAD]
     # A cell that raised tells its step itself; one that was killed cannot.
+    silent = any(" after step " not in trial.reason for trial in bad)
+    steps = store.last_steps(record.id) if silent else {}
+    return [_failure(trial, steps.get((trial.number, trial.attempt))) for trial in bad]
+
+
+def _failure(trial: TrialRecord, step: int | None) -> str:
+    reason = (trial.reason or "for no known reason").rstrip(".")
     after = "" if step is None or " after step " in reason else f"; its last report was of step {step}"
     return f"Trial {trial.number} {trial.state.lower()}: {reason}{after}."
 

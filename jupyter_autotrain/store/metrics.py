@@ -93,15 +93,20 @@ class Metrics(Section):
             where = (key_of(connection, experiment_id), number, attempt)
             return [name for (name,) in connection.execute(query, where)]
 
-    def last_step(self, experiment_id: str, number: int, attempt: int) -> int | None:
-        """The step that an attempt of a trial reported last; None when it has reported nothing."""
-        query = (
-            "SELECT columns FROM chunks JOIN series ON series.id = series WHERE chunks.experiment = ? "
-            "AND number = ? AND attempt = ? ORDER BY last_id DESC LIMIT 1"
+    def last_steps(self, experiment_id: str) -> dict[tuple[int, int], int]:
+        """The step that each trial reported last, by (number, attempt); those that reported nothing are not in it."""
+        newest = (
+            "SELECT number, attempt, max(last_id) FROM chunks JOIN series ON series.id = series "
+            "WHERE chunks.experiment = ? GROUP BY number, attempt"
         )
+        of_chunk = "SELECT columns FROM chunks WHERE experiment = ? AND last_id = ?"
+        steps: dict[tuple[int, int], int] = {}
         with self._database.read() as connection:
-            row = connection.execute(query, (key_of(connection, experiment_id), number, attempt)).fetchone()
-        return None if row is None else _columns(row[0])[0][-1]
+            key = key_of(connection, experiment_id)
+            for number, attempt, last_id in connection.execute(newest, (key,)).fetchall():
+                (blob,) = connection.execute(of_chunk, (key, last_id)).fetchone()
+                steps[number, attempt] = _columns(blob)[0][-1]
+        return steps
 
     def notes(self, experiment_id: str, after_id: int = 0) -> list[Note]:
         """Messages of the trials whose id is above `after_id`, in order of arrival."""

@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping
 
 from jupyter_autotrain.core import wire
@@ -80,7 +81,7 @@ class Pictures:
     def _write(self, data: bytes, suffix: str) -> str:
         """Write a file, whole or not at all, under a name that no other process of the trial takes."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        draft = f"{self._directory}/{wire.CONTROL}/picture.{os.getpid()}"
+        draft = f"{self._directory}/{wire.CONTROL}/picture.{os.getpid()}.{threading.get_ident()}"
         wire.write_atomically(draft, data)
         step = f"-step-{self._reporter.step}" if self._reporter.step >= 0 else ""
         order = self._kept

@@ -9,12 +9,16 @@ import os
 import signal
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker import api, outcome, spawned
-from jupyter_autotrain.worker.imports import DisplayFinder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
+_SHOW_PICTURES = frozenset({"matplotlib.pyplot", "IPython.core.display_functions"})
 _TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, without the cost of `ast`
 
 
@@ -37,6 +41,25 @@ def main(directory: str, channel: int) -> None:
     outcome.tell(channel, {key: context.redact(value) for key, value in ended.items()})
     if code:
         sys.exit(code)
+
+
+class DisplayFinder:
+    """Sees the imports of what a cell shows pictures with, before they happen; nothing is loaded until then.
+
+    Args:
+        display: What `IPython.display.display` becomes.
+    """
+
+    def __init__(self, display: Callable[..., object]) -> None:
+        self._display = display
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, _target: object = None) -> ModuleSpec | None:
+        """Called by Python for each import; None leaves it to the other finders."""
+        if name not in _SHOW_PICTURES:
+            return None
+        from jupyter_autotrain.worker.imports import prepared  # noqa: PLC0415 - only trials that show something pay
+
+        return prepared(name, path, self._display)
 
 
 def _lost(reports: str) -> list[str]:

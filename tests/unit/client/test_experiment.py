@@ -189,6 +189,16 @@ def test_a_stop_gives_a_receipt_that_reads_well(home, store, fake):
     assert "STILL THERE: pid 7" in str(Receipt(pids_left=(7,), name="x"))
 
 
+def test_a_receipt_tells_what_trials_warned_of(home, store):
+    handle = add(home, store)
+    store.add_trial("abc", 1, {}, 1.0)
+    store.ingest([Ingest("abc", 1, 1, "metrics", 5, notes=[(1.0, "warning", "acc is 'x'\x1b[2J", 12)])])
+    receipt = Receipt.of("digits", {"pids_ended": []}, handle.warnings(most=3))
+    (line,) = str(receipt).splitlines()[1:]
+    assert line.startswith("Trial 1 warned (12 times): acc is 'x'")
+    assert "\x1b" not in line
+
+
 def test_stopping_what_has_ended_asks_nobody(home, store, fake):
     handle = add(home, store, trials=[(DONE, None)])
     store.close_experiment("abc", 3.0)

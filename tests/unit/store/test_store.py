@@ -229,11 +229,12 @@ def test_a_note_sent_again_is_kept_once_with_its_newest_count_and_is_seen_by_who
 def test_the_last_step_of_an_attempt_is_that_of_its_newest_report(store):
     store.add_experiment("a1", spec(), 1.0)
     store.add_trial("a1", 1, {}, 1.0)
-    assert store.last_step("a1", 1, 1) is None
+    assert store.last_steps("a1") == {}
     for cursor, name, step in ((10, "loss", 3), (20, "acc", 7)):
         store.ingest([Ingest("a1", 1, 1, "metrics", cursor, [(name, step, 1.0, 0.5)])])
-    assert store.last_step("a1", 1, 1) == 7
-    assert store.last_step("a1", 1, 2) is None
+    store.add_trial("a1", 2, {}, 1.0)
+    store.ingest([Ingest("a1", 2, 3, "metrics", 10, [("loss", 5, 1.0, 0.5), ("loss", 6, 1.0, 0.5)])])
+    assert store.last_steps("a1") == {(1, 1): 7, (2, 3): 6}
 
 
 def test_a_series_is_of_the_latest_attempt_of_each_trial(store):

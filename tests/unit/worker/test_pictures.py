@@ -128,7 +128,7 @@ def test_too_big_and_too_many_pictures_are_refused_with_a_note(trial: Context, m
     assert [("2.0 MB" in str(text), "at most" in str(text)) for text in warnings] == [(True, True), (False, True)]
 
 
-def test_two_processes_of_a_trial_take_no_name_twice(trial: Context) -> None:
+def test_two_processes_or_threads_of_a_trial_take_no_name_twice(trial: Context) -> None:
     other = Context(trial.directory, dict(trial.trial))
     threads = [threading.Thread(target=one.display, args=(Shown(png=PNG),) * 1) for one in (trial, other)]
     for thread in threads:
@@ -187,8 +187,8 @@ def test_show_keeps_every_open_figure_once_and_closes_it(tmp_path: Path, first: 
         (directory / folder).mkdir(parents=True, exist_ok=True)
     (directory / wire.TRIAL_FILE).write_text(json.dumps(to_json(trial)))
     code = (
-        "import os, sys\nfrom jupyter_autotrain.worker import api, imports, trial\n"
-        "context = api.of(sys.argv[1])\nsys.meta_path.insert(0, imports.DisplayFinder(context.display))\n"
+        "import os, sys\nfrom jupyter_autotrain.worker import api, trial\n"
+        "context = api.of(sys.argv[1])\nsys.meta_path.insert(0, trial.DisplayFinder(context.display))\n"
         "os.chdir(sys.argv[1])\nprint(trial.Run(context).run())"
     )
     env = {**os.environ, wire.TRIAL_VARIABLE: str(directory), "MPLBACKEND": "Agg"}
