@@ -16,7 +16,7 @@ from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.noted import warned
-from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord, Trials
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.wording import number
 from jupyter_autotrain.errors import AutotrainError
@@ -56,9 +56,9 @@ class Experiment:
         return self.record.state
 
     @property
-    def trials(self) -> list[TrialRecord]:
+    def trials(self) -> Trials:
         """Its trials so far, by number; a record has `number`, `state`, `params`, `value`, `reason` ..."""
-        return self.store.trials(self.id)
+        return Trials(self.store.trials(self.id))
 
     @property
     def best(self) -> TrialRecord | None:

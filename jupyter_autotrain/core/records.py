@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from jupyter_autotrain.core import short_table
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.wording import cut, duration, number, parameters
+
+_HEADS: Final = ("trial", "state", "value", "time", "parameters", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,31 @@ class TrialRecord:
     ended_s: float | None = None
     ref: JobRef | None = None
     gpus: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """Where a notebook shows it as a value, it is a table of one row."""
+        return short_table.html(_HEADS, [_row(self)], 1)
+
+
+class Trials(list[TrialRecord]):
+    """Trials in a list that a notebook shows as a short table."""
+
+    def __repr__(self) -> str:
+        return short_table.text(_HEADS, self._rows(), len(self)) if self else "no trial yet"
+
+    def _repr_html_(self) -> str:
+        return short_table.html(_HEADS, self._rows(), len(self)) if self else "<p>no trial yet</p>"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [_row(trial) for trial in self[: short_table.ROWS]]
+
+
+def _row(trial: TrialRecord) -> tuple[str, ...]:
+    value = "" if trial.value is None else number(trial.value)
+    ended = trial.started_s is not None and trial.ended_s is not None
+    spent = duration(max((trial.ended_s or 0.0) - (trial.started_s or 0.0), 0.0)) if ended else ""
+    reason = cut(trial.reason.partition("\n")[0], 80)
+    return str(trial.number), str(trial.state), value, spent, cut(parameters(trial.params), 80), reason
 
 
 @dataclass(frozen=True, slots=True)

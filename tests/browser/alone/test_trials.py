@@ -148,6 +148,7 @@ def test_stopping_asks_once_when_a_trial_has_run_for_more_than_a_minute(alone, p
     expect(stop).to_be_focused()
     assert not any(message["kind"] == "stop" for message in page.sent)
     keyboard.press("Enter")
+    expect(question.get_by_role("button", name="Keep running")).to_be_focused()
     keyboard.press("Shift+Tab")
     keyboard.press("Enter")
     assert {"kind": "stop", "trials": None} in page.sent
