@@ -20,6 +20,7 @@ from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.database import make_private_file
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.mending import mended_copies
+from jupyter_autotrain.store.repair_rows import settle
 from jupyter_autotrain.store.schema import migrate
 
 _LOGS: Final = ("-wal", "-shm", "-journal")
@@ -89,6 +90,8 @@ def _salvage(source: sqlite3.Connection, fresh: Path, kept_at: Path) -> Repair:
         target.execute("BEGIN")
         for table in _tables(target):
             _copy(source, target, table, report)
+        for table, told in settle(target).items():
+            report.damaged.setdefault(table, told)
         _drop_orphans(target, report)
         _number_names(target)
         target.execute("COMMIT")

@@ -8,7 +8,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
-from jupyter_autotrain.store import Store
+from jupyter_autotrain.store import Store, repair
 
 
 @pytest.fixture
@@ -75,3 +75,36 @@ def test_a_trial_number_of_any_size_is_an_error_of_the_store(store):
     for number in (10**18, 10**19, 10**5000, -(10**19)):
         with pytest.raises(StoreError):
             store.trial("e1", number)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE trials SET state = 'RUNNINF'",
+        "UPDATE trials SET params = '{', gpus = '7', ref = '['",
+        "UPDATE moves SET state = X'ff'",
+        "UPDATE trials SET state = 'X'; UPDATE moves SET state = 'Y'",
+    ],
+)
+def test_what_a_row_error_asks_for_sets_the_row_right(store, home, statement):
+    store.add_experiment("e2", ExperimentSpec("other", Bundle()), 1.0)
+    store.close()
+    for part in statement.split(";"):
+        damage(home, part)
+    report = repair.repair(home.store)
+    assert report.damaged
+    with Store.open(home) as mended:
+        (trial,) = mended.trials("e1")
+        assert trial.state in {TrialState.PREPARING, TrialState.LOST}
+        mended.moves("e1")
+        assert {record.id for record in mended.experiments()} == {"e1", "e2"}
+
+
+def test_an_experiment_whose_specification_is_gone_is_taken_out_and_named(store, home):
+    store.add_experiment("e2", ExperimentSpec("other", Bundle()), 1.0)
+    store.close()
+    damage(home, "UPDATE experiments SET spec = '{\"name\": 1' WHERE id = 'e1'")
+    report = repair.repair(home.store)
+    assert "1 with a specification" in report.damaged["experiments"]
+    with Store.open(home) as mended:
+        assert [record.id for record in mended.experiments()] == ["e2"]
