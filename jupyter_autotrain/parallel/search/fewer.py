@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from jupyter_autotrain.core.cluster import ClusterSpec
-from jupyter_autotrain.core.subset import subsets
+from jupyter_autotrain.core.subset import SMALL, subsets
 from jupyter_autotrain.parallel.cost.floor import Reach, reach_of
 from jupyter_autotrain.parallel.search.hunt import Hunt
 from jupyter_autotrain.parallel.search.question import Method, Mode, Question
@@ -84,11 +84,12 @@ class Fewer:
 
     @property
     def _most_parts(self) -> int | None:
-        """How many parts to look at; at a slider one, where the devices do not divide the batch."""
+        """How many parts to look at; at a slider one, of few devices that do not divide the batch."""
         task = self.whole.task
         if self.asked.limits.effort >= 1:
             return None
-        return 1 if batch_of(task.graph) % task.cluster.devices else 0
+        few = task.cluster.devices <= SMALL
+        return 1 if few and batch_of(task.graph) % task.cluster.devices else 0
 
     def _promising(self) -> list[tuple[float, ClusterSpec]]:
         """Parts with the least that they take: of one kind first, then by that."""
