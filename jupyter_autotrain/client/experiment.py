@@ -243,8 +243,12 @@ class Experiment:
             text += f", best {objective.label} {number(best.value)} (trial {best.number}, {best.state})"
         return f"{text}>"
 
+    def _ipython_display_(self) -> None:
+        """Where a notebook shows the handle as a value, it shows it live; a terminal gets the run card's text."""
+        self.show()
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Where a notebook shows the handle as a value, it shows the run card."""
+        """The run card, for whoever asks for a form to keep."""
         card = importlib.import_module("jupyter_autotrain.widgets").card(self.store, self.record, home=self.home)
         return {"text/plain": card.text, "text/html": card.html}
 

@@ -201,3 +201,16 @@ def test_a_reload_and_a_second_tab_show_the_same_picture(shown):
     shown.execute("place.report(10, [('val_acc', 30, 0.99)])")
     expect(shown.view.locator(".at-best")).to_contain_text("0.99")
     second.close()
+
+
+def test_a_handle_as_the_value_of_a_cell_is_a_view_and_its_trials_are_a_table(lab):
+    (lab.server.notebooks / "place.py").write_text(PLACE.read_text())
+    lab.open(
+        "from place import Place\n\nplace = Place()\nplace.fill(ended=9)\nplace.experiment", "place.experiment.trials"
+    )
+    lab.run_all()
+    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
+    table = lab.page.locator(".jp-RenderedHTMLCommon table").last
+    expect(table).to_contain_text("ran out of memory")
+    lab.screenshot("values")
+    assert lab.errors == []
