@@ -178,3 +178,10 @@ def test_sizes_are_read_as_people_write_them(number, unit):
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(PlanError):
         parse_bytes(text)
+
+
+def test_a_pattern_that_pins_an_op_without_such_a_loop_names_the_op():
+    graph = gpt(width=64, layers=2, heads=4, sequence=16, batch=8, vocabulary=128)
+    with pytest.raises(PlanError, match=r"'\*' has no loop 'head' to split, only .* \(op '") as caught:
+        plan(graph, None, "2xA100", pins={"mesh": (2,), "ops": {"*": ("head",)}}, search="recursive_programming")
+    assert len(str(caught.value).splitlines()) <= 6

@@ -96,8 +96,9 @@ def _inner(pins: Pins, graph: OpGraph) -> list[str]:
             faults.append(f"no op is named {pattern!r}" + (f" (nearest: {near[0]!r})" if near else ""))
         if pins.mesh and len(axes) != sum(size > 1 for size in pins.mesh):
             faults.append(f"{pattern!r} names {len(axes)} axes, mesh {pins.mesh} has {len(pins.mesh)}")
-        for op in hit[:1]:
-            faults += _splits(pattern, axes, op, pins)
+        meant = [op for op in hit if pin_of(pins, op) == axes]  # an earlier pattern may name an op first
+        faulty = ([f"{fault} (op {op.name!r})" for fault in _splits(pattern, axes, op, pins)] for op in meant)
+        faults += next(filter(None, faulty), [])
     return faults
 
 
