@@ -26,6 +26,8 @@ def settle(target: sqlite3.Connection) -> dict[str, str]:
         "UPDATE trials SET state = coalesce((SELECT state FROM moves AS m WHERE m.experiment = trials.experiment "  # noqa: S608 - own states
         f"AND m.number = trials.number ORDER BY id DESC LIMIT 1), 'LOST') WHERE state NOT IN ({_STATES})"
     ).rowcount
+    for table in ("trials", "moves"):
+        target.execute(f"UPDATE {table} SET reason = '' WHERE typeof(reason) != 'text'")  # noqa: S608 - own names
     values = sum(_empty(target, column, empty) for column, empty in _EMPTY.items())
     told = {
         "experiments": f"{len(unreadable)} with a specification that cannot be read" if unreadable else "",

@@ -6,6 +6,7 @@ import difflib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import UnionType
 
 from jupyter_autotrain.core.wording import cut
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
@@ -35,6 +36,17 @@ def undamaged(row: str) -> Iterator[None]:
             "What this package wrote there was expected.",
             "Run '%autotrain doctor --repair': it keeps what can be read.",
         ) from None
+
+
+def check_types(*values: tuple[object, type | UnionType]) -> None:
+    """Make sure that columns hold what was written: a flipped byte may turn a text into bytes, a number into a text.
+
+    Raises:
+        TypeError: One holds something else.
+    """
+    for value, kind in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{type(value).__name__} in place of {kind}")
 
 
 def key_of(connection: sqlite3.Connection, experiment_id: str) -> int:

@@ -13,7 +13,7 @@ from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.records import Move, TrialRecord
 from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.section import Section, key_of, plain, undamaged
+from jupyter_autotrain.store.section import Section, check_types, key_of, plain, undamaged
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus"
 
@@ -132,6 +132,7 @@ class Trials(Section):
 def _move(experiment_id: str, row: tuple[Any, ...]) -> Move:
     move_id, number, attempt, state, time_s, reason = row
     with undamaged(f"move {move_id} of trial {number} of experiment {experiment_id}"):
+        check_types((reason, str), (number, int), (attempt, int), (time_s, float | int))
         return Move(move_id, experiment_id, number, attempt, TrialState(state), time_s, reason)
 
 
@@ -189,6 +190,11 @@ def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number:
 def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
     number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus = row
     with undamaged(f"trial {number} of experiment {experiment_id}"):
+        check_types(
+            (reason, str),
+            (attempt, int),
+            *((number_, float | int | None) for number_ in (value, created_s, started_s, ended_s)),
+        )
         return TrialRecord(
             experiment_id=experiment_id,
             number=number,
