@@ -109,7 +109,7 @@ class Experiment:
         chosen = None if trials is None else [self.store.trial(self.id, number) for number in sorted(trials)]
         name = self.name if chosen is None else f"{self.name}, {_named([trial.number for trial in chosen])}"
         if self.state.is_final or (chosen is not None and all(trial.state.is_final for trial in chosen)):
-            return Receipt(name=name, note="It had ended before")
+            return Receipt(name=name, note="it had ended before")
         args: dict[str, JsonValue] = {"grace_s": grace_s}
         if chosen is not None:
             args["trials"] = [trial.number for trial in chosen]

@@ -28,6 +28,8 @@ class Receipt(CancelReceipt):
 
     def __str__(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
+        if self.note and not ended and not self.pids_left and not self.silent:
+            return "\n".join([f"{self.name}: {self.note}; no process was running.", *self.warnings])
         text = f"{self.name}: stopped in {self.elapsed_s:.1f} s; "
         text += f"{_count(ended)} ended ({_listed(ended)})" if ended else self._without_pids()
         if self.pids_killed:

@@ -60,9 +60,9 @@ class _Summary:
 
 
 def stop(desk: Desk, arguments: argparse.Namespace) -> None:
-    """End an experiment and say what was ended."""
+    """End an experiment, or some of its trials, and say what was ended."""
     experiment = desk.find(arguments.experiment)
-    desk.write(f"{experiment.stop()}\n")
+    desk.write(f"{experiment.stop(arguments.trial)}\n")
 
 
 def retry(desk: Desk, arguments: argparse.Namespace) -> None:

@@ -53,7 +53,8 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("wait", "wait until an experiment ends", about="?").add_argument(
         "--timeout", type=float, dest="timeout_s", metavar="S", help="seconds"
     )
-    add("stop", "end an experiment's processes, with a receipt", about="?")
+    stop = add("stop", "end an experiment's processes, with a receipt", about="?")
+    stop.add_argument("--trial", type=int, action="append", metavar="N", help="end only this trial; may be repeated")
     add("retry", "run the failed trials again", about="?")
     add("best", "the best trial", about="?")
     add("compare", "compare experiments side by side", about="+")
@@ -84,14 +85,17 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("schema", "print the JSON Schema of the header")
     doctor = add("doctor", "check this installation")
     doctor.add_argument("--repair", action="store_true", help="save what can be read of a damaged store")
-    clean = add("clean", "delete finished experiments from disk")
-    clean.add_argument("experiment", nargs="*", help="name, name@N, id prefix, -1 or _")
-    clean.add_argument("--older", metavar="DAYS", type=float, help="all that are older")
-    clean.add_argument("--yes", action="store_true", help="delete, do not only say what would be deleted")
+    _add_clean(add("clean", "delete finished experiments from disk"))
     _add_plan(add("plan", "find the best split of a model over a cluster"))
     for name in _WITH_JSON:
         verbs[name].add_argument("--json", action="store_true", help="print JSON")
     return verbs
+
+
+def _add_clean(clean: argparse.ArgumentParser) -> None:
+    clean.add_argument("experiment", nargs="*", help="name, name@N, id prefix, -1 or _")
+    clean.add_argument("--older", metavar="DAYS", type=float, help="all that are older")
+    clean.add_argument("--yes", action="store_true", help="delete, do not only say what would be deleted")
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:

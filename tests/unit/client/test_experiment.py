@@ -219,7 +219,7 @@ def test_some_trials_can_be_stopped_alone_and_the_receipt_names_them(home, store
         "digits, trial 3: stopped in 0.2 s; 1 process ended (pid 12); nothing is left."
     )
     assert [args["trials"] for args in asked] == [[3]]
-    assert "trial 2: stopped in 0.0 s; no process was running; nothing is left. It had ended" in str(handle.stop([2]))
+    assert "trial 2: it had ended before; no process was running." in str(handle.stop([2]))
     with pytest.raises(StoreError, match="no trial 9"):
         handle.stop([9])
     assert len(asked) == 1

@@ -87,3 +87,9 @@ def test_of_many_trials_the_first_and_the_best_are_shown_and_the_rest_is_counted
     numbers = [line.split()[0] for line in text.splitlines()[2:-1]]
     assert numbers == [*map(str, range(1, 20)), "24"]
     assert text.endswith("... and 10 more trials (all of them: %autotrain show wide --json)")
+
+
+def test_one_trial_is_stopped_by_its_number(terminal, add):
+    add("digits", (DONE, 0.5), (("PREPARING", "RUNNING"), 0.4), closed=False)
+    told = terminal.run("stop", "digits", "--trial", "1")
+    assert told == "digits, trial 1: it had ended before; no process was running.\n"
