@@ -6,7 +6,8 @@ AutotrainError                 three clauses: what was found, what was expected,
 ├── CaptureError               something the cell needs cannot travel, or is missing
 ├── ShipError                  too many files, or too many bytes, to send
 ├── StoreError                 the history cannot be read or written (full disk, locked, read-only)
-│   └── LeaseLostError             another manager writes it now
+│   ├── LeaseLostError             another manager writes it now
+│   └── DamagedRowError        what a row of the store holds cannot be read, as after a flipped byte
 ├── UnknownExperimentError     no experiment answers to that name
 ├── ManagerError               the manager cannot be started or does not answer
 ├── BackendError               a place refuses or fails a request
@@ -80,6 +81,10 @@ class ShipError(AutotrainError):
 
 class StoreError(AutotrainError):
     """The durable history cannot be read or written."""
+
+
+class DamagedRowError(StoreError):
+    """What a row of the store holds cannot be read, as after a flipped byte."""
 
 
 class LeaseLostError(StoreError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import to_json
@@ -10,7 +11,7 @@ from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES
-from jupyter_autotrain.errors import UnknownExperimentError
+from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
 from jupyter_autotrain.store.experiment_records import records
 from jupyter_autotrain.store.references import look_up, not_found, of_origin
 from jupyter_autotrain.store.section import Section, key_of, plain
@@ -78,9 +79,17 @@ class Experiments(Section):
             return records(connection, "ORDER BY key DESC LIMIT ?", (limit,))
 
     def unfinished(self) -> list[ExperimentRecord]:
-        """Experiments that are not closed or have a trial that is not final; oldest first."""
+        """Experiments that are not closed or have a trial that is not final; oldest first.
+
+        One that cannot be read is left out, so that it keeps no other from running; `experiments` says what is wrong.
+        """
         with self._database.read() as connection:
-            return records(connection, f"WHERE {_UNFINISHED} ORDER BY key", ())
+            keys = connection.execute(f"SELECT key FROM experiments WHERE {_UNFINISHED} ORDER BY key").fetchall()  # noqa: S608 - own text
+            found: list[ExperimentRecord] = []
+            for (key,) in keys:
+                with suppress(DamagedRowError):
+                    found += records(connection, "WHERE key = ?", (key,))
+            return found
 
     def unfinished_of(self, name: str, origin: Origin) -> list[ExperimentRecord]:
         """The unfinished experiments of this name that were submitted from this notebook; oldest first."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import UnionType
 
 from jupyter_autotrain.core.wording import cut
-from jupyter_autotrain.errors import StoreError, UnknownExperimentError
+from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
 from jupyter_autotrain.store.database import Database
 
 
@@ -27,11 +27,11 @@ def plain(text: str) -> str:
 
 @contextmanager
 def undamaged(row: str) -> Iterator[None]:
-    """Raise a `StoreError` that names the row where what it holds cannot be read, as after a flipped byte."""
+    """Raise a `DamagedRowError` that names the row where what it holds cannot be read, as after a flipped byte."""
     try:
         yield
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise StoreError(
+        raise DamagedRowError(
             f"The store is damaged: {row} cannot be read ({cut(str(error), 80)}).",
             "What this package wrote there was expected.",
             "Run '%autotrain doctor --repair': it keeps what can be read.",
