@@ -7,7 +7,7 @@ AutotrainError                 three clauses: what was found, what was expected,
 ├── ShipError                  too many files, or too many bytes, to send
 ├── StoreError                 the history cannot be read or written (full disk, locked, read-only)
 │   ├── LeaseLostError             another manager writes it now
-│   └── DamagedRowError        what a row of the store holds cannot be read, as after a flipped byte
+│   └── DamagedRowError            what a row of the store holds cannot be read, as after a flipped byte
 ├── UnknownExperimentError     no experiment answers to that name
 ├── ManagerError               the manager cannot be started or does not answer
 ├── BackendError               a place refuses or fails a request

@@ -23,7 +23,8 @@ def wait_until(store: Store, done: Callable[[], bool], *, timeout_s: float | Non
         store: What is watched.
         done: Says whether the wait is over.
         timeout_s: The longest wait; None waits for ever.
-        nudge: Called every two seconds; makes sure that somebody is there to change the store.
+        nudge: Called every two seconds, and when the time is over, since a caller may wait in short turns; makes sure
+            that somebody is there to change the store.
 
     Returns:
         False when the time was over first.
@@ -38,6 +39,7 @@ def wait_until(store: Store, done: Callable[[], bool], *, timeout_s: float | Non
         waited_s = time.monotonic() - begun_s
         left_s = _MOST_PAUSE_S if timeout_s is None else timeout_s - waited_s
         if left_s <= 0:
+            nudge()
             return False
         if begun_s + waited_s - nudged_s > _NUDGE_EVERY_S:
             nudge()

@@ -313,3 +313,9 @@ def test_a_handle_shows_no_secret(home, store):
     handle = add(home, store, secrets=("TOKEN",))
     assert SECRET not in repr(handle)
     assert SECRET not in repr(handle.record)
+
+
+def test_waiting_in_short_turns_brings_a_killed_manager_back_too(home, store, fake):
+    handle = add(home, store, trials=[(RUNNING, None)])
+    assert [handle.wait(timeout_s=0.01) for _ in range(3)] == [False] * 3
+    assert fake.starts == 3
