@@ -10,6 +10,7 @@ export type Limits = [number | undefined, number | undefined];
 const WHOLE_STEPS = [1, 2, 5]
   .flatMap((unit) => Array.from({ length: 12 }, (_, power) => unit * 10 ** power))
   .sort((a, b) => a - b);
+const FARTHEST = Number.MAX_VALUE / 8;
 const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
 const SPANS = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30]
   .concat([1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE))
@@ -35,14 +36,20 @@ export function yRange(
   return bottom < top ? [bottom, top] : [first, last];
 }
 
-function automatic(low: number | null, high: number | null, log: boolean): [number, number] {
-  if (low === null || high === null) return log ? [0.1, 1] : [0, 1];
+function automatic(lowest: number | null, highest: number | null, log: boolean): [number, number] {
+  if (lowest === null || highest === null) return log ? [0.1, 1] : [0, 1];
+  const [low, high] = [within(lowest), within(highest)];
   const [bottom, top] = log
     ? uPlot.rangeLog(low, high, 10, true)
     : low === high
       ? around(low)
       : uPlot.rangeNum(low, high, 0.1, true);
   return [bottom ?? 0, top ?? 1];
+}
+
+/** Bounds whose distance, with room around it, is still a number. */
+function within(value: number): number {
+  return Math.min(Math.max(value, -FARTHEST), FARTHEST);
 }
 
 /** A value alone stands in the middle, between labels of its own size. */

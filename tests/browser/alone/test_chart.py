@@ -48,3 +48,13 @@ def test_a_value_alone_stands_in_the_middle_of_its_chart(alone, place, value):
     assert 0.4 < across < 0.6
     assert 0.3 < down < 0.6
     assert page.errors == []
+
+
+def test_values_at_the_ends_of_what_a_number_can_be_are_drawn_without_a_fault(alone, place):
+    place.begin(1)
+    place.report(1, points([1e308, -1e308, 1.0, 5e-324]))
+    page = alone().show(place)
+    page.painted()
+    page.screenshot("extreme")
+    assert page.ink(BLUE) > 100
+    assert page.errors == []
