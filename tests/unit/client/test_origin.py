@@ -13,10 +13,10 @@ from jupyter_autotrain.core.origin import Origin
 @pytest.mark.parametrize(
     ("names", "environ", "path"),
     [
-        ({}, {"JPY_SESSION_NAME": "/work/a.ipynb"}, "/work/a.ipynb"),
+        ({}, {"JPY_SESSION_NAME": "/home/ada/a.ipynb"}, "/home/ada/a.ipynb"),
         ({}, {"JPY_SESSION_NAME": "a.ipynb"}, "/kernel/a.ipynb"),
-        ({"__session__": "/work/b.ipynb"}, {"JPY_SESSION_NAME": "/work/a.ipynb"}, "/work/b.ipynb"),
-        ({"__vsc_ipynb_file__": "/work/c.ipynb"}, {}, "/work/c.ipynb"),
+        ({"__session__": "/home/ada/b.ipynb"}, {"JPY_SESSION_NAME": "/home/ada/a.ipynb"}, "/home/ada/b.ipynb"),
+        ({"__vsc_ipynb_file__": "/home/ada/c.ipynb"}, {}, "/home/ada/c.ipynb"),
         ({}, {}, ""),
     ],
 )
@@ -29,7 +29,7 @@ def test_a_notebook_is_known_by_its_path_where_the_front_end_tells_it(names, env
 def test_a_shell_is_of_a_notebook_only_when_a_notebook_started_it():
     assert origin.of_shell({}) is None
     assert origin.of_shell({"JPY_SESSION_NAME": "a.ipynb"}) is None
-    assert origin.of_shell({"JPY_SESSION_NAME": "/work/a.ipynb"}) == Origin("/work/a.ipynb")
+    assert origin.of_shell({"JPY_SESSION_NAME": "/home/ada/a.ipynb"}) == Origin("/home/ada/a.ipynb")
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def main(monkeypatch):
 
 def test_a_script_is_of_the_notebook_that_started_it_and_else_of_none(main, monkeypatch):
     assert origin.here() is None
-    monkeypatch.setenv("JPY_SESSION_NAME", "/work/a.ipynb")
-    assert origin.here() == Origin("/work/a.ipynb")
+    monkeypatch.setenv("JPY_SESSION_NAME", "/home/ada/a.ipynb")
+    assert origin.here() == Origin("/home/ada/a.ipynb")
 
 
 def test_an_interactive_session_is_known_by_itself(main, tmp_path):

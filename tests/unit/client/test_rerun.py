@@ -12,7 +12,7 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 
-HERE = Origin("/work/train.ipynb", "s1")
+HERE = Origin("/home/ada/train.ipynb", "s1")
 
 
 class Cell:
@@ -107,7 +107,7 @@ def test_a_run_that_cannot_be_sent_stops_nothing(cell, stopped):
 
 
 def test_another_notebook_another_name_and_what_has_ended_are_left_alone(cell, stopped):
-    assert cell.rerun("stop", origin=Origin("/work/other.ipynb", "s2")) == ""
+    assert cell.rerun("stop", origin=Origin("/home/ada/other.ipynb", "s2")) == ""
     assert cell.rerun("stop", origin=Origin()) == ""
     with Store.open(cell.home) as store:
         store.move("a1", 2, TrialState.SUCCEEDED, 3.0)

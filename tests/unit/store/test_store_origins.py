@@ -8,7 +8,7 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.store import Store
 
-ONE, OTHER, NEW = (Origin(f"/work/{name}.ipynb", f"session-{name}") for name in ("one", "other", "new"))
+ONE, OTHER, NEW = (Origin(f"/home/ada/{name}.ipynb", f"session-{name}") for name in ("one", "other", "new"))
 UNKNOWN = Origin("", "session-unknown")
 
 
@@ -35,7 +35,7 @@ def mixed(store):
         (ONE, ["a2", "a1"]),
         (OTHER, ["b2", "b1"]),
         (UNKNOWN, ["u1"]),
-        (Origin("/work/one.ipynb", "after a restart of the kernel"), ["a2", "a1"]),
+        (Origin("/home/ada/one.ipynb", "after a restart of the kernel"), ["a2", "a1"]),
         (None, ["b2", "u1", "a2", "b1", "a1"]),
     ],
 )

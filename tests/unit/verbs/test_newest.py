@@ -13,7 +13,7 @@ VERBS = ["best", "stop", "load", "export", "retry", "wait", "logs", "why", "show
 @pytest.mark.parametrize("verb", VERBS)
 def test_in_a_notebook_without_experiments_no_verb_takes_another_ones(terminal, add, verb):
     add("digits", (DONE, 0.5))
-    terminal.origin = Origin("/work/new.ipynb", "s1")
+    terminal.origin = Origin("/home/ada/new.ipynb", "s1")
     with pytest.raises(UnknownExperimentError, match="This notebook has submitted no experiment"):
         terminal.run(verb)
     assert terminal.noted == []

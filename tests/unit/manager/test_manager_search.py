@@ -1,0 +1,109 @@
+"""Tuners and early stopping, as the manager drives them."""
+
+from __future__ import annotations
+
+from jupyter_autotrain.core.objective import Objective, Summary
+from jupyter_autotrain.core.space import RandInt
+from jupyter_autotrain.core.states import ExperimentState
+from jupyter_autotrain.core.tuner import StopReason
+
+
+class Broken:
+    def suggest(self, number, history):
+        raise RuntimeError("no idea")
+
+
+class Counting:
+    def __init__(self):
+        self.seen = []
+
+    def suggest(self, number, history):
+        self.seen.append([(o.number, o.state.value, o.value) for o in history])
+        return {"x": number} if number <= 2 else None
+
+
+def test_a_broken_tuner_fails_its_own_experiment_only(world):
+    world.tuner = Broken()
+    bad, good = world.submit("bad", search={"x": RandInt(0, 9)}), world.submit("good")
+    world.step()
+    assert world.states(bad) == ["FAILED"]
+    assert "the tuner 'tpe' failed: RuntimeError: no idea" in world.trials(bad)[0].reason
+    assert world.states(good) == ["RUNNING"]
+
+
+def test_a_tuner_sees_all_that_happened_and_may_run_out(world):
+    world.tuner = Counting()
+    experiment = world.submit(search={"x": RandInt(0, 9)}, trials=9, objective=Objective("acc"))
+    for number in (1, 2):
+        world.step()
+        world.place.job(number).report(acc=0.1 * number)
+        world.place.job(number).end()
+    world.step()
+    assert world.tuner.seen[-1] == [(1, "SUCCEEDED", 0.1), (2, "SUCCEEDED", 0.2)]
+    record = world.store.experiment(experiment)
+    assert record.state is ExperimentState.SUCCEEDED
+    assert record.reason == "the search space is used up after 2 trials"
+
+
+def test_no_tuner_is_asked_where_nothing_is_searched(world):
+    world.tuner = Broken()
+    experiment = world.submit()
+    world.step()
+    assert world.states(experiment) == ["RUNNING"]
+
+
+class LaterIsWorse:
+    def reason_to_stop(self, curve, others):
+        best = max((other[-1][1] for other in others), default=0.0)
+        return StopReason(*curve[-1], f"best of {len(others)} is {best}") if curve[-1][1] < best else None
+
+
+def test_an_early_stop_is_soft_and_survives_a_restart(world):
+    world.early_stop = LaterIsWorse()
+    experiment = world.submit(trials=2, concurrency=2, objective=Objective("acc"), early_stop="median")
+    world.step()
+    world.place.job(1).report(acc=0.9)
+    world.step()
+    world.place.job(2).report(acc=0.1)
+    world.step()
+    assert "control/stop" in world.place.job(2).files
+    assert world.states(experiment) == ["RUNNING", "RUNNING"]
+    world.restart()
+    world.step()
+    world.place.job(2).end()
+    world.step()
+    assert world.states(experiment) == ["RUNNING", "EARLY_STOPPED"]
+    assert world.trials(experiment)[1].reason == "stopped early at step 1: 0.1; best of 1 is 0.9"
+
+
+def test_early_stopping_judges_by_the_rule_of_the_objective_also_after_a_restart(world):
+    world.early_stop = LaterIsWorse()
+    objective = Objective("acc", summary=Summary.MAX)
+    experiment = world.submit(trials=2, concurrency=2, objective=objective, early_stop="median")
+    world.step()
+    world.place.job(1).report(step=1, acc=0.5)
+    world.place.job(2).report(step=1, acc=0.9)
+    world.step()
+    world.restart()
+    world.step()
+    world.place.job(2).report(step=2, acc=0.1)
+    world.step()
+    assert world.place.job(2).files == {}
+    world.place.job(1).report(step=2, acc=0.6)
+    world.step()
+    assert world.place.job(1).files["control/stop"].decode().endswith("at step 2: 0.6; best of 1 is 0.9")
+    assert [trial.value for trial in world.trials(experiment)] == [0.6, 0.9]
+
+
+def test_a_trial_deaf_to_its_early_stop_is_cancelled(world):
+    world.early_stop = LaterIsWorse()
+    experiment = world.submit(trials=2, concurrency=2, objective=Objective("acc"), early_stop="median")
+    world.step()
+    world.place.job(1).report(acc=0.9)
+    world.step()
+    world.place.job(2).report(acc=0.1)
+    world.step()
+    world.now += 31
+    world.step()
+    assert world.states(experiment) == ["RUNNING", "EARLY_STOPPED"]
+    assert world.place.cancelled == [f"{experiment}-2-1"]
