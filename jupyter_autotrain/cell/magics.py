@@ -51,8 +51,11 @@ class AutotrainMagics(Magics):
             return
         if notice := submission.notice(draft):
             desk.write(f"{notice}\n")
-        experiment = submission.submit(draft, desk.home, desk.write, input)
+        submitted = submission.submit(draft, desk.home, desk.write, input)
+        experiment = submitted.experiment
         self._show(experiment)
+        if submitted.earlier is not None:
+            widgets.show_folded(submitted.earlier)
         if draft.parsed.flags.wait:
             verbs.follow(desk, experiment)
 

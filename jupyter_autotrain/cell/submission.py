@@ -69,7 +69,15 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
     return Draft(parsed, captured, parsed.header.name or notebook.name(origin), cwd, environ, origin)
 
 
-def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable[[str], str]) -> Experiment:
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """An experiment that was sent, and the earlier run of its cell that goes on beside it."""
+
+    experiment: Experiment
+    earlier: Experiment | None
+
+
+def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable[[str], str]) -> Submitted:
     """Send a draft; when this returns, the experiment is on disk.
 
     Args:
@@ -84,8 +92,9 @@ def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable
     """
     spec = draft.spec(Bundle())
     check(spec, home)
-    before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
-    return send(home, spec, lambda folder: capture.write_bundle(draft.captured, folder), draft.environ)
+    earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
+    experiment = send(home, spec, lambda folder: capture.write_bundle(draft.captured, folder), draft.environ)
+    return Submitted(experiment, earlier)
 
 
 def notice(draft: Draft) -> str:

@@ -17,7 +17,7 @@ _YES = {"y", "yes"}
 
 def before_rerun(
     home: Home, spec: ExperimentSpec, secrets: Mapping[str, str], choice: str, say: Say, ask: Callable[[str], str]
-) -> None:
+) -> Experiment | None:
     """Do with the earlier runs what `on_rerun:` wishes, before the new one is sent, and say it in a line.
 
     Args:
@@ -28,6 +28,9 @@ def before_rerun(
         say: Prints a line.
         ask: Puts a question to the user.
 
+    Returns:
+        The newest earlier run that goes on beside the new one; None where none does.
+
     Raises:
         AutotrainError: A secret is not set.
         ManagerError: An earlier run is to be stopped and the manager did not answer in time.
@@ -35,26 +38,28 @@ def before_rerun(
     secret_values(spec, secrets)
     earlier = unfinished(home, spec.name, spec.origin)
     if not earlier:
-        return
+        return None
     if choice == "ask":
-        _ask(earlier, say, ask)
-    elif choice == "stop":
+        return _ask(earlier, say, ask)
+    if choice == "stop":
         _stop(earlier, say)
-    else:
-        say(f"{_still_runs(earlier)} beside this new run. {_how(earlier)}   Stop it always: on_rerun: stop\n")
+        return None
+    say(f"{_still_runs(earlier)} beside this new run. {_how(earlier)}   Stop it always: on_rerun: stop\n")
+    return earlier[-1]
 
 
-def _ask(earlier: Sequence[Experiment], say: Say, ask: Callable[[str], str]) -> None:
+def _ask(earlier: Sequence[Experiment], say: Say, ask: Callable[[str], str]) -> Experiment | None:
     them = "it" if len(earlier) == 1 else "them"
     try:
         answer = ask(f"{_still_runs(earlier)}. Stop {them} before this new run begins? [y/N] ")
     except (EOFError, NotImplementedError, OSError):
         say(f"{_still_runs(earlier)} beside this new run, as nobody can be asked here. {_how(earlier)}\n")
-        return
+        return earlier[-1]
     if answer.strip().lower() in _YES:
         _stop(earlier, say)
-    else:
-        say(f"{_label(earlier[-1])} goes on. {_how(earlier)}\n")
+        return None
+    say(f"{_label(earlier[-1])} goes on. {_how(earlier)}\n")
+    return earlier[-1]
 
 
 def _stop(earlier: Sequence[Experiment], say: Say) -> None:

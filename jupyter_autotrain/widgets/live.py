@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,16 +36,18 @@ class LiveView(anywidget.AnyWidget):
     Args:
         experiment: The experiment.
         ended: Called once after the last frame, when the experiment ends while it is shown.
+        folded: True to show one line first, which opens to the whole.
     """
 
     _esm = _STATIC / "live.js"
     _css = _STATIC / "live.css"
     snapshot = traitlets.Dict().tag(sync=True)
+    folded = traitlets.Bool().tag(sync=True)
 
-    def __init__(self, experiment: Experiment, ended: Callable[[], None]) -> None:
+    def __init__(self, experiment: Experiment, ended: Callable[[], None], *, folded: bool = False) -> None:
         self._experiment = experiment
         self._sender = Sender(experiment.store, experiment.id, self._tell, ended)
-        unprompted(super().__init__)
+        unprompted(partial(super().__init__, folded=folded))
         self.on_msg(self._receive)
         if not experiment.state.is_final:
             self._sender.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from html import escape
 
 from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle
@@ -27,6 +28,17 @@ def show(experiment: Experiment) -> DisplayHandle | None:
         sys.stdout.write(f"{page.text}\n")
         return None
     return _display_live(experiment, page)
+
+
+def show_folded(experiment: Experiment) -> None:
+    """Show an experiment in one line that opens to its live view; where there is no notebook, nothing."""
+    if getattr(get_ipython(), "kernel", None) is None:
+        return
+    from jupyter_autotrain.widgets.live import LiveView  # noqa: PLC0415 - heavy, and of no use in a terminal
+
+    again = f"%autotrain show {experiment.name}"
+    display_page(f"<p>Show it live: <code>{escape(again)}</code></p>", f"Show it live: {again}")
+    display_view(LiveView(experiment, ended=lambda: None, folded=True))
 
 
 def _display_live(experiment: Experiment, page: Card) -> DisplayHandle:

@@ -4,6 +4,7 @@ import type { AnyModel } from '@anywidget/types';
 import 'uplot/dist/uPlot.min.css';
 import './live.css';
 import './notes.css';
+import { fold } from './lib/fold';
 import { h } from './lib/dom';
 import { Header } from './lib/header';
 import { PicturePanel } from './lib/images';
@@ -33,13 +34,13 @@ export default function live(): object {
         opened.close();
       };
     },
-    render({ el }: Context): (() => void) | undefined {
-      return session && view(session, el);
+    render({ model, el }: Context): (() => void) | undefined {
+      return session && view(session, el, model.get('folded') === true);
     },
   };
 }
 
-function view(session: Session, el: HTMLElement): () => void {
+function view(session: Session, el: HTMLElement, folded: boolean): () => void {
   const header = new Header(session);
   const charts = new ChartPanel(session);
   const trials = new TrialsTable(session);
@@ -51,6 +52,7 @@ function view(session: Session, el: HTMLElement): () => void {
   const name = session.experiment?.name ?? 'experiment';
   const root = h('article', { class: 'autotrain', 'aria-label': `Experiment ${name}` });
   root.append(...parts.map((part) => part.root));
+  if (folded) header.root.firstElementChild?.append(fold(root));
   const endKeys = keepKeys(root);
   el.append(root);
   let frame = 0;

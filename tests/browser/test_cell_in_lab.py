@@ -88,3 +88,25 @@ def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_card(lab
     gone.wait_for(state="attached", timeout=60_000)
     expect(gone).to_be_hidden()
     lab.screenshot("no-kernel")
+
+
+def test_a_cell_run_again_keeps_the_view_of_its_earlier_run_in_one_line_that_opens(lab):
+    lab.open(LOAD, CELL.format(name="again", trials=1, steps=100_000))
+    lab.run_all()
+    expect(lab.status).to_contain_text(re.compile(r"Running.*val_acc"), timeout=90_000)
+    lab.run_all()
+    views = lab.page.locator("article.autotrain")
+    expect(views).to_have_count(2, timeout=90_000)
+    new, earlier = views.nth(0), views.nth(1)
+    expect(new.locator(".at-name")).to_have_text("again@2")
+    expect(earlier.locator(".at-name")).to_have_text("again@1")
+    expect(new.locator("canvas").first).to_be_visible(timeout=60_000)
+    expect(earlier.locator("canvas").first).to_be_hidden()
+    lab.screenshot("rerun-folded")
+    earlier.get_by_role("button", name="Show").click()
+    expect(earlier.locator("canvas").first).to_be_visible()
+    lab.screenshot("rerun-open")
+    for view in (earlier, new):
+        view.get_by_role("button", name="Stop", exact=True).click()
+        expect(view.locator(".at-receipt")).to_contain_text("nothing is left", timeout=30_000)
+    assert lab.errors == []

@@ -22,7 +22,8 @@ class Cell:
 
     def rerun(self, choice, **changes):
         spec = ExperimentSpec("digits", Bundle(), **{"origin": HERE, **changes})
-        before_rerun(self.home, spec, {}, choice, self.said.append, self.ask)
+        earlier = before_rerun(self.home, spec, {}, choice, self.said.append, self.ask)
+        self.goes_on = earlier and earlier.id
         return "".join(self.said)
 
     def ask(self, question):
@@ -58,6 +59,7 @@ def test_what_still_runs_is_told_in_one_line_with_the_way_to_its_view(cell, stop
     assert said.startswith("digits@1 (1 of 3 trials ended) still runs beside this new run.")
     assert "%autotrain show digits@1" in said
     assert "%autotrain stop digits@1" in said
+    assert cell.goes_on == "a1"
     assert said.count("\n") == 1
     assert stopped == []
 
@@ -78,6 +80,7 @@ def test_many_earlier_runs_are_told_in_one_line_and_all_are_stopped(cell, stoppe
 def test_the_earlier_run_is_stopped_first_and_its_receipt_is_shown(cell, stopped):
     assert cell.rerun("stop").startswith("The earlier run is stopped first. digits: stopped")
     assert stopped == ["a1"]
+    assert cell.goes_on is None
 
 
 @pytest.mark.parametrize(("answer", "ended"), [("y", ["a1"]), (" Yes", ["a1"]), ("n", []), ("", [])])
