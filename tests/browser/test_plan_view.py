@@ -212,6 +212,6 @@ def test_a_notebook_opened_without_the_kernel_that_planned_shows_the_page(lab, s
     expect(page).to_be_hidden()
     lab.reopen_without_kernel("widget-view+json")
     expect(page).to_be_visible(timeout=60_000)
-    expect(page).to_contain_text("64")
+    expect(page).to_contain_text("on 8x8xA100-80GB")
     expect(page.locator("img").first).to_be_visible()
     lab.screenshot("plan-no-kernel")

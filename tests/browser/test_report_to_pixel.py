@@ -25,7 +25,7 @@ for step in range({REPORTS}):
 WATCH = """() => {
     window.shown = {};
     const look = () => {
-        const text = document.querySelector('.autotrain .at-trials td:nth-child(3)')?.textContent;
+        const text = document.querySelector('.autotrain .at-trials td:nth-child(4)')?.textContent;
         if (text) window.shown[text] ??= Date.now() / 1000;
         requestAnimationFrame(look);
     };
