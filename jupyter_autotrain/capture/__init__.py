@@ -3,7 +3,8 @@
 The walk: `cells` reads what the notebook executed, `names` finds what the cell needs, `slice` follows each name to
 its import (`imports`), its source (`definitions`) or its value (`data`, `refuse`, `sizes`), `script` writes it all
 down, `reports` finds the metrics in it; `modules`, `ship` and `ignore` find the files that travel; `bundle` puts the
-result on disk, `export` turns it into one script, `table` shows it.
+result on disk, `export` turns it into one script, `table` shows it, `differences` tells what a trial does not have as
+the notebook has it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from jupyter_autotrain.capture.bundle import read_bundle, write_bundle
 from jupyter_autotrain.capture.capturing import capture
 from jupyter_autotrain.capture.cells import Cell
+from jupyter_autotrain.capture.differences import Difference, told
 from jupyter_autotrain.capture.export import export_script
 from jupyter_autotrain.capture.function import from_function, from_source
 from jupyter_autotrain.capture.reports import check as check_reports
@@ -20,6 +22,7 @@ from jupyter_autotrain.capture.table import table
 __all__ = [
     "Capture",
     "Cell",
+    "Difference",
     "Limits",
     "capture",
     "check_reports",
@@ -28,5 +31,6 @@ __all__ = [
     "from_source",
     "read_bundle",
     "table",
+    "told",
     "write_bundle",
 ]

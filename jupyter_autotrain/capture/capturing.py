@@ -65,18 +65,19 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     items, slice_ = _items(read, namespace, history, parameters, limits)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
-    values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.pickles.items()}
+    values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
     secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
     files = _files(tree_, slice_, cwd, ship)
     shipping.check_limits(files, limits)
     return Capture(
         script=script.text,
-        data=slice_.files,
+        data=slice_.values.files,
         captured=(*(_row(item) for item in items), *_file_rows(files)),
         files=files,
         source_map=script.source_map,
         notes=tuple(notes),
-        reports=reports.find(tree_, script.source_map, files, slice_.files.values()),
+        reports=reports.find(tree_, script.source_map, files, slice_.values.files.values()),
+        differences=tuple(slice_.differences),
     )
 
 
@@ -103,7 +104,7 @@ def _futures(code: Code, items: Sequence[Item], history: History) -> set[str]:
 def _files(tree_: ast.Module, slice_: Slice, cwd: Path, patterns: Sequence[str]) -> dict[str, Path]:
     ignore = Ignore.beside(cwd, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
     values = {name: slice_.namespace.get(name) for name, item in slice_.items.items() if item.how == "data"}
-    names = modules.imported(tree_).union(*(pickled.modules for pickled in slice_.pickles.values()))
+    names = modules.imported(tree_).union(*(pickled.modules for pickled in slice_.values.pickles.values()))
     return {
         **shipping.named_in(tree_, cwd, ignore, values),
         **modules.local_files(names, cwd, ignore),
@@ -115,10 +116,10 @@ def _complain(slice_: Slice, limits: Limits) -> None:
     """Raise what stands in the way: missing names, then what cannot travel, then size."""
     if slice_.missing:
         raise _missing(slice_)
-    if slice_.refused:
+    if slice_.values.refused:
         raise _refused(slice_)
-    if slice_.too_big:
-        raise _too_big(slice_.too_big, limits)
+    if slice_.values.too_big:
+        raise _too_big(slice_.values.too_big, limits)
 
 
 def _missing(slice_: Slice) -> CaptureError:
@@ -137,7 +138,7 @@ def _missing(slice_: Slice) -> CaptureError:
 
 
 def _refused(slice_: Slice) -> CaptureError:
-    lines = [f"  {path}{_from(slice_, path)}: {why}" for path, why in sorted(slice_.refused.items())]
+    lines = [f"  {path}{_from(slice_, path)}: {why}" for path, why in sorted(slice_.values.refused.items())]
     return CaptureError(
         f"{_count(lines, 'name')} that this cell uses cannot travel to a trial:\n{_listed(lines)}",
         "Functions, classes, modules and plain data can.",

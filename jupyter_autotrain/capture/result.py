@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.reports import Reports
 from jupyter_autotrain.core.spec import CapturedName
 
@@ -31,6 +32,7 @@ class Capture:
         source_map: For each line of the script "cell label:line", or "".
         notes: What the user should know, such as a line that was left out.
         reports: The metrics that the code reports, as far as its text tells.
+        differences: What a trial does not have as the notebook has it.
     """
 
     script: str
@@ -40,3 +42,4 @@ class Capture:
     source_map: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reports: Reports = field(default_factory=Reports)
+    differences: tuple[Difference, ...] = ()

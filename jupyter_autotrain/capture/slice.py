@@ -7,11 +7,12 @@ import builtins
 import types
 from collections.abc import Collection, Mapping
 
-from jupyter_autotrain.capture import definitions, imports, refuse, sizes, staleness
-from jupyter_autotrain.capture.data import Pickled, UnpicklableError, dump, embed, file_name, sharing
+from jupyter_autotrain.capture import definitions, imports, staleness
+from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.history import Binding, History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
 from jupyter_autotrain.capture.names import Names, analyse
+from jupyter_autotrain.capture.values import Values
 
 TRIAL_NAMES = frozenset({"checkpoint", "params", "rank", "report", "should_stop", "world_size"})
 """What every trial finds in its globals."""
@@ -37,15 +38,13 @@ class Slice:
         by_value: frozenset[str] = frozenset(),
         limit_bytes: int,
     ) -> None:
-        self.namespace, self.history, self.by_value, self.limit_bytes = namespace, history, by_value, limit_bytes
+        self.namespace, self.history, self.by_value = namespace, history, by_value
         self.parameters = frozenset(parameters)
         self.home = str(namespace.get("__name__", "__main__"))
         self.items: dict[str, Item] = {}
         self.missing: dict[str, str] = {}
-        self.refused: dict[str, str] = {}
-        self.too_big: dict[str, int] = {}
-        self.pickles: dict[str, Pickled] = {}
-        self.files: dict[str, bytes] = {}
+        self.values = Values(namespace, self.items, self._in_script, limit_bytes)
+        self.differences: list[Difference] = []
         self._sets: set[str] = set()
         self._todo: list[str] = []
         self._known = self._definitions_by_identity()
@@ -62,14 +61,17 @@ class Slice:
         while True:
             while self._todo:
                 self._classify(self._todo.pop())
-            waiting = [name for name, item in self.items.items() if item.how == "data" and name not in self.pickles]
-            if not waiting or self.too_big:
+            waiting = self.values.waiting()
+            if not waiting or self.values.too_big:
                 break
-            self._pickle(waiting)
+            self.values.add(waiting)
+            for name in waiting:
+                item = self.items[name]
+                self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), name)
         self.missing = {name: user for name, user in self.missing.items() if name not in self._sets}
         staleness.mark_rebound(self.items, self.history)
-        if not (self.missing or self.refused or self.too_big):
-            self._share()
+        if not (self.missing or self.values.refused or self.values.too_big):
+            self.values.share()
 
     def order(self) -> tuple[list[Item], frozenset[str]]:
         """The items in the order the script binds them, and definitions that need each other in a circle."""
@@ -194,38 +196,14 @@ class Slice:
         binding = self.history.last(name)
         value = self.namespace.get(name)
         if name not in self.namespace or name == "get_ipython":
-            self.refused[name] = "a part of IPython, which trials do not have"
+            self.values.refused[name] = "a part of IPython, which trials do not have"
         elif isinstance(value, types.ModuleType):
-            self.refused[name] = "a module that exists only in this kernel's memory"
+            self.values.refused[name] = "a module that exists only in this kernel's memory"
         stale = stale or staleness.of_value(value, binding, self.namespace, self.history)
         return Item(
             name, "data", origin=binding.label if binding else "", stale=stale,
             position=binding.position if binding else EARLIEST,
         )  # fmt: skip
-
-    def _pickle(self, names: list[str]) -> None:
-        fresh = [name for name in names if name not in self.refused]
-        measured = {name: sizes.measure(self.namespace[name]) for name in fresh}
-        known = sum(item.size_bytes for item in self.items.values())
-        if sum(measured.values()) + known > self.limit_bytes:
-            self.too_big = {**{n: self.items[n].size_bytes for n in self.pickles}, **measured}
-        for name in names:
-            self.pickles[name] = self._pickled(name, skip=name in self.refused or bool(self.too_big))
-            pickled, item = self.pickles[name], self.items[name]
-            item.size_bytes = len(pickled.content)
-            item.eager, item.deferred = pickled.refers, pickled.uses
-            item.called = frozenset(n for n in item.eager if definitions.runs_when_unpickled(self.namespace.get(n)))
-            self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), name)
-
-    def _pickled(self, name: str, *, skip: bool) -> Pickled:
-        value = self.namespace.get(name)
-        self.refused.update({} if name in self.refused else dict(refuse.find(name, value)))
-        if not skip and not any(path.startswith(name) for path in self.refused):
-            try:
-                return dump(value, self.namespace, self._in_script)
-            except UnpicklableError as error:
-                self.refused[name] = f"a {type(value).__name__} that cannot be pickled: {error}"
-        return Pickled(b"", frozenset(), frozenset(), frozenset(), {})
 
     def _in_script(self, value: object) -> str | None:
         name = self._known.get(id(value))
@@ -233,19 +211,6 @@ class Slice:
             return None
         self._classify(name)
         return name if self.items[name].how == "source" else None
-
-    def _share(self) -> None:
-        for names in sharing({name: pickled.parts for name, pickled in sorted(self.pickles.items())}):
-            first, file = self.items[names[0]], file_name(names)
-            together = self.pickles[names[0]]
-            if len(names) > 1:
-                together = dump(embed(names, self.namespace), self.namespace, self._in_script)
-                first.eager, first.deferred = together.refers, together.uses
-                first.called = frozenset().union(*(self.items[name].called for name in names))
-            self.files[file] = together.content
-            first.text = f'{", ".join(names)} = __autotrain_data__("{file}")'
-            for other in names[1:]:
-                self.items[other].eager = frozenset({first.name})
 
 
 def _import_item(name: str, text: str, binding: Binding | None, uses: Names) -> Item:

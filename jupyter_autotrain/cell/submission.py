@@ -23,6 +23,7 @@ from jupyter_autotrain.verbs import Wish
 
 _LIMITS: Final = capture.Limits()
 _MOST_ROWS: Final = 12
+_MOST_DIFFERENCES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable
 
 def notice(draft: Draft) -> str:
     """What travels with the cell, as told before it is sent: the capture table, cut to a few rows; or nothing."""
-    return "\n".join(part for part in (_captured(draft), *draft.captured.notes, _held_back(draft)) if part)
+    differences = capture.told(draft.captured.differences, rows=_MOST_DIFFERENCES)
+    return "\n".join(part for part in (_captured(draft), differences, *draft.captured.notes, _held_back(draft)) if part)
 
 
 def _captured(draft: Draft) -> str:
@@ -135,8 +137,9 @@ def dry_run(draft: Draft, home: Home) -> str:
     script = draft.captured.script
     shown = "\n".join(script.splitlines()[:80])
     more = f"\n... {len(script.splitlines()) - 80} more lines" if len(script.splitlines()) > 80 else ""
+    differences = capture.told(draft.captured.differences)
     return (
-        f"{capture.table(draft.captured)}\n\n--- main.py\n{shown}{more}\n\n"
+        f"{capture.table(draft.captured)}\n{differences}\n\n--- main.py\n{shown}{more}\n\n"
         f"--- {draft.parsed.header.backend} would start\n{' '.join(rendered.argv)}\n"
         "--- with these variables and no others of yours\n"
         + "".join(f"{key}={value}\n" for key, value in rendered.env.items())

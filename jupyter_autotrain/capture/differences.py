@@ -1,0 +1,53 @@
+"""What a trial does not have as the notebook has it: told before anything is sent, never left to be found out.
+
+Whatever part of the capture notices such a thing adds a `Difference`. The notice above a submission, `--dry-run` and
+`--check` show the list; what cannot be told in one line is refused instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """In which way a trial differs from running the cell here; the order is that of the list."""
+
+    REPLAYED = "set again"
+    NOT_CARRIED = "not carried"
+    COPIED = "copied"
+    RENAMED = "name taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not the same in a trial.
+
+    Attributes:
+        kind: In which way it differs.
+        text: What is meant, and what follows for the trial; one line that names the variable or the call.
+        origin: The cell it comes from, or "".
+    """
+
+    kind: Kind
+    text: str
+    origin: str = ""
+
+
+def told(differences: Iterable[Difference], *, rows: int | None = None) -> str:
+    """The list for people, one line each under a head; "" when nothing differs.
+
+    Args:
+        differences: What differs.
+        rows: How many lines at most; None means all.
+    """
+    order = list(Kind)
+    ordered = sorted(differences, key=lambda one: order.index(one.kind))
+    lines = [f"  {one.kind}: {one.text}{f' ({one.origin})' if one.origin else ''}" for one in ordered]
+    if not lines:
+        return ""
+    more = len(lines) - rows if rows is not None and len(lines) > rows else 0
+    shown = lines[: len(lines) - more]
+    rest = [f"  ... and {more} more (all of them: --dry-run)"] if more else []
+    return "\n".join(["In a trial, other than here:", *shown, *rest])
