@@ -28,6 +28,8 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
 
     With GPUs given, exactly these are visible; with none given, what is visible stays as it is. The number of
     CPUs asked also bounds the threads of numerical libraries, which would otherwise start one per CPU of the machine.
+    Hashes of texts, and so the order of sets, are the same in all trials of an experiment: those of the header's seed,
+    or of the submitter's `PYTHONHASHSEED`, or of seed 0.
     """
     own: dict[str, str] = {TRIAL_VARIABLE: str(trial["directory"])}
     gpus, resources, seed = trial.get("gpus"), trial.get("resources"), trial.get("seed")
@@ -38,6 +40,8 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
         own["OMP_NUM_THREADS"] = str(max(1, -int(-cpus // 1)))
     if isinstance(seed, int):
         own["PYTHONHASHSEED"] = str(seed % 2**32)
+    elif "PYTHONHASHSEED" not in inherited:
+        own["PYTHONHASHSEED"] = "0"
     if inherited.get("MPLBACKEND", "").startswith("module://matplotlib_inline"):
         own["MPLBACKEND"] = "Agg"
     return own

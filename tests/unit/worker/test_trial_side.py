@@ -137,7 +137,16 @@ def test_the_environment_of_a_trial_is_complete_and_minimal() -> None:
 def test_visible_gpus_and_threads_stay_as_they_are_when_nothing_is_asked() -> None:
     inherited = {"OMP_NUM_THREADS": "7", "CUDA_VISIBLE_DEVICES": "1"}
     own = environment.complete({"directory": "/t", "resources": {"cpus": 2.0}, "environment": inherited}, {})
-    assert own == {wire.TRIAL_VARIABLE: "/t", "PATH": os.defpath, **inherited}
+    assert own == {wire.TRIAL_VARIABLE: "/t", "PATH": os.defpath, "PYTHONHASHSEED": "0", **inherited}
+
+
+@pytest.mark.parametrize(
+    ("trial", "inherited", "expected"),
+    [({}, {}, "0"), ({}, {"PYTHONHASHSEED": "3"}, "3"), ({"seed": 7}, {"PYTHONHASHSEED": "3"}, "7")],
+)
+def test_every_trial_has_a_fixed_hash_seed(trial: dict[str, object], inherited: dict[str, str], expected: str) -> None:
+    own = environment.complete({"directory": "/t", "environment": inherited, **trial}, {})
+    assert own["PYTHONHASHSEED"] == expected
 
 
 def test_seeds_are_set_when_a_library_is_imported_and_not_before(tmp_path: Path) -> None:
