@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from jupyter_autotrain.capture import modules, reports, secrets
@@ -19,6 +19,8 @@ from jupyter_autotrain.capture.result import Capture, Limits
 from jupyter_autotrain.capture.script import THIS_CELL, Code, assemble
 from jupyter_autotrain.capture.sizes import human, tree
 from jupyter_autotrain.capture.slice import TRIAL_NAMES, Slice
+from jupyter_autotrain.capture.stream import Budget
+from jupyter_autotrain.capture.values import Values
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import CaptureError
@@ -39,6 +41,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     label: str = THIS_CELL,
     limits: Limits = _NO_LIMITS,
     not_secrets: Collection[str] = (),
+    progress: Callable[[int], object] | None = None,
 ) -> Capture:
     """Find the smallest script that runs `code` elsewhere.
 
@@ -53,6 +56,8 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         label: What to call the code in the source map.
         limits: How much may travel.
         not_secrets: Names whose values may travel although they look like secrets.
+        progress: Called with the bytes of data pickled so far, at most ten times a second; what it raises, such as
+            KeyboardInterrupt, ends the capture.
 
     Raises:
         CaptureError: A name is missing or cannot travel, the data is too big, or something looks like a secret; all
@@ -62,7 +67,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     tree, text, notes = parse_code(code, first_line)
     read = Code(text, tree, label, first_line)
     history = History(cells)
-    items, slice_ = _items(read, namespace, history, parameters, limits)
+    items, slice_ = _items(read, namespace, history, parameters, Budget(limits.data_bytes, progress))
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
     values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
@@ -82,15 +87,16 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
 
 
 def _items(
-    code: Code, namespace: Mapping[str, object], history: History, parameters: Collection[str], limits: Limits
+    code: Code, namespace: Mapping[str, object], history: History, parameters: Collection[str], budget: Budget
 ) -> tuple[list[Item], Slice]:
     """Slice until no definition needs itself to be made; such ones travel by value instead."""
     by_value: frozenset[str] = frozenset()
     names = analyse(code.tree.body, lazy_annotations="annotations" in futures_in(code.tree))
     while True:
-        slice_ = Slice(namespace, history, parameters=parameters, by_value=by_value, limit_bytes=limits.data_bytes)
+        budget.kept_bytes = 0
+        slice_ = Slice(namespace, history, parameters=parameters, by_value=by_value, budget=budget)
         slice_.follow(names)
-        _complain(slice_, limits)
+        _complain(slice_, budget.limit_bytes)
         items, circle = slice_.order()
         if not circle:
             return items, slice_
@@ -112,14 +118,14 @@ def _files(tree_: ast.Module, slice_: Slice, cwd: Path, patterns: Sequence[str])
     }
 
 
-def _complain(slice_: Slice, limits: Limits) -> None:
+def _complain(slice_: Slice, limit_bytes: int) -> None:
     """Raise what stands in the way: missing names, then what cannot travel, then size."""
     if slice_.missing:
         raise _missing(slice_)
     if slice_.values.refused:
         raise _refused(slice_)
     if slice_.values.too_big:
-        raise _too_big(slice_.values.too_big, limits)
+        raise _too_big(slice_.values, limit_bytes)
 
 
 def _missing(slice_: Slice) -> CaptureError:
@@ -151,11 +157,13 @@ def _from(slice_: Slice, path: str) -> str:
     return f" ({item.origin})" if item and item.origin else ""
 
 
-def _too_big(entries: Mapping[str, int], limits: Limits) -> CaptureError:
+def _too_big(values: Values, limit_bytes: int) -> CaptureError:
+    entries = values.too_big
     heaviest = max(entries, key=lambda name: entries[name])
+    over = "over " if values.uncounted else ""
     return CaptureError(
-        f"The data this cell uses is {human(sum(entries.values()))}:\n{tree(entries, rows=1)}",
-        f"At most {human(limits.data_bytes)} of variables travel with an experiment.",
+        f"The data this cell uses is {over}{human(sum(entries.values()))}:\n{tree(entries, rows=1)}",
+        f"At most {human(limit_bytes)} of variables travel with an experiment.",
         f"Save {heaviest} to a file, name the file under `ship:` (or keep it where trials can read it), "
         "and load it in the cell.",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import io
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import cloudpickle
 
 from jupyter_autotrain.capture import refuse
 from jupyter_autotrain.capture.definitions import code_names
+from jupyter_autotrain.capture.stream import LimitError, Stream
 
 _PROTOCOL = 5
 _NEVER_SHARED = (
@@ -45,27 +45,32 @@ class Pickled:
     parts: Mapping[int, object]
 
 
-def dump(value: object, namespace: Mapping[str, object], in_script: Callable[[object], str | None]) -> Pickled:
+def dump(
+    value: object, namespace: Mapping[str, object], in_script: Callable[[object], str | None], stream: Stream
+) -> Pickled:
     """Pickle a value.
 
     Args:
         value: What to pickle.
         namespace: The notebook's globals.
         in_script: Gives the name under which the script defines this very function or class, or None.
+        stream: Where to write it; it counts the bytes.
 
     Raises:
         UnpicklableError: Something in it cannot be pickled.
+        LimitError: It has more bytes than may travel.
     """
-    stream = io.BytesIO()
     pickler = _Pickler(stream, namespace, in_script)
     try:
         pickler.dump(value)
+    except LimitError:
+        raise
     except RecursionError:
         raise UnpicklableError("it is nested too deeply") from None
     except Exception as error:  # noqa: BLE001 - any class may raise anything while it is pickled
         raise UnpicklableError(str(error).partition("\n")[0] or type(error).__name__) from None
     return Pickled(
-        stream.getvalue(),
+        stream.content(),
         refers=frozenset(pickler.refers),
         uses=frozenset(pickler.uses),
         modules=frozenset(pickler.modules),
@@ -113,10 +118,10 @@ class _MainGlobals:
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
     def __init__(
-        self, stream: io.BytesIO, namespace: Mapping[str, object], in_script: Callable[[object], str | None]
+        self, stream: Stream, namespace: Mapping[str, object], in_script: Callable[[object], str | None]
     ) -> None:
         super().__init__(stream, protocol=_PROTOCOL)
-        self.namespace, self.in_script = namespace, in_script
+        self.stream, self.namespace, self.in_script = stream, namespace, in_script
         self.home = namespace.get("__name__")
         self.refers, self.uses, self.modules = set[str](), set[str](), set[str]()
         self.parts: dict[int, object] = {}
@@ -144,6 +149,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
             self.modules.add(str(getattr(value, "__module__", "")))
         elif why := refuse.reason(value):  # deeper than one can see from outside, such as a model's tensors
             raise UnpicklableError(f"it holds {why}")
+        if isinstance(size_bytes := getattr(value, "nbytes", None), int) and getattr(value, "base", None) is None:
+            self.stream.expect(size_bytes)
         if isinstance(value, types.CellType):
             return _cell(value)
         reduced = super().reducer_override(value)

@@ -12,6 +12,7 @@ from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.history import Binding, History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
 from jupyter_autotrain.capture.names import Names, analyse
+from jupyter_autotrain.capture.stream import Budget
 from jupyter_autotrain.capture.values import Values
 
 TRIAL_NAMES = frozenset({"checkpoint", "params", "rank", "report", "should_stop", "world_size"})
@@ -26,7 +27,7 @@ class Slice:
         history: What its cells bound.
         parameters: Names of the search space.
         by_value: Definitions that cannot be made again from source.
-        limit_bytes: How much data may travel.
+        budget: How much data may travel.
     """
 
     def __init__(
@@ -36,14 +37,14 @@ class Slice:
         *,
         parameters: Collection[str] = (),
         by_value: frozenset[str] = frozenset(),
-        limit_bytes: int,
+        budget: Budget,
     ) -> None:
         self.namespace, self.history, self.by_value = namespace, history, by_value
         self.parameters = frozenset(parameters)
         self.home = str(namespace.get("__name__", "__main__"))
         self.items: dict[str, Item] = {}
         self.missing: dict[str, str] = {}
-        self.values = Values(namespace, self.items, self._in_script, limit_bytes)
+        self.values = Values(namespace, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
         self._sets: set[str] = set()
         self._todo: list[str] = []

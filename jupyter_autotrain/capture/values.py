@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jupyter_autotrain.capture import definitions, refuse, sizes
+from jupyter_autotrain.capture import definitions, refuse
 from jupyter_autotrain.capture.data import Pickled, UnpicklableError, dump, embed, file_name, sharing
 from jupyter_autotrain.capture.items import Item
+from jupyter_autotrain.capture.stream import Budget, LimitError, Stream
 
 _NOTHING = Pickled(b"", frozenset(), frozenset(), frozenset(), {})
 
@@ -18,7 +19,7 @@ class Values:
         namespace: The notebook's globals.
         items: Every captured name so far; those that are data get their size and what they refer to.
         in_script: Gives the name under which the script defines this very function or class, or None.
-        limit_bytes: How much data may travel.
+        budget: How much data may travel.
     """
 
     def __init__(
@@ -26,12 +27,13 @@ class Values:
         namespace: Mapping[str, object],
         items: Mapping[str, Item],
         in_script: Callable[[object], str | None],
-        limit_bytes: int,
+        budget: Budget,
     ) -> None:
-        self._namespace, self._items, self._in_script, self._limit_bytes = namespace, items, in_script, limit_bytes
+        self._namespace, self._items, self._in_script, self._budget = namespace, items, in_script, budget
         self.pickles: dict[str, Pickled] = {}
         self.refused: dict[str, str] = {}
         self.too_big: dict[str, int] = {}
+        self.uncounted: set[str] = set()
         self.files: dict[str, bytes] = {}
 
     def waiting(self) -> list[str]:
@@ -40,30 +42,49 @@ class Values:
 
     def add(self, names: Sequence[str]) -> None:
         """Pickle these names; what cannot travel is in `refused` and `too_big` afterwards."""
-        fresh = [name for name in names if name not in self.refused]
-        measured = {name: sizes.measure(self._namespace[name]) for name in fresh}
-        known = sum(item.size_bytes for item in self._items.values())
-        if sum(measured.values()) + known > self._limit_bytes:
-            self.too_big = {**{n: self._items[n].size_bytes for n in self.pickles}, **measured}
         for name in names:
             pickled = self._pickled(name)
             self.pickles[name], item = pickled, self._items[name]
             item.size_bytes = len(pickled.content)
+            self._budget.kept_bytes += item.size_bytes
             item.eager, item.deferred = pickled.refers, pickled.uses
             called = (n for n in item.eager if definitions.runs_when_unpickled(self._namespace.get(n)))
             item.called = frozenset(called)
 
     def _pickled(self, name: str) -> Pickled:
         value = self._namespace.get(name)
-        skip = name in self.refused or bool(self.too_big)
         self.refused.update({} if name in self.refused else dict(refuse.find(name, value)))
-        if skip or any(path.startswith(name) for path in self.refused):
+        if any(path.startswith(name) for path in self.refused):
+            return _NOTHING
+        if self.too_big:
+            self._count(name)
             return _NOTHING
         try:
-            return dump(value, self._namespace, self._in_script)
+            return self._dump(value)
         except UnpicklableError as error:
             self.refused[name] = f"a {type(value).__name__} that cannot be pickled: {error}"
-            return _NOTHING
+        except LimitError as error:
+            self.too_big = {done: self._items[done].size_bytes for done in self.pickles} | {name: error.size_bytes}
+            self._count(name, error.size_bytes)
+        return _NOTHING
+
+    def _dump(self, value: object) -> Pickled:
+        return dump(value, self._namespace, self._in_script, Stream(self._budget))
+
+    def _count(self, name: str, known_bytes: int = 0) -> None:
+        """Find the size of what is too big together with the others; up to the limit, where counting ends too."""
+        if known_bytes > self._budget.limit_bytes:
+            self.uncounted.add(name)
+            return
+        stream = Stream(self._budget, counts_only=True)
+        try:
+            dump(self._namespace.get(name), self._namespace, self._in_script, stream)
+            self.too_big[name] = stream.size_bytes
+        except UnpicklableError as error:
+            self.refused[name] = str(error)
+        except LimitError as error:
+            self.too_big[name] = error.size_bytes
+            self.uncounted.add(name)
 
     def share(self) -> None:
         """Write the pickles; names whose values share objects go into one, so that they share them in the trial."""
@@ -71,10 +92,23 @@ class Values:
             first, file = self._items[names[0]], file_name(names)
             together = self.pickles[names[0]]
             if len(names) > 1:
-                together = dump(embed(names, self._namespace), self._namespace, self._in_script)
+                together = self._together(names)
+                if self.too_big:
+                    return
                 first.eager, first.deferred = together.refers, together.uses
                 first.called = frozenset().union(*(self._items[name].called for name in names))
             self.files[file] = together.content
             first.text = f'{", ".join(names)} = __autotrain_data__("{file}")'
             for other in names[1:]:
                 self._items[other].eager = frozenset({first.name})
+
+    def _together(self, names: Sequence[str]) -> Pickled:
+        """One pickle of several names, in place of those of each."""
+        self._budget.kept_bytes -= sum(self._items[name].size_bytes for name in names)
+        try:
+            together = self._dump(embed(names, self._namespace))
+        except LimitError as error:
+            self.too_big = {" and ".join(names): error.size_bytes}
+            return _NOTHING
+        self._budget.kept_bytes += len(together.content)
+        return together
