@@ -1,10 +1,10 @@
 """Capture: from a notebook cell to the smallest script that runs elsewhere.
 
 The walk: `cells` reads what the notebook executed, `names` finds what the cell needs, `slice` follows each name to
-its import (`imports`), its source (`definitions`) or its value (`values`, `data`, `stream`, `refuse`), `script` writes it
-all down, `reports` finds the metrics in it; `modules`, `ship` and `ignore` find the files that travel; `bundle` puts the
-result on disk, `export` turns it into one script, `table` shows it, `differences` tells what a trial does not have as
-the notebook has it.
+its import (`imports`), its source (`definitions`) or its value (`values`, `data`, `stream`, `refuse`), `script` writes
+it all down, `reports` finds the metrics in it; `modules`, `ship` and `ignore` find the files that travel; `bundle` puts
+the result on disk, `export` turns it into one script, `table` shows it, `differences` tells what a trial does not have
+as the notebook has it.
 """
 
 from __future__ import annotations
