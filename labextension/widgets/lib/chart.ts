@@ -7,7 +7,7 @@ import { chartKey } from './chartkeys';
 import type { Curve } from './curves';
 import { curvesOf, extent, lastNumber } from './curves';
 import type { Layer, Stroke } from './layers';
-import { layersOf, strokeOf } from './layers';
+import { EMPTY, layersOf, strokeOf } from './layers';
 import { isolated } from './points';
 import { xAxis, xRange, yAxis, yRange } from './scales';
 import type { Session } from './session';
@@ -83,8 +83,9 @@ export class Chart {
     const style = [trial, hover, this.session.best()?.number, ...pinned].join();
     if (drawn === this.#drawn && style === this.#style) return;
     if (drawn !== this.#drawn) this.#read(width);
-    [this.#drawn, this.#style] = [drawn, style];
     this.#show();
+    this.#drawn = drawn;
+    this.#style = style;
   }
 
   redraw(): void {
@@ -131,7 +132,8 @@ export class Chart {
     this.#layers = layersOf(this.session, this.#curves, columns);
     const plot = (this.#plot ??= new uPlot(this.#options(), [[]], this.root));
     while (plot.series.length <= this.#layers.length) plot.addSeries(this.#series());
-    while (plot.series.length > this.#layers.length + 1) plot.delSeries(plot.series.length - 1);
+    // uPlot cannot take a series out again where the cursor has no points: those left over stay, empty.
+    while (this.#layers.length < plot.series.length - 1) this.#layers.push(EMPTY);
     plot.series.forEach((series, i) => {
       if (i > 0) Object.assign(series, this.#stroke(i));
     });

@@ -18,6 +18,9 @@ export interface Stroke {
   dash: number[];
 }
 
+/** A layer that draws nothing. */
+export const EMPTY: Layer = { trial: 0, kind: 'top', column: [] };
+
 /** So many curves on top are kept ready: pointing at one then adds nothing to the plot. */
 const READY = 4;
 
@@ -33,7 +36,7 @@ export function layersOf(session: Session, curves: Curve[], columns: Column[]): 
   const lines = layer('line', 0);
   const top = emphasised(session).flatMap((trial) => lines.filter((line) => line.trial === trial));
   const layers = [...raw, ...lines, ...top.map((line): Layer => ({ ...line, kind: 'top' }))];
-  for (let i = top.length; i < READY; i++) layers.push({ trial: 0, kind: 'top', column: [] });
+  for (let i = top.length; i < READY; i++) layers.push(EMPTY);
   return layers;
 }
 

@@ -64,10 +64,18 @@ def make_place(tmp_path, monkeypatch) -> Callable[..., Any]:
 
 @pytest.fixture
 def alone(browser) -> Iterator[Callable[..., Alone]]:
-    """Opens pages with one view each."""
+    """Opens pages with one view each; none of them may have raised an error when the test ends."""
     context = browser.new_context(accept_downloads=True)
-    yield lambda **how: Alone(context.new_page(), **how)
+    opened: list[Alone] = []
+
+    def new(**how: Any) -> Alone:
+        opened.append(Alone(context.new_page(), **how))
+        return opened[-1]
+
+    yield new
+    errors = [error for page in opened for error in page.errors]
     context.close()
+    assert errors == []
 
 
 class Alone:

@@ -110,6 +110,20 @@ def test_a_trial_is_hidden_from_charts_and_their_tables_and_shown_again(alone, p
     expect(column).to_have_count(1)
 
 
+def test_a_curve_goes_and_comes_the_moment_its_trial_is_hidden_and_shown_by_the_keyboard(alone, make_place):
+    place = make_place(trials=8)
+    place.fill(ended=6, running=2)
+    page = alone().show(place)
+    magenta = (194, 78, 154)
+    page.until(lambda: page.ink(magenta, 25) > 100)
+    swatch = row(page, 4).get_by_role("button", name="Curves of trial 4")
+    swatch.focus()
+    page.page.keyboard.press("Enter")
+    page.until(lambda: page.ink(magenta, 25) == 0)
+    page.page.keyboard.press("Enter")
+    page.until(lambda: page.ink(magenta, 25) > 100)
+
+
 def test_a_pinned_trial_stands_on_top_below_the_best(alone, place):
     page = alone().show(place)
     pin = row(page, 7).get_by_role("button", name="Pin trial 7")
