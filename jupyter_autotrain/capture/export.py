@@ -22,7 +22,13 @@ _TITLE = "# A trial of jupyter_autotrain, exported to run alone: python THIS_FIL
 
 
 def export_script(
-    bundle_dir: Path, params: Mapping[str, JsonValue], out: Path | None = None, *, limit_bytes: int = EMBED_BYTES
+    bundle_dir: Path,
+    params: Mapping[str, JsonValue],
+    out: Path | None = None,
+    *,
+    seed: int | None = None,
+    hash_seed: str = "",
+    limit_bytes: int = EMBED_BYTES,
 ) -> str:
     """Write a script that runs one trial alone: `python train.py` gives the metrics the trial gave.
 
@@ -30,6 +36,8 @@ def export_script(
         bundle_dir: The experiment's bundle.
         params: The trial's parameters.
         out: Where to write it; None only returns it.
+        seed: The trial's own seed; None leaves the random generators unseeded.
+        hash_seed: The trial's `PYTHONHASHSEED`; "" leaves the order of sets to chance.
         limit_bytes: How much data and files may be embedded.
 
     Raises:
@@ -43,8 +51,9 @@ def export_script(
     futures, body = _split_futures(main)
     parts = [
         futures,
-        _TITLE,
+        _TITLE + _seed_line(seed, hash_seed),
         _standing_in(),
+        *_seeding(seed, hash_seed),
         f"globals().update(__autotrain__.start(\n    {_literal(params)},\n{_packed(data)},\n{_packed(files)},\n))",
         "\n# The cell, with what it needs\n",
         _awaiting(body) if _awaits(body) else body,
@@ -75,12 +84,34 @@ def _split_futures(main: str) -> tuple[str, str]:
 
 def _standing_in() -> str:
     """The module that stands in for a trial, embedded; apart from the script's own names."""
-    text = resources.files("jupyter_autotrain.capture").joinpath("standalone.py").read_text(encoding="utf-8")
-    code = "\n".join(line.partition("  # noqa")[0].partition("  # type")[0] for line in text.rstrip().split("\n"))
+    code = _own_text("jupyter_autotrain.capture", "standalone.py")
     return (
         '__autotrain__ = __import__("types").ModuleType("autotrain_standalone")\n'
         f"exec({_quoted(code)}, vars(__autotrain__))\n"
     )
+
+
+def _own_text(package: str, file: str) -> str:
+    text = resources.files(package).joinpath(file).read_text(encoding="utf-8")
+    return "\n".join(line.partition("  # noqa")[0].partition("  # type")[0] for line in text.rstrip().split("\n"))
+
+
+def _seed_line(seed: int | None, hash_seed: str) -> str:
+    """What is fixed for this script, as a comment."""
+    seeded = [f"Seed {seed}, for random, NumPy, PyTorch and TensorFlow."] if seed is not None else []
+    ordered = (
+        [f"It starts itself once more with PYTHONHASHSEED={hash_seed}, for the order of sets."] if hash_seed else []
+    )
+    return "".join(f"# {line}\n" for line in (*seeded, *ordered))
+
+
+def _seeding(seed: int | None, hash_seed: str) -> list[str]:
+    """The lines that do what the trial did before it ran the cell."""
+    lines = [f"__autotrain__.fix_hash_order({hash_seed!r})"] if hash_seed else []
+    if seed is not None:
+        lines.append(f"exec({_quoted(_own_text('jupyter_autotrain.core', 'seeds.py'))}, vars(__autotrain__))\n")
+        lines.append(f"__autotrain__.seed_everything({seed})")
+    return lines
 
 
 def _literal(params: Mapping[str, JsonValue]) -> str:

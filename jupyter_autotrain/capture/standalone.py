@@ -64,6 +64,18 @@ class Checkpoint:
         return found
 
 
+def fix_hash_order(hash_seed: str) -> None:
+    """Start this script once more with `PYTHONHASHSEED`, which has no effect on a Python that runs already."""
+    if os.environ.get("PYTHONHASHSEED") == hash_seed and not sys.flags.ignore_environment:
+        return
+    if sys.flags.ignore_environment or sys.orig_argv[-len(sys.argv) :] != sys.argv:
+        sys.stderr.write(f"The order of sets may differ from the trial's: it ran with PYTHONHASHSEED={hash_seed}.\n")
+        return
+    os.environ["PYTHONHASHSEED"] = hash_seed
+    sys.stdout.flush()
+    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same command again
+
+
 def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[str, str]) -> dict[str, object]:
     """Give the names that a cell finds in a trial.
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import cast
 
 from jupyter_autotrain import capture
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.attempt import trial_spec
+from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import count, number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
 from jupyter_autotrain.verbs.trials import chosen_trial, ended_otherwise
+from jupyter_autotrain.worker import environment
 
 
 def best(desk: Desk, arguments: argparse.Namespace) -> None:
@@ -71,7 +75,11 @@ def export(desk: Desk, arguments: argparse.Namespace) -> None:
     """Write a script that gives the same metrics with no notebook and no package."""
     experiment = desk.find(arguments.experiment)
     trial = chosen_trial(experiment, arguments.trial)
-    script = capture.export_script(desk.home.bundle(experiment.id), dict(trial.params))
+    ran = trial_spec(desk.home, experiment.record.spec, trial)
+    variables = environment.complete(cast("JsonObject", to_json(ran)), {})
+    script = capture.export_script(
+        desk.home.bundle(experiment.id), ran.params, seed=ran.seed, hash_seed=variables["PYTHONHASHSEED"]
+    )
     target = desk.cwd / (arguments.output or f"{experiment.name.replace('@', '-')}.py")
     try:
         target.write_text(script, encoding="utf-8")

@@ -119,7 +119,7 @@ class Run:
 
     def _run(self) -> tuple[dict[str, str], int]:
         if isinstance(seed := self.trial.get("seed"), int):
-            from jupyter_autotrain.worker.seeds import seed_everything  # noqa: PLC0415 - only trials with a seed pay
+            from jupyter_autotrain.core.seeds import seed_everything  # noqa: PLC0415 - only trials with a seed pay
 
             seed_everything(seed)
         try:

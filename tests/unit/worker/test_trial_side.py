@@ -152,7 +152,7 @@ def test_every_trial_has_a_fixed_hash_seed(trial: dict[str, object], inherited: 
 def test_seeds_are_set_when_a_library_is_imported_and_not_before(tmp_path: Path) -> None:
     code = """
 import sys
-from jupyter_autotrain.worker.seeds import seed_everything
+from jupyter_autotrain.core.seeds import seed_everything
 seed_everything(3)
 assert "numpy" not in sys.modules
 import random, numpy.random

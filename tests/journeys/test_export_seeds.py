@@ -1,0 +1,79 @@
+"""An exported trial gives the trial's metrics although it draws random numbers and walks through sets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SEEDED = """\
+%%autotrain drawn --wait
+seed: 11
+search: {x: 'choice(1, 2)'}
+tuner: grid
+---
+import random
+import numpy as np
+first = random.random()
+import torch
+order = float(list({"alpha", "beta", "gamma", "delta", "epsilon"}).index("gamma"))
+report(x=x, python=first, numpy=np.random.rand(), torch=torch.rand(1), dropped=order, helper=draw(), kept=kept.rand())
+report(python=random.random(), numpy=np.random.rand(), torch=torch.rand(1))"""
+
+
+def run_alone(script: Path, *flags: str) -> tuple[list[dict[str, float]], str]:
+    """The metrics that a script writes, and what it says on stderr."""
+    (script.parent / "metrics.jsonl").unlink(missing_ok=True)
+    ran = subprocess.run(
+        [sys.executable, *flags, script.name],
+        cwd=script.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin", "PYTHONHASHSEED": "random"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    return [json.loads(line) for line in (script.parent / "metrics.jsonl").read_text().splitlines()], ran.stderr
+
+
+@pytest.fixture
+def seeded(notebook, tmp_path):
+    """A finished experiment of two trials, and the folder of the notebook."""
+    notebook.run("import numpy as np\nkept = np.random.RandomState(3)\ndef draw():\n    return float(np.random.rand())")
+    result, shown = notebook.run(SEEDED)
+    assert result.success, shown
+    return notebook.value("_")
+
+
+def test_an_exported_trial_with_a_seed_gives_the_same_metrics_alone(seeded, notebook, tmp_path):
+    by_trial = {}
+    for row in seeded.metrics():
+        by_trial.setdefault(row["number"], {}).setdefault(row["step"], {})[row["name"]] = row["value"]
+    alone = {}
+    for number in (1, 2):
+        notebook.run(f"%autotrain export drawn --trial {number} -o alone.py")
+        text = (tmp_path / "alone.py").read_text()
+        assert f"# Seed {10 + number}," in text
+        assert "\nimport jupyter_autotrain" not in text
+        rows, said = run_alone(tmp_path / "alone.py")
+        assert said == ""
+        alone[number] = {row.pop("step"): row for row in rows}
+    assert alone == by_trial
+    assert alone[1][0]["torch"] != alone[2][0]["torch"]
+
+
+def test_a_script_that_cannot_fix_the_order_of_sets_says_so(seeded, notebook, tmp_path):
+    notebook.run("%autotrain export drawn --trial 2 -o alone.py")
+    _, said = run_alone(tmp_path / "alone.py", "-I")
+    assert said == "The order of sets may differ from the trial's: it ran with PYTHONHASHSEED=12.\n"
+
+
+def test_without_a_seed_the_order_of_sets_is_the_trials_too(notebook, tmp_path):
+    code = "report(place=list({'alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta'}).index('gamma'))"
+    _, shown = notebook.run(f"%%autotrain ordered --wait\n---\n{code}")
+    [value] = [row["value"] for row in notebook.value("_").metrics()]
+    notebook.run("%autotrain export ordered -o alone.py")
+    assert [run_alone(tmp_path / "alone.py")[0][0]["place"] for _ in range(3)] == [value] * 3, shown
