@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import modules, reports, secrets
+from jupyter_autotrain.capture import modules, reports, secrets, state
 from jupyter_autotrain.capture import ship as shipping
 from jupyter_autotrain.capture.cells import Cell, parse_code
 from jupyter_autotrain.capture.history import History, futures_in
@@ -42,6 +42,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     limits: Limits = _NO_LIMITS,
     not_secrets: Collection[str] = (),
     progress: Callable[[int], object] | None = None,
+    seed: int | None = None,
 ) -> Capture:
     """Find the smallest script that runs `code` elsewhere.
 
@@ -58,6 +59,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         not_secrets: Names whose values may travel although they look like secrets.
         progress: Called with the bytes of data pickled so far, at most ten times a second; what it raises, such as
             KeyboardInterrupt, ends the capture.
+        seed: What trials seed all random generators with, if anything.
 
     Raises:
         CaptureError: A name is missing or cannot travel, the data is too big, or something looks like a secret; all
@@ -67,7 +69,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     tree, text, notes = parse_code(code, first_line)
     read = Code(text, tree, label, first_line)
     history = History(cells)
-    items, slice_ = _items(read, namespace, history, parameters, Budget(limits.data_bytes, progress))
+    items, slice_ = _items(read, namespace, history, parameters, Budget(limits.data_bytes, progress), seed)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
     values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
@@ -77,7 +79,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     return Capture(
         script=script.text,
         data=slice_.values.files,
-        captured=(*(_row(item) for item in items), *_file_rows(files)),
+        captured=(*(_row(item) for item in items if item.how != "state"), *_file_rows(files)),
         files=files,
         source_map=script.source_map,
         notes=tuple(notes),
@@ -87,7 +89,12 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
 
 
 def _items(
-    code: Code, namespace: Mapping[str, object], history: History, parameters: Collection[str], budget: Budget
+    code: Code,
+    namespace: Mapping[str, object],
+    history: History,
+    parameters: Collection[str],
+    budget: Budget,
+    seed: int | None,
 ) -> tuple[list[Item], Slice]:
     """Slice until no definition needs itself to be made; such ones travel by value instead."""
     by_value: frozenset[str] = frozenset()
@@ -96,6 +103,8 @@ def _items(
         budget.kept_bytes = 0
         slice_ = Slice(namespace, history, parameters=parameters, by_value=by_value, budget=budget)
         slice_.follow(names)
+        state.carry(slice_, code.tree, seed)
+        slice_.finish()
         _complain(slice_, budget.limit_bytes)
         items, circle = slice_.order()
         if not circle:

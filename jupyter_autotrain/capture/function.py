@@ -27,6 +27,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     ship: Sequence[str] = (),
     limits: Limits = _NO_LIMITS,
     not_secrets: Collection[str] = (),
+    seed: int | None = None,
 ) -> Capture:
     """Capture a call of a function: its source, what it uses of its globals and of the functions around it.
 
@@ -41,6 +42,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
         ship: Patterns of files to send.
         limits: How much may travel.
         not_secrets: Names whose values may travel although they look like secrets.
+        seed: What trials seed all random generators with, if anything.
 
     Raises:
         CaptureError: The function has no source, or parameters that nothing fills, or see `capture`.
@@ -54,7 +56,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     code = f"{text.rstrip()}\n\n{_call(function, parameters)}\n"
     return capture(
         code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
-        first_line=line, label=label, limits=limits, not_secrets=not_secrets,
+        first_line=line, label=label, limits=limits, not_secrets=not_secrets, seed=seed,
     )  # fmt: skip
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.capture.history import Position
 
 EARLIEST: Position = (-1, 0, 0)
+LATEST: Position = (sys.maxsize, 0, 0)
 
 
 @dataclass(slots=True)
@@ -17,7 +19,8 @@ class Item:
 
     Attributes:
         name: The name.
-        how: import, source, data, parameter or builtin, as in `core.spec.CapturedName`.
+        how: import, source, data, parameter or builtin, as in `core.spec.CapturedName`; "state" for a statement that
+            binds no name but changes a library.
         text: The statements that bind it; "" when something else does.
         origin: Where it comes from, for the table.
         label: The cell its text was copied from, or "".

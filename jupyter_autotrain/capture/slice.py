@@ -59,6 +59,9 @@ class Slice:
     def follow(self, names: Names) -> None:
         """Take in everything that some code needs."""
         self._use(names, "")
+        self._follow()
+
+    def _follow(self) -> None:
         while True:
             while self._todo:
                 self._classify(self._todo.pop())
@@ -69,6 +72,15 @@ class Slice:
             for name in waiting:
                 item = self.items[name]
                 self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), name)
+
+    def take(self, item: Item) -> None:
+        """Take in a statement that binds no name, and everything that it needs."""
+        self.items[item.name] = item
+        self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), item.name)
+        self._follow()
+
+    def finish(self) -> None:
+        """Write the pickles, once everything has been followed."""
         self.missing = {name: user for name, user in self.missing.items() if name not in self._sets}
         staleness.mark_rebound(self.items, self.history)
         if not (self.missing or self.values.refused or self.values.too_big):

@@ -64,6 +64,7 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
         limits=replace(_LIMITS, files=ship.limits.files, file_bytes=ship.limits.size),
         first_line=parsed.code_line,
         not_secrets=parsed.header.not_secrets,
+        seed=parsed.header.seed,
     )
     capture.check_reports(captured.reports, parsed.header.objective.metric if parsed.header.objective else "")
     origin = notebook.origin(shell, environ)

@@ -61,11 +61,11 @@ def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, 
     if isinstance(fn_or_source, str):
         return capture.capture(
             textwrap.dedent(fn_or_source), {}, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
-            limits=limits, label="source", not_secrets=header.not_secrets,
+            limits=limits, label="source", not_secrets=header.not_secrets, seed=header.seed,
         )  # fmt: skip
     return capture.from_function(
         fn_or_source, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
-        limits=limits, not_secrets=header.not_secrets,
+        limits=limits, not_secrets=header.not_secrets, seed=header.seed,
     )  # fmt: skip
 
 

@@ -1,0 +1,32 @@
+"""What earlier cells changed that is no variable: settings of libraries, their random generators, their attributes.
+
+`touches` finds in the cells' text what was called and set, `uses` says which libraries a trial uses. Where the live
+value can be read, it is what counts (`generators`); the rest is done again as it was written, or told.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from jupyter_autotrain.capture.items import LATEST, Item
+from jupyter_autotrain.capture.slice import Slice
+from jupyter_autotrain.capture.state import generators, touches, uses
+
+
+def carry(slice_: Slice, code: ast.Module, seed: int | None) -> None:
+    """Add to a slice what sets the state of libraries again, and tell what is not carried.
+
+    Args:
+        slice_: The captured names, followed.
+        code: The cell's code.
+        seed: What trials seed all random generators with, if anything.
+    """
+    found = touches.find(slice_.history.cells, slice_.namespace)
+    if not found:
+        return
+    used = uses.of(slice_.items.values(), code, (one.modules for one in slice_.values.pickles.values()))
+    carried = generators.carry(found, used, seed)
+    slice_.differences += carried.differences
+    if carried.text:
+        slice_.values.files.update(carried.states)
+        slice_.take(Item("random generators", "state", carried.text, position=LATEST))

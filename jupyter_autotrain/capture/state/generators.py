@@ -1,0 +1,129 @@
+"""Global random generators that the notebook has seeded: trials go on from where they stand now."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.state.touches import Touch
+from jupyter_autotrain.capture.state.uses import Uses
+
+_NO_SEEDS = frozenset({"initial_seed", "get_seed", "random_seed"})
+_STATES = frozenset({"set_rng_state", "set_rng_state_all", "set_state", "setstate"})
+_OTHER_GENERATORS = ("jax.", "tensorflow.compat.", "tensorflow.random.", "tensorflow.set_random_seed")
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A library's global generator.
+
+    Attributes:
+        library: Whose.
+        module: The module that holds it.
+        seeders: How the full names begin of what seeds it alone.
+        state: Its state now, as data; None for a generator that does not exist yet.
+        restore: Statements that give it the state `{state}`.
+    """
+
+    library: str
+    module: str
+    seeders: tuple[str, ...]
+    state: Callable[[ModuleType], object]
+    restore: str
+
+
+def _torch_state(torch: ModuleType) -> object:
+    """The seed, from which a GPU that nothing has used yet starts, and the state of the CPU's generator."""
+    return torch.initial_seed(), torch.get_rng_state()
+
+
+def _gpu_states(torch: ModuleType) -> object:
+    return torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+
+
+GENERATORS = (
+    Generator(
+        "random", "random", ("random.",), lambda module: module.getstate(), '__import__("random").setstate({state})'
+    ),
+    Generator(
+        "numpy", "numpy.random", ("numpy.random.", "numpy.seed"), lambda module: module.get_state(),
+        '__import__("numpy.random").random.set_state({state})',
+    ),
+    Generator(
+        "torch", "torch", ("torch.",), _torch_state,
+        '__import__("torch").manual_seed({state}[0])\n__import__("torch").set_rng_state({state}[1])',
+    ),
+    Generator(
+        "torch", "torch", ("torch.",), _gpu_states,
+        '[__import__("torch").cuda.set_rng_state(state, gpu)'
+        ' for gpu, state in enumerate({state}[: __import__("torch").cuda.device_count()])]',
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What trials start from.
+
+    Attributes:
+        text: The statements that set all states again; "" for none.
+        states: The states, pickled, by the names under which the statements find them.
+        differences: What is told.
+    """
+
+    text: str = ""
+    states: Mapping[str, bytes] = field(default_factory=dict)
+    differences: tuple[Difference, ...] = ()
+
+
+def carry(touches: Iterable[Touch], uses: Uses, seed: int | None) -> Carried:
+    """Take the state of each generator that the notebook has seeded and the trial uses.
+
+    Args:
+        touches: What the cells did.
+        uses: What the trial uses.
+        seed: The header's seed, which goes before the notebook's.
+    """
+    seeded = _seeded(touches)
+    used = [one for one in GENERATORS if one.library in seeded and one.module in sys.modules and one.library in uses]
+    if not used:
+        return Carried()
+    names = ", ".join(dict.fromkeys(one.library for one in used))
+    origin = seeded[used[-1].library].place.label
+    if seed is not None:
+        text = f"the random numbers of {names}, seeded here; `seed: {seed}` of the header goes before"
+        return Carried(differences=(Difference(Kind.NOT_CARRIED, text, origin),))
+    states, lines = dict[str, bytes](), list[str]()
+    for index, one in enumerate(used):
+        state, file = one.state(sys.modules[one.module]), f"__generator_{index}__"
+        if state is not None:
+            states[file] = pickle.dumps(state)
+            lines.append(one.restore.replace("{state}", f'__autotrain_data__("{file}")'))
+    text = f"the random numbers of {names}: every trial goes on from where they stand now"
+    return Carried("\n".join(lines), states, (Difference(Kind.REPLAYED, text, origin),))
+
+
+def is_seeding(touch: Touch) -> bool:
+    """Whether a call seeds a global generator."""
+    name = touch.path.rpartition(".")[2]
+    if touch.value is not None or "(" in touch.path or name in _NO_SEEDS or touch.path.startswith(_OTHER_GENERATORS):
+        return False
+    own = any(touch.path.startswith(one.seeders) for one in GENERATORS)
+    return (own and name in _STATES) or ("seed" in name and isinstance(touch.target, ast.Call))
+
+
+def _seeded(touches: Iterable[Touch]) -> dict[str, Touch]:
+    """The libraries whose generators were seeded, each with the latest call that did; a helper may seed them all."""
+    seeded: dict[str, Touch] = {}
+    for touch in touches:
+        if not is_seeding(touch) or touch.is_followed:
+            continue
+        own = [one.library for one in GENERATORS if touch.path.startswith(one.seeders)]
+        for library in own or [one.library for one in GENERATORS]:
+            seeded[library] = touch
+    return seeded
