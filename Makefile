@@ -7,7 +7,7 @@ NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
 EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
 SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets -name '*.ts' -o -name '*.css')
 
-.PHONY: demo lab test test-browser test-unit soak check format bench golden clean
+.PHONY: demo lab test test-browser test-unit soak corpus check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -30,10 +30,14 @@ soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, co
 	$(BIN)/python tests/soak/soak.py
 	AUTOTRAIN_FUZZ_TIMES=5 $(BIN)/python -m pytest tests/fuzz --timeout 1200
 
+corpus: $(VENV)/.test  ## FOLDER of public notebooks: each cell that trains is run here and as a trial, and compared (not in CI)
+	$(BIN)/python tests/corpus/run.py $(FOLDER)
+
 check: $(VENV)/.test  ## what people and CI run alike
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/corpus
 	$(BIN)/lint-imports
 	! grep -nE 'https?://' labextension/yarn.lock constraints.txt
 	cd labextension && ../$(BIN)/jlpm lint && ../$(BIN)/jlpm format:check && ../$(BIN)/jlpm typecheck

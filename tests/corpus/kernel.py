@@ -1,0 +1,164 @@
+"""A notebook's kernel: an IPython shell in this process, forked wherever a state shall be used more than once."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+from traitlets.config import Config
+
+_T = TypeVar("_T")
+_WARM = ("capture", "cell", "client", "header", "store", "verbs", "widgets")
+
+
+class TooLongError(BaseException):
+    """A cell ran past its limit; no handler of the notebook catches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a cell ran: the type of the error that ended it, or "", its message, and what it printed."""
+
+    error: str
+    message: str
+    stdout: str
+
+
+class QuietValue(DisplayHook):
+    """The value of a cell's last line is kept, not printed: a trial does not print it either."""
+
+    def __call__(self, result: object = None) -> None:
+        if result is not None:
+            self.update_user_ns(result)  # type: ignore[no-untyped-call]  # IPython has no types here
+
+
+class Text(DisplayPublisher):
+    """Prints what has no picture, as a trial does."""
+
+    def publish(self, data: Mapping[str, object], *_: object, **__: object) -> None:
+        if not any(kind.startswith("image/") for kind in data):
+            print(data.get("text/plain", ""))
+
+
+class Shell(InteractiveShell):
+    """A shell without a front end, which plots in memory."""
+
+    displayhook_class = QuietValue
+    display_pub_class = Text
+
+    def enable_gui(self, gui: str | None = None) -> None:
+        """There is none."""
+
+    def _showtraceback(self, *_: object) -> None:
+        """A trial's is not in its stdout."""
+
+    def ask_exit(self) -> None:
+        """A cell that ends the kernel does not end the run."""
+
+
+class Kernel:
+    """The shell of one notebook, with the extension loaded."""
+
+    def __init__(self) -> None:
+        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        self.shell: InteractiveShell = Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+        self.sources: list[str] = []
+        for package in _WARM:  # a fork forgets what it imports, a kernel does not
+            _import_all(f"jupyter_autotrain.{package}")
+        self.run("%load_ext jupyter_autotrain", limit_s=60)
+
+    def run(self, source: str, limit_s: float) -> Ran:
+        """Run a cell here, until its limit."""
+        with tempfile.TemporaryFile() as printed:
+            with _stdout_into(printed.fileno()):
+                result = _within(limit_s, lambda: self._execute(source))
+            printed.seek(0)
+            text = printed.read().decode(errors="replace")
+        error = result.error_before_exec or result.error_in_exec
+        self.sources.append(source)
+        return Ran(type(error).__name__ if error else "", str(error or ""), text)
+
+    def _execute(self, source: str) -> ExecutionResult:
+        return self.shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call, no-any-return]  # IPython has no types here
+
+    def fork(self, work: Callable[[], None], limit_s: float) -> bool:
+        """Do some work in a copy of this process; True when it came to its end in time."""
+        sys.stdout.flush()
+        child = os.fork()
+        if not child:
+            _to_the_end(work)
+        deadline_s = time.monotonic() + limit_s
+        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+            if time.monotonic() > deadline_s:
+                os.kill(child, signal.SIGKILL)
+            time.sleep(0.02)
+        return os.waitstatus_to_exitcode(ended[1]) == 0
+
+    def reseed_what_is_not_seeded(self) -> None:
+        """Give every global generator that no cell has seeded another state, as another run of the kernel would."""
+        text = "\n".join(self.sources)
+        numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+        if numpy and "random.seed(" not in text:
+            numpy.random.seed(None)
+        if "seed(" not in text.replace("np.random.seed(", "").replace("numpy.random.seed(", ""):
+            importlib.import_module("random").seed()
+        if torch and "seed" not in text.replace("random.seed", ""):
+            torch.seed()
+
+
+def _import_all(package: str) -> None:
+    module = importlib.import_module(package)
+    for found in pkgutil.walk_packages(module.__path__, f"{package}."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+
+
+def _to_the_end(work: Callable[[], None]) -> NoReturn:
+    """Do the work and end this process; nothing may unwind into the parent's part of the code."""
+    status = 1
+    try:
+        work()
+        status = 0
+    except BaseException:  # noqa: BLE001 - the parent learns of it by the status, people by stderr
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+def _within(limit_s: float, work: Callable[[], _T]) -> _T:
+    def end(*_: object) -> None:
+        raise TooLongError
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        return work()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def _stdout_into(descriptor: int) -> Iterator[None]:
+    """What this process and its children write to stdout goes elsewhere."""
+    sys.stdout.flush()
+    before = os.dup(1)
+    os.dup2(descriptor, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(before, 1)
+        os.close(before)
