@@ -32,11 +32,14 @@ _HOMES = {
     "plan": "jupyter_autotrain.parallel.api",
     "submit": "jupyter_autotrain.client.submitting",
     "trial": "jupyter_autotrain.client.submitting",
-    # Inside a trial, for modules beside the notebook; a cell has these names without an import.
+    # Inside a trial, for modules beside the notebook, and for cells whose notebook binds these names itself.
     "checkpoint": "jupyter_autotrain.worker.api",
+    "display": "jupyter_autotrain.worker.api",
     "params": "jupyter_autotrain.worker.api",
+    "rank": "jupyter_autotrain.worker.api",
     "report": "jupyter_autotrain.worker.api",
     "should_stop": "jupyter_autotrain.worker.api",
+    "world_size": "jupyter_autotrain.worker.api",
 }
 
 

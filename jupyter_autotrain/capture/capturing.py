@@ -8,20 +8,23 @@ import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import modules, reports, secrets, state
+from jupyter_autotrain.capture import modules, reports, secrets, state, taken
 from jupyter_autotrain.capture import ship as shipping
 from jupyter_autotrain.capture.cells import Cell, parse_code
+from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.history import History, futures_in
 from jupyter_autotrain.capture.ignore import Ignore
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.names import analyse
 from jupyter_autotrain.capture.result import Capture, Limits
-from jupyter_autotrain.capture.script import THIS_CELL, Code, assemble
+from jupyter_autotrain.capture.scopes import bound_by
+from jupyter_autotrain.capture.script import THIS_CELL, Code, Script, assemble
 from jupyter_autotrain.capture.sizes import human, tree
-from jupyter_autotrain.capture.slice import TRIAL_NAMES, Slice
+from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.stream import Budget
 from jupyter_autotrain.capture.values import Values
 from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.core.trial_names import TRIAL, TRIAL_NAMES
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import CaptureError
 
@@ -74,6 +77,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     tree_ = ast.parse(script.text)
     values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
     secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
+    renamed = _renamed(read, slice_, script, tree_)
     files = _files(tree_, slice_, cwd, ship)
     shipping.check_limits(files, limits)
     return Capture(
@@ -83,8 +87,8 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         files=files,
         source_map=script.source_map,
         notes=tuple(notes),
-        reports=reports.find(tree_, script.source_map, files, slice_.values.files.values()),
-        differences=tuple(slice_.differences),
+        reports=reports.find(tree_, script.source_map, files, slice_.values.files.values(), slice_.taken),
+        differences=(*slice_.differences, *renamed),
     )
 
 
@@ -112,6 +116,15 @@ def _items(
         by_value |= circle
 
 
+def _renamed(code: Code, slice_: Slice, script: Script, tree_: ast.Module) -> list[Difference]:
+    """Tell the names that stay the notebook's, and refuse code that takes them for the trial's."""
+    bound = bound_by(code.tree.body)
+    is_free = not (taken.is_notebooks(TRIAL, slice_.namespace) or TRIAL in bound)
+    firm = [one for one in slice_.taken if one.name not in bound]
+    taken.refuse_meant_as_the_trials(tree_, script.source_map, firm, slice_.parameters, trial_is_free=is_free)
+    return taken.differences(slice_.taken, trial_is_free=is_free)
+
+
 def _futures(code: Code, items: Sequence[Item], history: History) -> set[str]:
     return {*history.futures} if any(item.how == "source" for item in items) else futures_in(code.tree)
 
@@ -129,6 +142,8 @@ def _files(tree_: ast.Module, slice_: Slice, cwd: Path, patterns: Sequence[str])
 
 def _complain(slice_: Slice, limit_bytes: int) -> None:
     """Raise what stands in the way: missing names, then what cannot travel, then size."""
+    if slice_.clashes:
+        raise _clashing(slice_)
     if slice_.missing:
         raise _missing(slice_)
     if slice_.values.refused:
@@ -149,6 +164,17 @@ def _missing(slice_: Slice) -> CaptureError:
         f"{_count(lines, 'name')} that this cell uses {_verb(lines, 'does', 'do')} not exist:\n{_listed(lines)}",
         "Every name must be bound in the cell, in the notebook or by the search space.",
         "Run the cell that defines it, or correct the name.",
+    )
+
+
+def _clashing(slice_: Slice) -> CaptureError:
+    lines = [f"  {name}: {what}" for name, what in sorted(slice_.clashes.items())]
+    first = min(slice_.clashes)
+    return CaptureError(
+        f"{_count(lines, 'name')} of the search space {_verb(lines, 'is', 'are')} used for something else:\n"
+        f"{_listed(lines)}",
+        "A searched name is a plain variable of the trial; the notebook may bind it to a default, such as a number.",
+        f"Rename it under `search:`, as in {first}_choice, or in the notebook.",
     )
 
 

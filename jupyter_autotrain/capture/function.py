@@ -15,6 +15,7 @@ from jupyter_autotrain.capture.result import Capture, Limits
 from jupyter_autotrain.errors import CaptureError
 
 _PACKAGE = "jupyter_autotrain"
+_PARAMS = "__autotrain_params__"  # whatever the function's own file calls `params`
 _NO_LIMITS = Limits()
 
 
@@ -127,7 +128,7 @@ def _call(function: Callable[..., object], parameters: Collection[str]) -> str:
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             continue
         if parameter.name in parameters and parameter.kind is not parameter.POSITIONAL_ONLY:
-            keywords.append(f'{parameter.name}=params["{parameter.name}"]')
+            keywords.append(f'{parameter.name}={_PARAMS}["{parameter.name}"]')
         elif parameter.default is parameter.empty:
             others.append(parameter)
     if len(others) > 1:
@@ -136,7 +137,7 @@ def _call(function: Callable[..., object], parameters: Collection[str]) -> str:
             "Names of the search space are filled; one other parameter gets `params`.",
             f"Give them defaults, or take one parameter: def {function.__name__}(params).",
         )
-    first = [f"{p.name}=params" if p.kind is p.KEYWORD_ONLY else "params" for p in others]
+    first = [_PARAMS if p.kind is p.POSITIONAL_ONLY else f"{p.name}={_PARAMS}" for p in others]
     waits = "await " if inspect.iscoroutinefunction(function) else ""
     return f"result = {waits}{function.__name__}({', '.join(first + keywords)})"
 

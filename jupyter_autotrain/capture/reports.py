@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupyter_autotrain.capture import modules
+from jupyter_autotrain.capture.script import place as script_place
+from jupyter_autotrain.capture.taken import Taken
 from jupyter_autotrain.errors import CaptureError
 
 _NAME, _PACKAGE = "report", "jupyter_autotrain"
@@ -26,15 +29,21 @@ class Reports:
         names: Metric -> the place of its first report, such as "this cell, line 4".
         complete: False where more may be reported than the text tells.
         imports: The installed packages that the code uses; one that reports by itself is seen only when it is loaded.
+        notebooks: What `report` is where it is the notebook's and not the trial's; else "".
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     complete: bool = False
     imports: frozenset[str] = frozenset()
+    notebooks: str = ""
 
 
 def find(
-    script: ast.Module, source_map: Sequence[str], files: Mapping[str, Path], data: Iterable[bytes] = ()
+    script: ast.Module,
+    source_map: Sequence[str],
+    files: Mapping[str, Path],
+    data: Iterable[bytes] = (),
+    taken: Sequence[Taken] = (),
 ) -> Reports:
     """Find the metrics that a script and the modules that travel with it report.
 
@@ -43,20 +52,23 @@ def find(
         source_map: For each of its lines "cell label:line", or "".
         files: The files that travel with it.
         data: The pickles that travel with it; they may hold code.
+        taken: The trial's names that are the notebook's in the script.
     """
+    notebooks = {one.name: one.what for one in taken}
+    script = _Apart(frozenset(notebooks)).visit(copy.deepcopy(script)) if notebooks else script
     names: dict[str, str] = {}
     trees = [(script, ""), *_modules(files)]
     complete = not any(_NAME.encode() in content for content in data)
     for tree, file in trees:
         complete = complete and not _hides(tree)
         for call in _calls(tree):
-            place = f"{file}, line {call.lineno}" if file else _place(source_map, call.lineno)
+            place = f"{file}, line {call.lineno}" if file else script_place(source_map, call.lineno)
             for metric in _metrics(call):
                 complete = complete and metric is not None
                 if metric is not None:
                     names.setdefault(metric, place)
     tops = {name.partition(".")[0] for tree, _ in trees for name in modules.imported(tree)}
-    return Reports(names, complete, frozenset(tops))
+    return Reports(names, complete, frozenset(tops), notebooks.get(_NAME, ""))
 
 
 def check(reports: Reports, objective: str) -> None:
@@ -73,6 +85,8 @@ def check(reports: Reports, objective: str) -> None:
         return
     if any(_reports_by_itself(top) for top in reports.imports):
         return
+    if reports.notebooks:
+        raise _notebooks(reports, objective)
     if not reports.names:
         raise CaptureError(
             f"The objective is {objective!r}, but this code calls report(...) nowhere.",
@@ -91,6 +105,59 @@ def check(reports: Reports, objective: str) -> None:
     )
 
 
+def _notebooks(reports: Reports, objective: str) -> CaptureError:
+    others = f"; trials report {', '.join(sorted(reports.names)[:_SHOWN])}" if reports.names else ""
+    return CaptureError(
+        f"The objective is {objective!r}, but report is {reports.notebooks}, and sends nothing{others}.",
+        "A trial is ranked by a metric that it reports; the trial's own is trial.report(...).",
+        f"Write trial.report({objective}=...) where its value is known (at.report where `trial` is yours too).",
+    )
+
+
+class _Apart(ast.NodeTransformer):
+    """Gives other names to what is the notebook's, so that it is not taken for the trial's.
+
+    Args:
+        taken: The names.
+    """
+
+    def __init__(self, taken: frozenset[str]) -> None:
+        self.taken = taken
+
+    def _renamed(self, name: str) -> str:
+        return f"{name} of the notebook" if name in self.taken else name
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._renamed(node.id)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.name = self._renamed(node.name)
+        return self.generic_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        node.name = self._renamed(node.name)
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.name = self._renamed(node.name)
+        return self.generic_visit(node)
+
+    def visit_alias(self, node: ast.alias) -> ast.AST:
+        node.asname = self._renamed(node.asname or node.name)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if isinstance(node.value, ast.Name) and node.value.id in self.taken:
+            node.attr = f"{node.attr} of the notebook"
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id == "__autotrain_data__":
+            node.args = []
+        return self.generic_visit(node)
+
+
 def _modules(files: Mapping[str, Path]) -> Iterator[tuple[ast.Module, str]]:
     """The modules among the files that may report."""
     for place, path in files.items():
@@ -100,11 +167,6 @@ def _modules(files: Mapping[str, Path]) -> Iterator[tuple[ast.Module, str]]:
                 yield ast.parse(content), place
             except (SyntaxError, ValueError):
                 continue  # it would fail in the trial too
-
-
-def _place(source_map: Sequence[str], line: int) -> str:
-    label, _, number = (source_map[line - 1] if line <= len(source_map) else "").rpartition(":")
-    return f"{label}, line {number}" if label else f"line {line}"
 
 
 def _calls(tree: ast.Module) -> Iterator[ast.Call]:

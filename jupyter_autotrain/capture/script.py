@@ -53,6 +53,12 @@ def assemble(code: Code, items: Iterable[Item], futures: Collection[str], parame
     return Script(with_own_place(text), tuple(origin for _, origin in lines))
 
 
+def place(source_map: Sequence[str], line: int) -> str:
+    """Where a line of the script comes from, for people: "this cell, line 4"."""
+    label, _, number = (source_map[line - 1] if line <= len(source_map) else "").rpartition(":")
+    return f"{label}, line {number}" if label else f"line {line}"
+
+
 def _preparation(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
     """The lines that bind every captured name; a blank line or two around definitions."""
     written: set[str] = set()

@@ -7,16 +7,14 @@ import builtins
 import types
 from collections.abc import Collection, Mapping
 
-from jupyter_autotrain.capture import definitions, imports, staleness
+from jupyter_autotrain.capture import definitions, imports, staleness, taken
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.history import Binding, History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
 from jupyter_autotrain.capture.names import Names, analyse
 from jupyter_autotrain.capture.stream import Budget
 from jupyter_autotrain.capture.values import Values
-
-TRIAL_NAMES = frozenset({"checkpoint", "params", "rank", "report", "should_stop", "world_size"})
-"""What every trial finds in its globals."""
+from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 
 
 class Slice:
@@ -44,6 +42,8 @@ class Slice:
         self.home = str(namespace.get("__name__", "__main__"))
         self.items: dict[str, Item] = {}
         self.missing: dict[str, str] = {}
+        self.taken: list[taken.Taken] = []
+        self.clashes: dict[str, str] = {}
         self.values = Values(namespace, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
         self._sets: set[str] = set()
@@ -95,6 +95,9 @@ class Slice:
 
     def _use(self, names: Names, user: str) -> None:
         self._sets |= names.sets
+        for name in names.called & self.parameters - set(self.namespace):
+            if callable(getattr(builtins, name, None)):
+                self.clashes[name] = "a function of Python that this code calls"
         for name in sorted(names.needed | names.hints):
             if name in self.items or name in self._todo:
                 continue
@@ -108,7 +111,7 @@ class Slice:
             return True
         if name not in self.namespace:
             last = self.history.last(name)
-            return name in {"display", "get_ipython"} or (last is not None and hint and last.kind is Kind.IMPORT)
+            return name == "get_ipython" or (last is not None and hint and last.kind is Kind.IMPORT)
         if name.startswith("__") and name.endswith("__"):
             return False
         value = self.namespace[name]
@@ -130,17 +133,25 @@ class Slice:
 
     def _provided(self, name: str) -> Item | None:
         if name in self.parameters:
-            return Item(name, "parameter", origin="search")
-        if name in TRIAL_NAMES:
+            return self._searched(name)
+        if name not in TRIAL_NAMES:
+            return None
+        if not taken.is_notebooks(name, self.namespace):
             return Item(name, "builtin", origin="trial")
-        if name == "display" and self._is_shells_display():
-            return Item(name, "builtin", origin="trial")
+        self.taken.append(taken.Taken(name, self.namespace[name], self._origin(name)))
         return None
 
-    def _is_shells_display(self) -> bool:
-        """Whether `display` is IPython's, for which a trial has its own."""
-        value = self.namespace.get("display")
-        return not self.history.bindings("display") or getattr(value, "__module__", "").startswith("IPython.")
+    def _searched(self, name: str) -> Item:
+        """A name of the search space; what the notebook binds it to may be a default, and nothing else."""
+        if name in self.namespace and not taken.is_plain(self.namespace[name]):
+            origin = self._origin(name)
+            what = taken.described(self.namespace[name])
+            self.clashes[name] = f"{what} in the notebook{f' ({origin})' if origin else ''}"
+        return Item(name, "parameter", origin="search")
+
+    def _origin(self, name: str) -> str:
+        binding = self.history.last(name)
+        return binding.label if binding else ""
 
     # Imports
 

@@ -10,6 +10,7 @@ import math
 import os
 import pickle
 import sys
+import types
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -85,8 +86,7 @@ def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[s
         files: Files that travel: name -> packed content.
     """
     here, params = Path.cwd(), Params(given)
-    return {
-        **{name: value for name, value in params.items() if name.isidentifier()},
+    members = {
         "params": params,
         "report": Report(here / "metrics.jsonl"),
         "checkpoint": Checkpoint(here / "checkpoints"),
@@ -94,8 +94,17 @@ def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[s
         "display": print,
         "rank": int(os.environ.get("RANK", "0")),
         "world_size": int(os.environ.get("WORLD_SIZE", "1")),
+    }
+    trial = types.ModuleType("jupyter_autotrain")
+    vars(trial).update(members)
+    sys.modules.setdefault(trial.__name__, trial)  # for `import jupyter_autotrain as at; at.report(...)`
+    return {
+        **{name: value for name, value in params.items() if name.isidentifier()},
+        **members,
+        "trial": trial,
         "__autotrain_data__": lambda name: pickle.loads(_unpack(data[name])),  # noqa: S301 - written by the export
         "__autotrain_override__": _override(params),
+        "__autotrain_params__": params,
         "__autotrain_file__": str(here / "main.py"),
         "__autotrain_files__": _lay_out(files, here),
     }

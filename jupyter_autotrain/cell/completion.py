@@ -68,7 +68,8 @@ def _verb_line(line: str, experiments: Callable[[], Sequence[str]]) -> SimpleMat
 
 
 def _cell_names(token: str) -> SimpleMatcherResult:
-    matches = [name for name in verbs.CELL_NAMES if token and name.startswith(token) and name != token]
+    members = [f"trial.{name}" for name in verbs.CELL_NAMES if name != "trial"] if "." in token else []
+    matches = [name for name in (*verbs.CELL_NAMES, *members) if token and name.startswith(token) and name != token]
     return _result(matches, token, "function", suppress=False)
 
 

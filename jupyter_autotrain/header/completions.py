@@ -13,11 +13,11 @@ from jupyter_autotrain.header.flags import FLAGS, spellings
 from jupyter_autotrain.header.help import options_of
 
 MAGIC = "%%autotrain"
-_KEY_LINE = re.compile(r"(\s*)(?:- )?([A-Za-z_]\w*)\s*:(.*)")
-_HEADER_LINE = re.compile(r"\s*(?:[A-Za-z_]\w*\s*:(?:\s.*)?|-\s.*|#.*|[}\]].*|)")
+_KEY_LINE = re.compile(r"(\s*)(?:- )?([^\W\d]\w*)\s*:(.*)")
+_HEADER_LINE = re.compile(r"\s*(?:[^\W\d]\w*\s*:(?:\s.*)?|-\s.*|#.*|[}\]].*|)")
 _REPORT = re.compile(r"\breport\s*\(([^()]*)")
 _KEYWORD = re.compile(r"\b(\w+)\s*=(?!=)")
-_LITERAL = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]*)?=\s*(?:[-+\d'\"]|True|False)", re.MULTILINE)
+_LITERAL = re.compile(r"^([^\W\d]\w*)\s*(?::[^=\n]*)?=\s*(?:[-+\d'\"]|True|False)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.space import Choice, Distribution, NestedSpace, Normal, RandInt, Uniform
+from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 from jupyter_autotrain.header.document import Plain, load, resolve
 from jupyter_autotrain.header.faults import Path, UnfitError, meant, nearest, shown
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
-_NAME = re.compile(r"[A-Za-z_][\w.\-/]*")
-_TAKEN = ("params", "report", "should_stop", "checkpoint", "rank", "world_size")
+_NAME = re.compile(r"[^\W\d][\w.\-/]*")
 _LARGEST = 2**62
 _EXAMPLE = "loguniform(1e-4, 1e-1) or choice(32, 64)"
 
@@ -53,10 +54,10 @@ def read_name(value: object) -> str:
     Raises:
         UnfitError: When it cannot be one.
     """
-    name = str(value)
+    name = unicodedata.normalize("NFKC", str(value))  # as Python itself reads names
     if not _NAME.fullmatch(name) or len(name) > 100:
         raise UnfitError("expected a name such as lr", "rename it")
-    if name in _TAKEN or name.startswith("__"):
+    if name in TRIAL_NAMES or name.startswith("__"):
         raise UnfitError("expected a name that trials do not use already", f"rename it, as in {name.strip('_')}_value")
     return name
 

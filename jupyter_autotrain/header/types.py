@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
@@ -75,8 +77,8 @@ def _name(value: object) -> str:
 
 
 def _variable(value: object) -> str:
-    name = _text(value)
-    if not _VARIABLE.fullmatch(name):
+    name = unicodedata.normalize("NFKC", _text(value))  # as Python itself reads names
+    if not name.isidentifier() or keyword.iskeyword(name):
         raise UnfitError("expected a variable name such as model")
     return name
 

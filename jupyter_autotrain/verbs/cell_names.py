@@ -8,6 +8,11 @@ from typing import Final
 
 CELL_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "trial": """\
+trial
+  Has all that a cell finds in a trial: trial.report, trial.params, trial.checkpoint, trial.should_stop, trial.display,
+  trial.rank, trial.world_size. A name that the notebook binds itself stays the notebook's; this is the other way.
+  example: params = {"max_depth": 3}; train(params, lr=trial.params.lr)""",
         "report": """\
 report(step=None, **metrics)
   Sends metrics from the cell: they are kept, plotted live, and ranked by the objective.

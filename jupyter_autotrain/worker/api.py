@@ -1,8 +1,9 @@
-"""The names a cell may use inside a trial: `report`, `should_stop`, `checkpoint`, `params`, `rank`, `world_size`.
+"""The names a cell may use inside a trial: `report`, `should_stop`, `checkpoint`, `params`, `rank`, `trial`, ...
 
-They are there without an import in a cell that runs as a trial; a module beside the notebook gets them from
-`jupyter_autotrain` (`import jupyter_autotrain as at; at.report(...)`). Processes that a trial starts get them too:
-they find the trial by the environment.
+They are there without an import in a cell that runs as a trial; one that the notebook binds itself stays the
+notebook's, and is reached as an attribute of `trial`. A module beside the notebook gets them from `jupyter_autotrain`
+(`import jupyter_autotrain as at; at.report(...)`). Processes that a trial starts get them too: they find the trial by
+the environment.
 """
 
 from __future__ import annotations
@@ -34,6 +35,20 @@ class Params(dict[str, object]):
         except KeyError:
             raise AttributeError(f"this trial has no parameter {name!r}; it has: {', '.join(self) or 'none'}") from None
         return Params(value) if type(value) is dict else value
+
+
+class Trial:
+    """The trial, as its cell sees it: `trial.report(...)`, `trial.params`.
+
+    Args:
+        **members: The names a cell may use.
+    """
+
+    def __init__(self, **members: object) -> None:
+        vars(self).update(members)
+
+    def __repr__(self) -> str:
+        return f"<trial with {', '.join(vars(self))}>"
 
 
 class Context:
@@ -113,8 +128,7 @@ class Context:
 
     def names(self) -> dict[str, object]:
         """All that is injected into a cell's globals."""
-        return {
-            **{name: value for name, value in self.params.items() if name.isidentifier()},
+        members = {
             "params": self.params,
             "report": self.reporter,
             "should_stop": self.should_stop,
@@ -122,9 +136,15 @@ class Context:
             "display": self.display,
             "rank": self.rank,
             "world_size": self.world_size,
+        }
+        return {
+            **{name: value for name, value in self.params.items() if name.isidentifier()},
+            **members,
+            "trial": Trial(**members),
             "__autotrain_data__": self.load_data,
             "__autotrain_file__": f"{self.directory}/{wire.WORK}/main.py",
             "__autotrain_override__": self.override,
+            "__autotrain_params__": self.params,
         }
 
 
@@ -169,7 +189,7 @@ def should_stop() -> bool:
 
 
 def __getattr__(name: str) -> object:
-    if name in {"checkpoint", "params", "rank", "world_size"}:
+    if name in {"checkpoint", "display", "params", "rank", "world_size"}:
         if (trial := context()) is not None:
             return getattr(trial, name)
         raise AttributeError(f"{name} is there only inside a trial")

@@ -80,7 +80,7 @@ def test_a_function_of_a_file_travels_with_what_it_uses(notebook, tmp_path):
     assert run(notebook, train, {"lr": 2.5, "width": 4}, tmp_path) == "trained 6 4\n"
     captured = capture.from_function(train, cwd=tmp_path)
     assert {row.name: row.how for row in captured.captured} == {
-        "helper": "source", "math": "import", "SCALE": "data", "params": "builtin",
+        "helper": "source", "math": "import", "SCALE": "data",
     }  # fmt: skip
     assert f"test_bundles.py:{train.__code__.co_firstlineno}" in captured.source_map
     assert captured.script.endswith("result = train(params)\n")
