@@ -83,7 +83,7 @@ def test_a_function_of_a_file_travels_with_what_it_uses(notebook, tmp_path):
         "helper": "source", "math": "import", "SCALE": "data",
     }  # fmt: skip
     assert f"test_bundles.py:{train.__code__.co_firstlineno}" in captured.source_map
-    assert captured.script.endswith("result = train(params)\n")
+    assert captured.script.endswith("result = train(params=__autotrain_params__)\n")
 
 
 def test_parameters_are_matched_by_name(notebook, tmp_path):
