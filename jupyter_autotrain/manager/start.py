@@ -26,6 +26,7 @@ from jupyter_autotrain.manager.identity import Identity
 
 HELD_EXIT_CODE = 3
 _DEADLINE_S = 20.0
+_MOST_STARTS = 5
 _LOOK_AGAIN_S = 0.05
 _LOG_LIMIT_BYTES = 5_000_000
 _LOG_TAIL_LINES = 3
@@ -55,7 +56,7 @@ def status(home: Home) -> Status:
 
 
 def ensure(home: Home) -> Identity:
-    """Make sure that a manager serves the home; start one when none lives.
+    """Make sure that a manager serves the home; start one when none lives, again when it is killed as it starts.
 
     Returns:
         The identity of the manager, which is ready to be rung.
@@ -63,17 +64,19 @@ def ensure(home: Home) -> Identity:
     Raises:
         ManagerError: When the home cannot be written or the manager does not come up.
     """
-    deadline, pause, started = time.monotonic() + _DEADLINE_S, 0.002, False
+    deadline, pause, starts = time.monotonic() + _DEADLINE_S, 0.002, 0
     while time.monotonic() < deadline:
         identity = Identity.read(home.manager_lock)
         if identity is not None and identity.alive:
             return identity
-        if not started:
-            code = _spawn(home)
-            if code not in {0, HELD_EXIT_CODE}:
+        if not starts or _is_free(home):
+            if starts == _MOST_STARTS:
                 break
-            started = code == 0
-            if not started and identity is not None and identity.host != os.uname().nodename:
+            code = _spawn(home)
+            if code > 0 and code != HELD_EXIT_CODE:
+                break
+            starts += code != HELD_EXIT_CODE
+            if code == HELD_EXIT_CODE and identity is not None and identity.host != os.uname().nodename:
                 return identity
         time.sleep(pause)
         pause = min(2 * pause, 0.1)
@@ -82,6 +85,14 @@ def ensure(home: Home) -> Identity:
         _tail(home.manager_log),
         f"Read {home.manager_log}, then try again.",
     )
+
+
+def _is_free(home: Home) -> bool:
+    """Whether no process holds the home's lock: a manager that was started has ended before it said who it is."""
+    lock = take_lock(home)
+    if lock is not None:
+        os.close(lock)
+    return lock is not None
 
 
 def take_lock(home: Home) -> int | None:
@@ -138,7 +149,11 @@ def is_lock_in_place(home: Home, lock: int) -> bool:
 
 
 def _spawn(home: Home) -> int:
-    """Run the starting process, which forks the manager and ends: 0, or `HELD_EXIT_CODE` when another is there."""
+    """Run the starting process, which forks the manager and ends.
+
+    Returns:
+        0, `HELD_EXIT_CODE` when another manager is there, the negative signal that killed it, or another code.
+    """
     try:
         make_private(home)
         log = os.open(home.manager_log, _APPEND, 0o600)

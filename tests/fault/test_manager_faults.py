@@ -21,6 +21,8 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.errors import ManagerError
+from jupyter_autotrain.manager import start
 from jupyter_autotrain.manager.identity import Identity
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.worker import processes
@@ -133,6 +135,36 @@ def test_an_idle_manager_goes_by_itself_and_the_next_submit_starts_another(serve
     assert not manager.status(served.home).alive
     served.submit("e1", "report(acc=1)")
     until(lambda: served.states("e1") == ["SUCCEEDED"], "the trial's end")
+
+
+def killed_as_it_starts(monkeypatch, times):
+    """The first managers are killed before they can say who they are; gives how many were started."""
+    spawn, started = start._spawn, []
+
+    def spawn_and_kill(home):
+        started.append(spawn(home))
+        if len(started) <= times:
+            for process in psutil.process_iter(["cmdline"]):
+                if (process.info["cmdline"] or [""])[-1] == str(home.root.absolute()):
+                    process.kill()
+            until(lambda: start._is_free(home), "the lock goes with the manager")
+        return started[-1]
+
+    monkeypatch.setattr(start, "_spawn", spawn_and_kill)
+    return started
+
+
+def test_a_manager_that_is_killed_as_it_starts_is_started_again(served, monkeypatch):
+    started = killed_as_it_starts(monkeypatch, times=2)
+    assert manager.ensure(served.home).alive
+    assert started == [0, 0, 0]
+
+
+def test_a_manager_that_never_lives_is_given_up_with_the_end_of_its_log(served, monkeypatch):
+    started = killed_as_it_starts(monkeypatch, times=100)
+    with pytest.raises(ManagerError, match="did not start"):
+        manager.ensure(served.home)
+    assert len(started) < 10
 
 
 CLIENT = """
