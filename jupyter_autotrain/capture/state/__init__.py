@@ -1,7 +1,7 @@
 """What earlier cells changed that is no variable: settings of libraries, their random generators, their attributes.
 
 `touches` finds in the cells' text what was called and set, `uses` says which libraries a trial uses. Where the live
-value can be read, it is what counts (`generators`); the rest is done again as it was written, or told.
+value can be read, it is what counts (`settings`, `generators`); the rest is done again as it was written, or told.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ast
 
 from jupyter_autotrain.capture.items import LATEST, Item
 from jupyter_autotrain.capture.slice import Slice
-from jupyter_autotrain.capture.state import generators, touches, uses
+from jupyter_autotrain.capture.state import generators, settings, touches, uses
 
 
 def carry(slice_: Slice, code: ast.Module, seed: int | None) -> None:
@@ -22,9 +22,10 @@ def carry(slice_: Slice, code: ast.Module, seed: int | None) -> None:
         seed: What trials seed all random generators with, if anything.
     """
     found = touches.find(slice_.history.cells, slice_.namespace)
-    if not found:
-        return
     used = uses.of(slice_.items.values(), code, (one.modules for one in slice_.values.pickles.values()))
+    for item, difference in settings.carry(found, used):
+        slice_.take(item)
+        slice_.differences += [difference] if difference else []
     carried = generators.carry(found, used, seed)
     slice_.differences += carried.differences
     if carried.text:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import sysconfig
-import types
-from collections.abc import Iterator
 from pathlib import Path
 
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
-
-
-def loaded() -> Iterator[types.ModuleType]:
-    """All of them."""
-    return (module for name, module in list(sys.modules.items()) if file_of(name) is not None)
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 def file_of(name: str) -> Path | None:
@@ -24,9 +18,9 @@ def file_of(name: str) -> Path | None:
         return None
     if not file.endswith(".py") or name.partition(".")[0] in sys.stdlib_module_names:
         return None
-    path = Path(file)
-    if not _INSTALLED.isdisjoint(path.parts):
+    if any(part in file for part in _INSTALLED):  # first what is quick: very many modules are asked for
         return None
+    path = Path(file)
     folders = {sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")}
     return None if any(path.is_relative_to(folder) for folder in folders) else path
 

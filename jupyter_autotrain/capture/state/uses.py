@@ -10,6 +10,7 @@ from functools import cached_property
 
 from jupyter_autotrain.capture import modules
 from jupyter_autotrain.capture.items import Item
+from jupyter_autotrain.capture.state import own_modules
 from jupyter_autotrain.capture.state.paths import top
 
 
@@ -26,9 +27,11 @@ class Uses:
     def __contains__(self, path: str) -> bool:
         """Whether a trial uses the package that a full name begins with."""
         package = top(path)
-        if package in sys.stdlib_module_names or package in self.direct or self._is_open:
-            return True
-        return package in self._reached
+        return package in sys.stdlib_module_names or self.reaches(package)
+
+    def reaches(self, package: str) -> bool:
+        """Whether it uses a package itself or by what it loads; one of the standard library too."""
+        return package in self.direct or self._is_open or package in self._reached
 
     @cached_property
     def _is_open(self) -> bool:
@@ -40,7 +43,7 @@ class Uses:
         """The packages that are loaded by those used; looked up only when something else was changed."""
         members: dict[str, list[types.ModuleType]] = {}
         for name, module in list(sys.modules.items()):
-            if isinstance(module, types.ModuleType):
+            if isinstance(module, types.ModuleType):  # anything may be put there
                 members.setdefault(top(name), []).append(module)
         reached, todo = set(self.direct), sorted(self.direct)
         while todo:
@@ -58,8 +61,8 @@ def of(items: Iterable[Item], code: ast.Module, pickled: Iterable[Collection[str
 
 
 def _packages_in(module: types.ModuleType) -> Iterator[str]:
-    for value in list(vars(module).values()):
-        if isinstance(value, types.ModuleType):
-            yield top(value.__name__)
-        elif isinstance(value, type | types.FunctionType):
-            yield top(str(value.__module__))
+    """The packages whose modules it holds; a module of the user's own may also import only parts of one."""
+    # No isinstance: that asks some values for their class, and there are very many.
+    yield from (top(value.__name__) for value in list(vars(module).values()) if type(value) is types.ModuleType)
+    if (read := own_modules.read(module.__name__)) is not None:
+        yield from map(top, modules.imported(read[0]))

@@ -91,8 +91,3 @@ def test_a_helper_in_a_module_beside_the_notebook_seeds_too(notebook, tmp_path, 
     monkeypatch.syspath_prepend(tmp_path)
     book = notebook("import random\nfrom helpers_that_seed import fix\nfix(3)", cwd=tmp_path)
     book.both("print(random.random())")
-
-
-def test_a_seeded_torch_goes_on_too(notebook):
-    book = notebook("import torch\ntorch.manual_seed(0)\ntorch.rand(3)")
-    book.both("print(torch.rand(2), torch.initial_seed(), torch.nn.Linear(2, 1).weight)")

@@ -1,0 +1,168 @@
+"""Settings of libraries that can be read: the live value is what counts, however and wherever it was set."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.items import LATEST, Item
+from jupyter_autotrain.capture.state import plotting, tensors
+from jupyter_autotrain.capture.state.literals import arguments, is_literal_value
+from jupyter_autotrain.capture.state.paths import import_text
+from jupyter_autotrain.capture.state.touches import Touch
+from jupyter_autotrain.capture.state.uses import Uses
+from jupyter_autotrain.core.wording import cut
+
+_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+_PRINTING = {
+    "edgeitems": 3, "threshold": 1000, "floatmode": "maxprec", "precision": 8, "suppress": False, "linewidth": 75,
+    "nanstr": "nan", "infstr": "inf", "sign": "-", "formatter": None, "legacy": False, "override_repr": None,
+}  # fmt: skip
+_DECIMAL = {"prec": 28, "rounding": "ROUND_HALF_EVEN", "Emin": -999999, "Emax": 999999, "capitals": 1, "clamp": 0}
+_TRAPS = frozenset({"DivisionByZero", "InvalidOperation", "Overflow"})
+_LOCALES = ("LC_COLLATE", "LC_MONETARY", "LC_NUMERIC", "LC_TIME")
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Something that a library keeps for the whole process.
+
+    Attributes:
+        library: The module that keeps it.
+        setters: How the full names of what sets it begin.
+        read: Statements that make it what it is now; none while it is what a fresh process has. `{m}` is the module.
+        is_for_all: True for what concerns every trial, whether or not its code names the library.
+    """
+
+    library: str
+    setters: tuple[str, ...]
+    read: Callable[[ModuleType], Iterator[str]]
+    is_for_all: bool = False
+
+
+def _numpy_errors(numpy: ModuleType) -> Iterator[str]:
+    changed = {key: value for key, value in numpy.geterr().items() if value != _ERRORS.get(key)}
+    if changed:
+        yield f"{{m}}.seterr({arguments(changed)})"
+
+
+def _numpy_printing(numpy: ModuleType) -> Iterator[str]:
+    now = numpy.get_printoptions().items()
+    changed = {key: value for key, value in now if key in _PRINTING and value != _PRINTING[key]}
+    if changed and is_literal_value(changed):
+        yield f"{{m}}.set_printoptions({arguments(changed)})"
+
+
+def _sklearn(sklearn: ModuleType) -> Iterator[str]:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only notebooks with sklearn pay
+
+    with ThreadPoolExecutor(1) as fresh:  # a new thread has the defaults
+        default = fresh.submit(sklearn.get_config).result()
+    changed = {key: value for key, value in sklearn.get_config().items() if value != default.get(key)}
+    if changed and is_literal_value(changed):
+        yield f"{{m}}.set_config({arguments(changed)})"
+
+
+def _decimal(decimal: ModuleType) -> Iterator[str]:
+    context = decimal.getcontext()
+    for name, default in _DECIMAL.items():
+        if (value := getattr(context, name)) != default:
+            yield f"{{m}}.getcontext().{name} = {value!r}"
+    for signal, is_trapped in context.traps.items():
+        if bool(is_trapped) != (signal.__name__ in _TRAPS):
+            yield f"{{m}}.getcontext().traps[{{m}}.{signal.__name__}] = {bool(is_trapped)}"
+
+
+def _recursion(system: ModuleType) -> Iterator[str]:
+    if (limit := system.getrecursionlimit()) != 1000:
+        yield f"{{m}}.setrecursionlimit({limit})"
+
+
+def _digits(system: ModuleType) -> Iterator[str]:
+    if (limit := system.get_int_max_str_digits()) != system.int_info.default_max_str_digits:
+        yield f"{{m}}.set_int_max_str_digits({limit})"
+
+
+def _collector(gc: ModuleType) -> Iterator[str]:
+    if not gc.isenabled():
+        yield "{m}.disable()"
+
+
+def _locale(locale: ModuleType) -> Iterator[str]:
+    for name in _LOCALES:
+        if (value := locale.setlocale(getattr(locale, name))) != "C":
+            yield f"{{m}}.setlocale({{m}}.{name}, {value!r})"
+
+
+def _start_method(multiprocessing: ModuleType) -> Iterator[str]:
+    method = multiprocessing.get_start_method(allow_none=True)
+    if method not in {None, multiprocessing.get_all_start_methods()[0]}:
+        yield f"{{m}}.set_start_method({method!r}, force=True)"
+
+
+def _socket(socket: ModuleType) -> Iterator[str]:
+    if (timeout_s := socket.getdefaulttimeout()) is not None:
+        yield f"{{m}}.setdefaulttimeout({timeout_s!r})"
+
+
+def _csv(csv: ModuleType) -> Iterator[str]:
+    if (limit := csv.field_size_limit()) != 128 * 1024:
+        yield f"{{m}}.field_size_limit({limit})"
+
+
+SETTINGS = (
+    Setting("sys", ("sys.setrecursionlimit",), _recursion, is_for_all=True),
+    Setting("sys", ("sys.set_int_max_str_digits",), _digits, is_for_all=True),
+    Setting("gc", ("gc.enable", "gc.disable"), _collector, is_for_all=True),
+    Setting("locale", ("locale.setlocale",), _locale, is_for_all=True),
+    Setting("socket", ("socket.setdefaulttimeout",), _socket, is_for_all=True),
+    Setting(
+        "multiprocessing", ("multiprocessing.set_start_method", "torch.multiprocessing.set_start_method"), _start_method
+    ),
+    Setting("csv", ("csv.field_size_limit",), _csv),
+    Setting("decimal", ("decimal.getcontext()", "decimal.setcontext"), _decimal),
+    Setting("numpy", ("numpy.seterr",), _numpy_errors),
+    Setting("numpy", ("numpy.set_printoptions",), _numpy_printing),
+    Setting("sklearn", ("sklearn.set_config",), _sklearn),
+    *(Setting("torch", setters, read) for setters, read in tensors.SETTINGS),
+    Setting("matplotlib", plotting.SETTERS, plotting.read),
+)
+
+
+def carry(touches: Sequence[Touch], uses: Uses) -> Iterator[tuple[Item, Difference | None]]:
+    """What sets the changed settings again, and what is told: those that a cell's text shows.
+
+    Args:
+        touches: What the cells did.
+        uses: What the trial uses.
+    """
+    for setting in SETTINGS:
+        module = sys.modules.get(setting.library)
+        statements = _statements(setting, module) if module is not None else []
+        if not statements or not (setting.is_for_all or uses.reaches(setting.library)):
+            continue
+        last = next((touch for touch in reversed(touches) if touch.path.startswith(setting.setters)), None)
+        text = "\n".join(statements).replace("{m}", import_text(setting.library))
+        position = last.position if last else (LATEST[0] - 1, 0, 0)
+        item = Item(f"setting {setting.setters[0]}", "state", text, position=position)
+        shown = cut("; ".join(statements).replace("{m}", setting.library), _SHOWN)
+        yield item, Difference(Kind.REPLAYED, shown, last.place.label) if last else None
+
+
+def covers(touch: Touch) -> bool:
+    """Whether a call or assignment sets something that is read live."""
+    return any(touch.path.startswith(setting.setters) for setting in SETTINGS)
+
+
+def _statements(setting: Setting, module: ModuleType) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a library may call a setting of its own deprecated
+        try:
+            return list(setting.read(module))
+        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
+            return []  # a version that has no such setting
