@@ -1,4 +1,4 @@
-"""The notebook's executed cells as Python: IPython's own syntax is set aside, line numbers stay."""
+"""The notebook's cells as Python: IPython's own syntax is set aside, line numbers stay."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import ast
 import re
 from dataclasses import dataclass
 
+from jupyter_autotrain.capture import magics
+from jupyter_autotrain.capture.editing import replaced
+from jupyter_autotrain.capture.magic_rules import Outcome, judge
+from jupyter_autotrain.capture.magics import Magic
 from jupyter_autotrain.errors import CaptureError
 
-_MAGIC = re.compile(r"^\s*(?:%{1,2}\w|!|\?)|^\s*[\w\s,.*\[\]]+=\s*[%!]|\?\s*$")
-_ONLY_HERE = re.compile(r"^\s*%(?:matplotlib|config\s+InlineBackend|(?:re)?load_ext\s+autoreload|autoreload)\b")
 _CELL_MAGIC = re.compile(r"^%%(\w+)")
 _TRANSFORMED = "get_ipython().run_cell_magic("
 _RUNS_ITS_BODY_HERE = frozenset({"capture", "prun", "time"})
@@ -44,43 +46,79 @@ def python_tree(source: str) -> tuple[ast.Module, str] | None:
     if text is None:
         return None
     try:
-        text, _ = _set_magics_aside(text)
+        text, found = magics.set_aside(text)
+        for magic in found:
+            text = magics.replace(text, magic.index, _as_executed(magic))
         return ast.parse(text), text
     except (SyntaxError, ValueError):
         return None  # it failed to run in the notebook too, so it bound nothing
 
 
+def _as_executed(magic: Magic) -> str:
+    """What a line of an executed cell has done here, as far as it is Python."""
+    if magic.target and magic.name == magics.SHELL:
+        return f"{magic.target} = get_ipython().getoutput({magic.argument!r})"
+    outcome = judge(magic)
+    return "pass" if outcome.expected else outcome.code
+
+
 def parse_code(code: str, first_line: int) -> tuple[ast.Module, str, list[str]]:
     """Read the code to capture: its tree, its text as Python, and notes on what was left out of it.
 
-    Magics that only concern the kernel's display, such as `%matplotlib inline`, are left out.
+    IPython's syntax that changes nothing in a trial, such as `%matplotlib inline`, is left out; `%time` is taken off
+    its statement. Lines keep their numbers.
 
     Raises:
-        CaptureError: It holds IPython syntax (every such line is named), is no Python, or is empty.
+        CaptureError: It holds other IPython syntax (every such line is named), is no Python, or is empty.
     """
+    lone = _cell_magic_of(code)
+    if lone is not None and judge(lone).expected:
+        raise _refused([(lone, judge(lone))], first_line)
     try:
-        text, magics = _set_magics_aside(code)
+        text, found = magics.set_aside(code)
+        judged = [(magic, judge(magic)) for magic in found]
+        for magic, outcome in judged:
+            text = magics.replace(text, magic.index, "pass" if outcome.expected else outcome.code)
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise _not_python(code, error, first_line) from None
-    dropped = [index for index in magics if _ONLY_HERE.match(code.splitlines()[index])]
-    magics = [index for index in magics if index not in dropped]
-    if magics:
-        lines = [f"line {first_line + index}: {code.splitlines()[index].strip()}" for index in magics]
-        more = [f"and {len(lines) - _SHOWN_MAGICS} more"] if len(lines) > _SHOWN_MAGICS else []
-        raise CaptureError(
-            "\n".join([f"This cell uses IPython's own syntax, {lines[0]}", *lines[1:_SHOWN_MAGICS], *more]),
-            "A trial runs plain Python: no line may start with % or !, or end with ?.",
-            "Move these lines to a cell above, or use Python instead (subprocess.run, os.chdir).",
-        )
+    converted = [(node, magic, judge(magic)) for node, magic in magics.calls(tree)]
+    judged += [(magic, outcome) for _, magic, outcome in converted]
+    refused = [(magic, outcome) for magic, outcome in judged if outcome.expected]
+    if refused:
+        raise _refused(refused, first_line)
+    if converted:
+        text = replaced(text, [(node, outcome.code) for node, _, outcome in converted])
+        tree = ast.parse(text)
     if not tree.body:
         raise CaptureError("There is no code to train.", "Python below the header.", "Write it below the line `---`.")
-    return tree, text if dropped else code, [_left_out(code.splitlines()[i].strip(), first_line + i) for i in dropped]
+    notes = [_note(magic, outcome, first_line) for magic, outcome in judged]
+    return tree, text if judged else code, notes
 
 
-def _left_out(line: str, number: int) -> str:
-    shows = "; plt.show() and display(...) keep their pictures there" if "matplotlib" in line else ""
-    return f"Line {number} is left out: `{line}` means nothing in a trial{shows}."
+def _cell_magic_of(code: str) -> Magic | None:
+    """The `%%magic` above all code, which takes all of it; None without one."""
+    lines = enumerate(code.split("\n"))
+    index, line = next(((i, line) for i, line in lines if line.strip() and not line.lstrip().startswith("#")), (0, ""))
+    return magics.read(line, index) if _CELL_MAGIC.match(line) else None
+
+
+def _note(magic: Magic, outcome: Outcome, first_line: int) -> str:
+    line, written = first_line + magic.index, magic.written.partition("\n")[0]
+    if outcome.code == "pass":
+        return f"Line {line} is left out: `{written}` {outcome.note}."
+    return f"Line {line} runs as plain Python: `{written}`; {outcome.note}."
+
+
+def _refused(refused: list[tuple[Magic, Outcome]], first_line: int) -> CaptureError:
+    lines = [f"line {first_line + magic.index}: {magic.written.partition(chr(10))[0]}" for magic, _ in refused]
+    more = [f"and {len(lines) - _SHOWN_MAGICS} more"] if len(lines) > _SHOWN_MAGICS else []
+    first = refused[0][1]
+    return CaptureError(
+        "\n".join([f"This cell uses IPython's own syntax, {lines[0]}", *lines[1:_SHOWN_MAGICS], *more]),
+        first.expected,
+        first.action,
+    )
 
 
 def _not_python(code: str, error: SyntaxError | ValueError, first_line: int) -> CaptureError:
@@ -111,37 +149,3 @@ def _transformed_body(source: str) -> str | None:
     except (SyntaxError, ValueError, AssertionError):
         return None
     return f"\n{body}" if magic in _RUNS_ITS_BODY_HERE else None
-
-
-def _set_magics_aside(source: str) -> tuple[str, list[int]]:
-    """Replace each line of IPython syntax by `pass`; gives the text and the indices of these lines.
-
-    Only a line that stops the parser counts: `% b` may well continue an expression.
-    """
-    lines, magics = source.splitlines(), list[int]()
-    while True:
-        text = "\n".join(lines) + "\n"
-        try:
-            ast.parse(text)
-        except SyntaxError as error:
-            index = _magic_at(lines, (error.lineno or 1) - 1)
-            if index is None:
-                raise
-            magics.append(index)
-            _blank(lines, index)
-        else:
-            return text, sorted(magics)
-
-
-def _magic_at(lines: list[str], index: int) -> int | None:
-    candidates = (at for at in range(min(index, len(lines) - 1), -1, -1) if _MAGIC.search(lines[at]))
-    return next(candidates, None)
-
-
-def _blank(lines: list[str], index: int) -> None:
-    continued = lines[index].endswith("\\")
-    indent = lines[index][: len(lines[index]) - len(lines[index].lstrip())]
-    lines[index] = f"{indent}pass"
-    while continued and (index := index + 1) < len(lines):
-        continued = lines[index].endswith("\\")
-        lines[index] = ""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from jupyter_autotrain.capture.editing import put, replaced
 from jupyter_autotrain.capture.history import futures_in, is_literal
 from jupyter_autotrain.capture.items import Item
 
@@ -80,7 +81,7 @@ def without_futures(code: Code) -> str:
     lines = code.text.split("\n")
     for node in code.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            _replace(lines, node, "pass" if lines[node.lineno - 1].partition(";")[1] else "")
+            put(lines, node, "pass" if lines[node.lineno - 1].partition(";")[1] else "")
     return "\n".join(lines)
 
 
@@ -88,12 +89,14 @@ def with_overrides(text: str, parameters: Collection[str]) -> str:
     """Let the search choose: `lr = 1e-3` becomes `lr = __autotrain_override__("lr", 1e-3)` for a searched `lr`."""
     if not parameters:
         return text
-    lines = text.split("\n")
     values = [pair for node in ast.parse(text).body for pair in _literals(node) if pair[0] in parameters]
-    for name, value in reversed(values):
-        literal = ast.get_source_segment(text, value) or ast.unparse(value)
-        _replace(lines, value, f'__autotrain_override__("{name}", {literal})')
-    return "\n".join(lines)
+    return replaced(
+        text, [(value, f'__autotrain_override__("{name}", {_written(text, value)})') for name, value in values]
+    )
+
+
+def _written(text: str, node: ast.expr) -> str:
+    return ast.get_source_segment(text, node) or ast.unparse(node)
 
 
 def with_own_place(text: str) -> str:
@@ -103,10 +106,7 @@ def with_own_place(text: str) -> str:
     named = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and node.id == "__file__"]
     if any(not isinstance(node.ctx, ast.Load) for node in named):
         return text
-    lines = text.split("\n")
-    for node in sorted(named, key=lambda name: (name.lineno, name.col_offset), reverse=True):
-        _replace(lines, node, OWN_PLACE)
-    return "\n".join(lines)
+    return replaced(text, [(node, OWN_PLACE) for node in named])
 
 
 def _literals(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -124,12 +124,3 @@ def _literals(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
         for target, value in zip(targets, values, strict=True):
             if isinstance(target, ast.Name) and is_literal(value):
                 yield target.id, value
-
-
-def _replace(lines: list[str], node: ast.stmt | ast.expr, new: str) -> None:
-    """Put `new` where a node stands; the number of lines stays, columns count UTF-8 bytes."""
-    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-    head = lines[first].encode()[: node.col_offset].decode()
-    tail = lines[last].encode()[node.end_col_offset :].decode()
-    fresh = f"{head}{new}{tail}".split("\n")
-    lines[first : last + 1] = [*fresh, *[""] * (last + 1 - first - len(fresh))]

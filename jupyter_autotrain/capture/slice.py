@@ -16,6 +16,8 @@ from jupyter_autotrain.capture.stream import Budget
 from jupyter_autotrain.capture.values import Values
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 
+_ASK_A_PERSON = frozenset({"breakpoint", "input"})
+
 
 class Slice:
     """The names a cell needs, and all they need, found by following them.
@@ -95,6 +97,8 @@ class Slice:
 
     def _use(self, names: Names, user: str) -> None:
         self._sets |= names.sets
+        for name in names.called & _ASK_A_PERSON - set(self.namespace):
+            self.values.refused[name] = "it asks a person, and a trial has nobody to answer"
         for name in names.called & self.parameters - set(self.namespace):
             if callable(getattr(builtins, name, None)):
                 self.clashes[name] = "a function of Python that this code calls"

@@ -205,8 +205,8 @@ def test_magics_that_only_concern_the_display_are_left_out_with_a_note(notebook)
 
 def test_other_magics_are_still_refused_and_only_they_are_named(notebook):
     with pytest.raises(CaptureError) as told:
-        notebook().capture("%matplotlib inline\n!pip install x\nprint(1)")
-    assert "line 2: !pip install x" in str(told.value)
+        notebook().capture("%matplotlib inline\n!unzip x\nprint(1)")
+    assert "line 2: !unzip x" in str(told.value)
     assert "matplotlib" not in str(told.value)
 
 

@@ -128,9 +128,9 @@ def test_names_that_may_be_missing_are_no_error(notebook):
 @pytest.mark.parametrize(
     ("code", "line"),
     [
-        ("x = 1\n%timeit x", "line 2: %timeit x"),
-        ("!pip install x", "line 1: !pip install x"),
-        ("if True:\n    !ls", "line 2: !ls"),
+        ("x = 1\n%prun x", "line 2: %prun x"),
+        ("!unzip x", "line 1: !unzip x"),
+        ("if True:\n    !mkdir a", "line 2: !mkdir a"),
         ("files = !ls", "line 1: files = !ls"),
         ("import os\nos?", "line 2: os?"),
         ("%cd data", "line 1: %cd data"),
@@ -145,7 +145,7 @@ def test_a_line_that_only_looks_like_a_magic_is_python(notebook):
 
 
 def test_lines_are_counted_from_the_top_of_the_cell(notebook):
-    assert "line 12: !ls" in refusal(notebook(), "x = 1\n!ls", first_line=11)
+    assert "line 12: !rm x" in refusal(notebook(), "x = 1\n!rm x", first_line=11)
     assert "Line 12 of this cell is not Python" in refusal(notebook(), "x = 1\nfor for", first_line=11)
 
 
