@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from jupyter_autotrain.capture.result import Capture
@@ -15,29 +16,35 @@ from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.errors import CaptureError
 
 SCRIPT, MANIFEST, DATA, FILES = "main.py", "bundle.json", "data", "files"
-_COPY_BYTES = 1 << 20
+_PART_BYTES = 1 << 20
 
 
-def write_bundle(capture: Capture, directory: Path, *, python: str = sys.executable) -> Bundle:
+def write_bundle(
+    capture: Capture,
+    directory: Path,
+    progress: Callable[[int, int], object] = lambda _written, _total: None,
+    *,
+    python: str = sys.executable,
+) -> Bundle:
     """Write a capture so that it survives a crash; folders 0700, files 0600.
 
     Args:
         capture: What to write.
         directory: Where; made if missing.
+        progress: Called with the bytes written so far and those to write; what it raises ends the writing.
         python: The interpreter that workers shall use.
 
     Returns:
         What was written; `bundle.json` holds the same.
     """
     _make(directory)
-    digests: dict[str, tuple[str, int]] = {}
-    digests[SCRIPT] = _write(directory / SCRIPT, capture.script.encode())
+    writer = _Writer(directory, _size_bytes(capture), progress)
+    writer.write(SCRIPT, capture.script.encode())
     for name, content in sorted(capture.data.items()):
-        place = f"{DATA}/{name}.pkl"
-        digests[place] = _write(directory / place, content)
+        writer.write(f"{DATA}/{name}.pkl", content)
     for name, source in sorted(capture.files.items()):
-        place = f"{FILES}/{name}"
-        digests[place] = _copy(source, directory / place)
+        writer.copy(source, f"{FILES}/{name}")
+    digests = writer.digests
     bundle = Bundle(
         script=SCRIPT,
         sha256=_digest(digests),
@@ -46,8 +53,9 @@ def write_bundle(capture: Capture, directory: Path, *, python: str = sys.executa
         size_bytes=sum(size for _, size in digests.values()),
         python=python,
         source_map=capture.source_map,
+        differences=tuple(difference.line for difference in capture.differences),
     )
-    _write(directory / MANIFEST, json.dumps(to_json(bundle), indent=1).encode())
+    writer.write(MANIFEST, json.dumps(to_json(bundle), indent=1).encode())
     for folder in sorted({directory, *(directory / place for place in _folders(digests))}):
         _sync_folder(folder)
     return bundle
@@ -84,28 +92,48 @@ def _make(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _write(path: Path, content: bytes) -> tuple[str, int]:
-    _make(path.parent)
-    with open(path, "wb", opener=_private) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return hashlib.sha256(content).hexdigest(), len(content)
+class _Writer:
+    """Writes the files of a bundle, synced, and keeps their digests and sizes.
+
+    Args:
+        directory: The bundle.
+        total_bytes: What there is to write.
+        progress: See `write_bundle`.
+    """
+
+    def __init__(self, directory: Path, total_bytes: int, progress: Callable[[int, int], object]) -> None:
+        self._directory, self._total_bytes, self._progress = directory, total_bytes, progress
+        self._written_bytes = 0
+        self.digests: dict[str, tuple[str, int]] = {}
+
+    def write(self, place: str, content: bytes) -> None:
+        """Write a file."""
+        whole = memoryview(content)
+        self._write(place, (whole[at : at + _PART_BYTES] for at in range(0, len(whole), _PART_BYTES)))
+
+    def copy(self, source: Path, place: str) -> None:
+        """Copy a file, with its times."""
+        with source.open("rb") as original:
+            self._write(place, iter(lambda: original.read(_PART_BYTES), b""))
+        shutil.copystat(source, self._directory / place)
+        (self._directory / place).chmod(0o600)
+
+    def _write(self, place: str, parts: Iterable[bytes | memoryview]) -> None:
+        path, digest = self._directory / place, hashlib.sha256()
+        _make(path.parent)
+        with open(path, "wb", opener=_private) as file:
+            for part in parts:
+                digest.update(part)
+                self._written_bytes += file.write(part)
+                self._progress(self._written_bytes, self._total_bytes)
+            file.flush()
+            os.fsync(file.fileno())
+            self.digests[place] = digest.hexdigest(), file.tell()
 
 
-def _copy(source: Path, path: Path) -> tuple[str, int]:
-    _make(path.parent)
-    digest = hashlib.sha256()
-    with source.open("rb") as original, open(path, "wb", opener=_private) as file:
-        while part := original.read(_COPY_BYTES):
-            digest.update(part)
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-        size = file.tell()
-    shutil.copystat(source, path)
-    path.chmod(0o600)
-    return digest.hexdigest(), size
+def _size_bytes(capture: Capture) -> int:
+    data_bytes = sum(len(content) for content in capture.data.values())
+    return len(capture.script.encode()) + data_bytes + sum(path.stat().st_size for path in capture.files.values())
 
 
 def _private(path: str, flags: int) -> int:

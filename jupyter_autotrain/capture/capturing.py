@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import modules, reports, secrets, state, taken
+from jupyter_autotrain.capture import copies, modules, reports, secrets, state, taken
 from jupyter_autotrain.capture import ship as shipping
 from jupyter_autotrain.capture.cells import Cell, parse_code
 from jupyter_autotrain.capture.differences import Difference
@@ -44,6 +44,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     label: str = THIS_CELL,
     limits: Limits = _NO_LIMITS,
     not_secrets: Collection[str] = (),
+    returns: Collection[str] = (),
     progress: Callable[[int], object] | None = None,
     seed: int | None = None,
 ) -> Capture:
@@ -60,6 +61,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         label: What to call the code in the source map.
         limits: How much may travel.
         not_secrets: Names whose values may travel although they look like secrets.
+        returns: Names of the cell's variables that come back from the trial.
         progress: Called with the bytes of data pickled so far, at most ten times a second; what it raises, such as
             KeyboardInterrupt, ends the capture.
         seed: What trials seed all random generators with, if anything.
@@ -88,7 +90,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         source_map=script.source_map,
         notes=tuple(notes),
         reports=reports.find(tree_, script.source_map, files, slice_.values.files.values(), slice_.taken),
-        differences=(*slice_.differences, *renamed),
+        differences=(*slice_.differences, *renamed, *copies.told(tree, items, namespace, returns)),
     )
 
 

@@ -34,6 +34,11 @@ class Difference:
     text: str
     origin: str = ""
 
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        return f"{self.kind}: {self.text}{f' ({self.origin})' if self.origin else ''}"
+
 
 def told(differences: Iterable[Difference], *, rows: int | None = None) -> str:
     """The list for people, one line each under a head; "" when nothing differs.
@@ -44,10 +49,10 @@ def told(differences: Iterable[Difference], *, rows: int | None = None) -> str:
     """
     order = list(Kind)
     ordered = sorted(differences, key=lambda one: order.index(one.kind))
-    lines = [f"  {one.kind}: {one.text}{f' ({one.origin})' if one.origin else ''}" for one in ordered]
+    lines = [f"  {one.line}" for one in ordered]
     if not lines:
         return ""
     more = len(lines) - rows if rows is not None and len(lines) > rows else 0
     shown = lines[: len(lines) - more]
-    rest = [f"  ... and {more} more (all of them: --dry-run)"] if more else []
+    rest = [f"  ... and {more} more (all of them: --check)"] if more else []
     return "\n".join(["In a trial, other than here:", *shown, *rest])

@@ -17,11 +17,20 @@ from IPython.display import display
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs, widgets
-from jupyter_autotrain.cell import notebook, submission
+from jupyter_autotrain.cell import notebook, preview, submission
+from jupyter_autotrain.cell.progress import progress
+from jupyter_autotrain.cell.submission import Draft, Submitted
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import Desk
+
+
+class NothingSent(KeyboardInterrupt):
+    """An interrupt before anything was sent; a notebook shows it as one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["Nothing was sent."]
 
 
 @magics_class
@@ -43,21 +52,42 @@ class AutotrainMagics(Magics):
 
     def _train(self, line: str, cell: str) -> None:
         desk = self._desk()
-        draft = submission.read(self.shell, line, cell, cwd=desk.cwd, environ=desk.environ)
-        if draft.parsed.flags.dry_run:
-            desk.write(submission.dry_run(draft, desk.home))
-            if wish := submission.split_wish(draft):
-                verbs.show_plan(desk, wish)
+        try:
+            draft = self._read(desk, line, cell)
+            submitted = None if _only_looks(draft) else self._submit(desk, draft)
+        except KeyboardInterrupt:
+            raise NothingSent from None
+        if submitted is None:
+            self._preview(desk, draft)
             return
-        if notice := submission.notice(draft):
-            desk.write(f"{notice}\n")
-        submitted = submission.submit(draft, desk.home, desk.write, input)
-        experiment = submitted.experiment
-        self._show(experiment)
+        self._show(submitted.experiment)
         if submitted.earlier is not None:
             widgets.show_folded(submitted.earlier)
         if draft.parsed.flags.wait:
-            verbs.follow(desk, experiment)
+            verbs.follow(desk, submitted.experiment)
+
+    def _read(self, desk: Desk, line: str, cell: str) -> Draft:
+        with progress(self.shell, ()) as so_far:
+            return submission.read(self.shell, line, cell, cwd=desk.cwd, environ=desk.environ, progress=so_far.captured)
+
+    def _submit(self, desk: Desk, draft: Draft) -> Submitted:
+        said: list[str] = []
+
+        def say(text: str) -> None:
+            said.append(text)
+            desk.write(text)
+
+        if notice := preview.notice(draft):
+            say(f"{notice}\n")
+        return submission.submit(draft, desk.home, say, input, progress(self.shell, said))
+
+    def _preview(self, desk: Desk, draft: Draft) -> None:
+        if not draft.parsed.flags.dry_run:
+            desk.write(preview.check(draft, desk.home))
+            return
+        desk.write(preview.dry_run(draft, desk.home))
+        if wish := submission.split_wish(draft):
+            verbs.show_plan(desk, wish)
 
     def _desk(self) -> Desk:
         environ = dict(os.environ)
@@ -99,6 +129,10 @@ class AutotrainMagics(Magics):
 
     def _keep(self, name: str, value: object) -> None:
         self.shell.user_ns[name] = value
+
+
+def _only_looks(draft: Draft) -> bool:
+    return draft.parsed.flags.check or draft.parsed.flags.dry_run
 
 
 def _write(text: str) -> None:

@@ -12,18 +12,16 @@ from IPython.core.interactiveshell import InteractiveShell
 from jupyter_autotrain import backends, capture, header
 from jupyter_autotrain.cell import notebook
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.client.check import check, preview
+from jupyter_autotrain.client.check import check
+from jupyter_autotrain.client.progress import Progress
 from jupyter_autotrain.client.rerun import before_rerun
 from jupyter_autotrain.client.send import send
-from jupyter_autotrain.core.environment import held_back
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.verbs import Wish
 
 _LIMITS: Final = capture.Limits()
-_MOST_ROWS: Final = 12
-_MOST_DIFFERENCES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +42,24 @@ class Draft:
         return replace(spec, origin=self.origin)
 
 
-def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: Mapping[str, str]) -> Draft:
+def read(
+    shell: InteractiveShell,
+    line: str,
+    cell: str,
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    progress: Callable[[int], object] | None = None,
+) -> Draft:
     """Read the header and capture what the cell needs; nothing is stored.
+
+    Args:
+        shell: Where the notebook runs.
+        line: What stands behind `%%autotrain`.
+        cell: The lines below.
+        cwd: The notebook's folder.
+        environ: The environment.
+        progress: Called with the bytes of data captured so far.
 
     Raises:
         HeaderError: With all faults of the header at once.
@@ -64,6 +78,8 @@ def read(shell: InteractiveShell, line: str, cell: str, *, cwd: Path, environ: M
         limits=replace(_LIMITS, files=ship.limits.files, file_bytes=ship.limits.size),
         first_line=parsed.code_line,
         not_secrets=parsed.header.not_secrets,
+        returns=parsed.header.returns,
+        progress=progress,
         seed=parsed.header.seed,
     )
     capture.check_reports(captured.reports, parsed.header.objective.metric if parsed.header.objective else "")
@@ -79,7 +95,9 @@ class Submitted:
     earlier: Experiment | None
 
 
-def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable[[str], str]) -> Submitted:
+def submit(
+    draft: Draft, home: Home, say: Callable[[str], object], ask: Callable[[str], str], progress: Progress
+) -> Submitted:
     """Send a draft; when this returns, the experiment is on disk.
 
     Args:
@@ -87,6 +105,7 @@ def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable
         home: Where to keep it.
         say: Prints what becomes of an earlier run of the cell.
         ask: Asks what shall become of it.
+        progress: Told how much has been written.
 
     Raises:
         StoreError: When it cannot be made durable; then nothing was started.
@@ -95,33 +114,11 @@ def submit(draft: Draft, home: Home, say: Callable[[str], object], ask: Callable
     spec = draft.spec(Bundle())
     check(spec, home)
     earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
-    experiment = send(home, spec, lambda folder: capture.write_bundle(draft.captured, folder), draft.environ)
+    with progress:
+        experiment = send(
+            home, spec, lambda folder: capture.write_bundle(draft.captured, folder, progress.written), draft.environ
+        )
     return Submitted(experiment, earlier)
-
-
-def notice(draft: Draft) -> str:
-    """What travels with the cell, as told before it is sent: the capture table, cut to a few rows; or nothing."""
-    differences = capture.told(draft.captured.differences, rows=_MOST_DIFFERENCES)
-    return "\n".join(part for part in (_captured(draft), differences, *draft.captured.notes, _held_back(draft)) if part)
-
-
-def _captured(draft: Draft) -> str:
-    if all(entry.how in {"builtin", "parameter"} for entry in draft.captured.captured):
-        return ""
-    rows = capture.table(draft.captured).splitlines()
-    more = len(rows) - 1 - _MOST_ROWS
-    return "\n".join(
-        [*rows[: _MOST_ROWS + 1], *([f"... and {more} more (all of them: --dry-run)"] if more > 0 else [])]
-    )
-
-
-def _held_back(draft: Draft) -> str:
-    asked = draft.parsed.header
-    named = {*asked.secrets, *asked.env}
-    names = ", ".join(name for name in held_back(draft.environ, asked.pass_env) if name not in named)
-    if not names:
-        return ""
-    return f"Not passed on, because it looks like a secret: {names}. To pass it, masked: `secrets: [{names}]`."
 
 
 def split_wish(draft: Draft) -> Wish | None:
@@ -130,22 +127,3 @@ def split_wish(draft: Draft) -> Wish | None:
     if section is None:
         return None
     return Wish(section.model, section.inputs, section.cluster, section.mode, section.search, section.memory_limit)
-
-
-def dry_run(draft: Draft, home: Home) -> str:
-    """What would be sent: the capture table, the script, and what the backend would receive."""
-    rendered = preview(draft.spec(Bundle()), home)
-    script = draft.captured.script
-    shown = "\n".join(script.splitlines()[:80])
-    more = f"\n... {len(script.splitlines()) - 80} more lines" if len(script.splitlines()) > 80 else ""
-    differences = capture.told(draft.captured.differences)
-    return (
-        f"{capture.table(draft.captured)}\n{differences}\n\n--- main.py\n{shown}{more}\n\n"
-        f"--- {draft.parsed.header.backend} would start\n{' '.join(rendered.argv)}\n"
-        "--- with these variables and no others of yours\n"
-        + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
-        + "".join(
-            f"note: {note}\n" for note in (*draft.captured.notes, *rendered.notes, *filter(None, [_held_back(draft)]))
-        )
-        + "\nDry run: nothing was sent.\n"
-    )

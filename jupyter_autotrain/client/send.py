@@ -29,7 +29,8 @@ def send(
     """Submit an experiment. When this returns it is on disk, and a manager is there to run it.
 
     Order: secrets are looked up, the code is written as a draft, the manager is roused, the draft becomes the
-    experiment's folder, and one transaction makes the experiment exist. Any failure before that leaves nothing behind.
+    experiment's folder, and one transaction makes the experiment exist. Any failure before that leaves nothing behind,
+    and an interrupt after it changes nothing.
 
     Args:
         home: Where to keep it.
@@ -48,13 +49,14 @@ def send(
     with explained(home.root), draft(home, experiment_id) as folder:
         bundle = write_bundle(folder / home.bundle(experiment_id).name)
         attention.rouse(home, experiment_id, values)
-        _publish(folder, home.experiment(experiment_id))
         try:
+            _publish(folder, home.experiment(experiment_id))
             store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time(), BootTime.now())
-        except BaseException:
-            _tidy(store, home, experiment_id)
-            raise
-    attention.ring(home)
+        except BaseException as error:
+            if not (_is_sent(store, home, experiment_id) and isinstance(error, KeyboardInterrupt)):
+                raise
+    with suppress(KeyboardInterrupt):  # it is sent: the manager finds it by itself
+        attention.ring(home)
     return Experiment(home, store, experiment_id, secrets)
 
 
@@ -69,10 +71,13 @@ def _publish(folder: Path, target: Path) -> None:
             os.close(fd)
 
 
-def _tidy(store: Store, home: Home, experiment_id: str) -> None:
-    """Remove the code of an experiment that does not exist; an interrupt may have come after the transaction."""
+def _is_sent(store: Store, home: Home, experiment_id: str) -> bool:
+    """Whether an interrupt came after the transaction; if not, the code is removed."""
     with suppress(StoreError):
         try:
             store.experiment(experiment_id)
         except UnknownExperimentError:
             shutil.rmtree(home.experiment(experiment_id), ignore_errors=True)
+            return False
+        return True
+    return False

@@ -20,6 +20,7 @@ from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import default_home
 from jupyter_autotrain.client.origin import here
+from jupyter_autotrain.client.progress import in_terminal
 from jupyter_autotrain.client.rerun import before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
@@ -52,8 +53,11 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     origin = here() or Origin()
     spec = replace(parsed.to_spec(bundle=Bundle(), name=name, cwd=str(cwd), environ=os.environ), origin=origin)
     check(spec, home)
+    for told in filter(None, (capture.told(captured.differences), *captured.notes)):
+        sys.stdout.write(f"{told}\n")
     before_rerun(home, spec, os.environ, parsed.on_rerun, sys.stdout.write, input)
-    return send(home, spec, lambda folder: capture.write_bundle(captured, folder), os.environ)
+    with in_terminal(sys.stderr) as progress:
+        return send(home, spec, lambda folder: capture.write_bundle(captured, folder, progress.written), os.environ)
 
 
 def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, cwd: Path) -> capture.Capture:

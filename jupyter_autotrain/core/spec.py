@@ -77,6 +77,7 @@ class Bundle:
         size_bytes: Sum of all files.
         python: The interpreter that workers shall use.
         source_map: For each line of the script (line 1 first) "cell label:line", or "".
+        differences: What a trial does not have as the notebook had it, one line each.
     """
 
     script: str = "main.py"
@@ -86,6 +87,7 @@ class Bundle:
     size_bytes: int = 0
     python: str = ""
     source_map: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Flags on the magic line: `%%autotrain [NAME] [--backend B] [--gpus N] [-j N] [--wait] [--dry-run] [-f FILE]`."""
+"""Flags on the magic line: `%%autotrain [NAME] [--backend B] [-j N] [--wait] [--check] [--dry-run] [-f FILE]`."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ FLAGS: Sequence[Flag] = (
     Flag(("--on-rerun",), ("on_rerun",)),
     Flag(("--file", "-f")),
     Flag(("--wait",), takes_value=False),
+    Flag(("--check",), takes_value=False),
     Flag(("--dry-run",), takes_value=False),
 )
 
@@ -50,6 +51,7 @@ class Flags:
     """What the line says beside header keys."""
 
     wait: bool = False
+    check: bool = False
     dry_run: bool = False
     file: str = ""
 
@@ -77,7 +79,8 @@ def read_line(line: str) -> tuple[Flags, Document]:
             _set(document, flag, value)
         else:
             options[flag.spellings[0]] = value
-    return Flags("--wait" in options, "--dry-run" in options, options.get("--file", "")), document
+    flags = Flags("--wait" in options, "--check" in options, "--dry-run" in options, options.get("--file", ""))
+    return flags, document
 
 
 def _pairs(words: Sequence[str], document: Document) -> Iterator[tuple[Flag, str]]:

@@ -12,7 +12,7 @@ from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.grammar import grammar
 
 _HELP = """\
-%%autotrain [NAME] [--backend B] [--gpus N] [-j CONCURRENCY] [--wait] [--dry-run] [-f FILE]
+%%autotrain [NAME] [--backend B] [--gpus N] [-j CONCURRENCY] [--wait] [--check] [--dry-run] [-f FILE]
 key: value               a header, optional; or lines `#| key: value`
 ---
 report(step=1, loss=0.5) any Python; report() sends metrics, params holds the trial's parameters

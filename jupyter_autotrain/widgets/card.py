@@ -20,7 +20,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
-from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.wording import count, cut, duration, number, parameters
 from jupyter_autotrain.store import Columns, Store
@@ -154,7 +154,7 @@ class _Page:
             self._table(),
             *map(_paragraph, self._warnings()),
             f"{_IMAGES}{_paragraph(self.pictures)}" if self.pictures else "",
-            _captured(self.record.spec.bundle.captured),
+            _captured(self.record.spec.bundle),
             f'<p style="margin:4px 0;opacity:.7">Show it live: <code>{escape(self.again())}</code></p>',
         ]
         return f'<div style="font:13px system-ui,sans-serif;max-width:720px">{"".join(parts)}</div>'
@@ -224,13 +224,16 @@ def _styled(curve: svg.Curve, trial: int, rank: int, total: int) -> svg.Curve:
     return replace(look, width=1.25, opacity=0.9 if total <= len(svg.PALETTE) else 0.45)
 
 
-def _captured(names: Sequence[CapturedName]) -> str:
-    shown = [name for name in names if name.how not in {"builtin", "parameter", "skipped"}]
+def _captured(bundle: Bundle) -> str:
+    shown = [name for name in bundle.captured if name.how not in {"builtin", "parameter", "skipped"}]
     if not shown:
         return ""
     items = [f"<code>{escape(cut(name.name, 40))}</code> ({escape(name.how)})" for name in shown[:_CAPTURED]]
     more = f" and {len(shown) - _CAPTURED} more" if len(shown) > _CAPTURED else ""
-    return f"<details><summary>Captured {count(len(shown), 'name')}</summary>{', '.join(items)}{more}</details>"
+    differs = "".join(_paragraph(cut(line, 200)) for line in bundle.differences)
+    return (
+        f"<details><summary>Captured {count(len(shown), 'name')}</summary>{', '.join(items)}{more}{differs}</details>"
+    )
 
 
 def _spent(trial: TrialRecord, now_s: float) -> str:

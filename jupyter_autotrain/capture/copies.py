@@ -1,0 +1,68 @@
+"""Captured objects that the cell changes in place: the trial changes copies, the notebook's own stay as they were."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from jupyter_autotrain.capture.changes import Changes
+from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.items import Item
+
+_SHOWN = 6
+_UNCHANGEABLE = (int, float, complex, str, bytes, tuple, frozenset, range, type, type(None))
+
+
+def told(
+    code: ast.Module, items: Iterable[Item], namespace: Mapping[str, object], returns: Collection[str]
+) -> list[Difference]:
+    """One difference that names all captured variables that the cell changes; empty where there are none.
+
+    Found by reading the code: a change behind another name, or inside a library, is not seen.
+
+    Args:
+        code: The cell's own code.
+        items: What was captured.
+        namespace: The notebook's globals.
+        returns: Names that come back anyway.
+    """
+    items = list(items)
+    written = [ast.parse(item.text) for item in items if item.how == "source"]
+    values = {item.name: namespace.get(item.name) for item in items if item.how == "data"}
+    changed = {name for name in Changes(code, written, namespace).names() if _can_change(name, values)}
+    changed |= _trained([values[name] for name in changed], values)
+    names = sorted(changed - set(returns))
+    if not names:
+        return []
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return [Difference(Kind.COPIED, f"{', '.join(names[:_SHOWN])}{more}: {_meaning(one=len(names) == 1)}")]
+
+
+def _meaning(*, one: bool) -> str:
+    if one:
+        return "the trial changes a copy; this one here stays as it is (`returns:` brings it back)"
+    return "the trial changes copies; these here stay as they are (`returns:` brings them back)"
+
+
+def _can_change(name: str, values: Mapping[str, object]) -> bool:
+    return name in values and not isinstance(values[name], _UNCHANGEABLE)
+
+
+def _trained(changed: Iterable[object], values: Mapping[str, object]) -> set[str]:
+    """Models whose parameters a changed optimizer holds."""
+    groups = [group for value in changed for group in _groups(value)]
+    held = {id(parameter) for group in groups for parameter in group.get("params", ())}
+    return {name for name, value in values.items() if not held.isdisjoint(_parameters(value))}
+
+
+def _groups(optimizer: object) -> list[dict[str, list[object]]]:
+    found = getattr(optimizer, "__dict__", {}).get("param_groups")
+    return found if isinstance(found, list) else []
+
+
+def _parameters(module: object) -> Iterator[int]:
+    """The identities of a PyTorch module's parameters, read from its own dictionaries."""
+    own = getattr(module, "__dict__", {})
+    yield from (id(parameter) for parameter in own.get("_parameters", {}).values())
+    for inner in own.get("_modules", {}).values():
+        yield from _parameters(inner)

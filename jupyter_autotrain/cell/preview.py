@@ -1,0 +1,85 @@
+"""What is said of a cell before it is sent, or in place of sending it: the notice, `--check` and `--dry-run`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from jupyter_autotrain import capture
+from jupyter_autotrain.cell.submission import Draft
+from jupyter_autotrain.client.check import check as check_backend
+from jupyter_autotrain.client.check import preview
+from jupyter_autotrain.core.environment import held_back
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle
+from jupyter_autotrain.core.wording import count, size
+
+_MOST_ROWS: Final = 12
+_MOST_DIFFERENCES: Final = 8
+_MOST_LINES: Final = 80
+_KINDS: Final = (("import", "import"), ("source", "definition"), ("data", "variable"), ("file", "file"))
+
+
+def notice(draft: Draft) -> str:
+    """What travels with the cell, as told before it is sent: the capture table, cut to a few rows; or nothing."""
+    differences = capture.told(draft.captured.differences, rows=_MOST_DIFFERENCES)
+    return "\n".join(part for part in (_captured(draft), differences, *_notes(draft)) if part)
+
+
+def check(draft: Draft, home: Home) -> str:
+    """Whether the cell could be sent, what would travel, and what differs from running it here.
+
+    Raises:
+        BackendUnavailableError: The chosen place cannot do what the header asks.
+    """
+    check_backend(draft.spec(Bundle()), home)
+    differences = capture.told(draft.captured.differences) or "Nothing differs from running the cell here."
+    lines = [f"Valid for backend {draft.parsed.header.backend!r}; nothing was sent.", _travels(draft), differences]
+    return "\n".join([*lines, *_notes(draft)]) + "\n"
+
+
+def dry_run(draft: Draft, home: Home) -> str:
+    """What would be sent: the capture table, the script, and what the backend would receive."""
+    rendered = preview(draft.spec(Bundle()), home)
+    lines = draft.captured.script.splitlines()
+    more = f"\n... {len(lines) - _MOST_LINES} more lines" if len(lines) > _MOST_LINES else ""
+    shown = "\n".join(lines[:_MOST_LINES])
+    differences = capture.told(draft.captured.differences)
+    return (
+        f"{capture.table(draft.captured)}\n{differences}\n\n--- main.py\n{shown}{more}\n\n"
+        f"--- {draft.parsed.header.backend} would start\n{' '.join(rendered.argv)}\n"
+        "--- with these variables and no others of yours\n"
+        + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
+        + "".join(f"note: {note}\n" for note in (*rendered.notes, *_notes(draft)))
+        + "\nDry run: nothing was sent.\n"
+    )
+
+
+def _captured(draft: Draft) -> str:
+    if all(entry.how in {"builtin", "parameter"} for entry in draft.captured.captured):
+        return ""
+    rows = capture.table(draft.captured).splitlines()
+    more = len(rows) - 1 - _MOST_ROWS
+    return "\n".join(
+        [*rows[: _MOST_ROWS + 1], *([f"... and {more} more (all of them: --dry-run)"] if more > 0 else [])]
+    )
+
+
+def _travels(draft: Draft) -> str:
+    """Counts and sizes, in one line."""
+    many = Counter(entry.how for entry in draft.captured.captured)
+    sizes = {kind: sum(e.size_bytes for e in draft.captured.captured if e.how == kind) for kind in ("data", "file")}
+    parts = [
+        count(many[how], noun) + (f" ({size(sizes[how])})" if how in sizes else "") for how, noun in _KINDS if many[how]
+    ]
+    return f"Travels: {', '.join(['the cell', *parts])}."
+
+
+def _notes(draft: Draft) -> Iterator[str]:
+    yield from draft.captured.notes
+    asked = draft.parsed.header
+    named = {*asked.secrets, *asked.env}
+    names = ", ".join(name for name in held_back(draft.environ, asked.pass_env) if name not in named)
+    if names:
+        yield f"Not passed on, because it looks like a secret: {names}. To pass it, masked: `secrets: [{names}]`."

@@ -1,0 +1,62 @@
+"""How far a submission has come, told while it takes longer than a moment, and gone when it is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+from jupyter_autotrain.core.wording import size
+
+_SILENT_S = 0.5
+_PAUSE_S = 0.1
+_BAR = 24
+
+
+class Progress:
+    """One line that is replaced as the work goes on; nothing is shown in the first half second.
+
+    Args:
+        show: Puts a line in the place of the one before.
+        clear: Removes the line.
+    """
+
+    def __init__(self, show: Callable[[str], object], clear: Callable[[], object]) -> None:
+        self._show, self._clear = show, clear
+        self._next_s, self._shown = time.monotonic() + _SILENT_S, False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._shown:
+            self._shown = False
+            self._clear()
+
+    def captured(self, size_bytes: int) -> None:
+        """So much data has been pickled."""
+        self._say(f"Capturing variables: {size(size_bytes)}   (interrupt: nothing is sent)")
+
+    def written(self, size_bytes: int, total_bytes: int) -> None:
+        """So much of the code, data and files has been written."""
+        full = min(_BAR * size_bytes // max(total_bytes, 1), _BAR)
+        bar = "#" * full + "." * (_BAR - full)
+        self._say(f"Writing [{bar}] {size(size_bytes)} of {size(total_bytes)}   (interrupt: nothing is sent)")
+
+    def _say(self, text: str) -> None:
+        if time.monotonic() >= self._next_s:
+            self._shown = True
+            self._show(text)
+            self._next_s = time.monotonic() + _PAUSE_S
+
+
+def in_terminal(stream: TextIO) -> Progress:
+    """A line that a terminal overwrites; nothing is shown where the stream is none."""
+
+    def write(text: str) -> None:
+        if stream.isatty():
+            stream.write(text)
+            stream.flush()
+
+    return Progress(lambda text: write(f"\r\x1b[K{text}"), lambda: write("\r\x1b[K"))
