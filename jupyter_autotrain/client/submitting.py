@@ -65,7 +65,8 @@ def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, 
     if isinstance(fn_or_source, str):
         return capture.capture(
             textwrap.dedent(fn_or_source), {}, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
-            limits=limits, label="source", not_secrets=header.not_secrets, seed=header.seed,
+            limits=limits, label="source", not_secrets=header.not_secrets, returns=header.returns,
+            seed=header.seed,
         )  # fmt: skip
     return capture.from_function(
         fn_or_source, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
