@@ -212,21 +212,17 @@ class Run:
 
     def _save_returns(self, names: Mapping[str, object]) -> None:
         wanted = self.trial.get("returns")
-        for name in wanted if isinstance(wanted, list) else ():
+        if not wanted or not isinstance(wanted, list):
+            return
+        from jupyter_autotrain.worker.returned import dumps  # noqa: PLC0415 - only trials that return something pay
+
+        for name in wanted:
             if name not in names:
                 self.context.reporter.note("error", f"returns: the cell has no variable {name!r} at its end")
                 continue
             try:
-                data = _pickler()(names[name])
+                data = dumps(names[name])
                 wire.write_atomically(f"{self.directory}/{wire.OUTPUTS}/{name}.pkl", data)
             except Exception as error:  # noqa: BLE001 - pickling may raise anything; the trial's result stands
                 self.context.reporter.note("error", f"returns: {name!r} cannot be saved: {error}")
                 self.losses.append(f"returns: {name!r} was not saved: {error}.")
-
-
-def _pickler() -> Callable[[object], bytes]:
-    try:
-        from cloudpickle import dumps  # noqa: PLC0415 - only trials that return something pay
-    except ImportError:
-        from pickle import dumps  # noqa: PLC0415 - the same
-    return dumps  # type: ignore[no-any-return] # cloudpickle has no types

@@ -97,7 +97,17 @@ def _equal(one: object, other: object) -> bool:
 
 
 @_parts.register
-def _(value: bool | int | str | bytes | bytearray | complex | None) -> Leaf:
+def _(value: int) -> Leaf:
+    return Leaf(value, lambda one, other: one == other or (_is_address(one) and _is_address(other)))
+
+
+def _is_address(value: object) -> bool:
+    """True of what `id` gives on this platform; some estimators keep one, which no two processes share."""
+    return isinstance(value, int) and 1 << 44 < value < 1 << 47
+
+
+@_parts.register
+def _(value: bool | str | bytes | bytearray | complex | None) -> Leaf:
     return Leaf(value, _equal)
 
 

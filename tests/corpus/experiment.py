@@ -68,7 +68,7 @@ class Comparison:
         names = sorted({*self.names, *self._needed()})
         copy = shutil.copytree(here, self.folder / here.name, symlinks=True)
         os.chdir(copy)
-        self.kernel.reseed_what_is_not_seeded()
+        self.kernel.become_another_run()
         ran = self.kernel.run(self.cell.source, CELL_LIMIT_S)
         os.chdir(here)
         values: dict[str, bytes] = {}
@@ -99,7 +99,7 @@ class Comparison:
         if ran.error:
             self._write("trial", {"refused": f"{ran.error}: {ran.message}"})
             return
-        experiment = self.kernel.shell.user_ns["_"]
+        experiment = at.experiments(limit=1)[0]  # `_` may be a variable of the notebook
         ended = experiment.wait(TRIAL_LIMIT_S)
         if not ended:
             experiment.stop(grace_s=0.1)

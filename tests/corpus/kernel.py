@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import secrets
 import signal
 import sys
 import tempfile
@@ -75,6 +76,7 @@ class Kernel:
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
         self.shell: InteractiveShell = Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
         self.sources: list[str] = []
+        self.shaken: list[bytearray] = []
         for package in _WARM:  # a fork forgets what it imports, a kernel does not
             _import_all(f"jupyter_autotrain.{package}")
         self.run("%load_ext jupyter_autotrain", limit_s=60)
@@ -106,8 +108,13 @@ class Kernel:
             time.sleep(0.02)
         return os.waitstatus_to_exitcode(ended[1]) == 0
 
-    def reseed_what_is_not_seeded(self) -> None:
-        """Give every global generator that no cell has seeded another state, as another run of the kernel would."""
+    def become_another_run(self) -> None:
+        """Change what no cell has settled, as another run of the kernel would.
+
+        Global generators that were not seeded get another state, and what is made from now on gets other addresses, by
+        which sets of objects are ordered.
+        """
+        self.shaken = [bytearray(size) for size in range(1, 512) for _ in range(40)][:: secrets.randbelow(5) + 2]
         text = "\n".join(self.sources)
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
         if numpy and "random.seed(" not in text:
