@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.records import MetricPoint, Note
-from jupyter_autotrain.store.section import Section, key_of
+from jupyter_autotrain.store.section import Section, check_types, key_of, undamaged
 
 Columns: TypeAlias = "tuple[array[int], array[float]]"
 """Steps (int64) and values (float64, NaN where NaN was reported) of one trial, in order of arrival."""
@@ -65,9 +65,9 @@ class Metrics(Section):
         with self._database.read() as connection:
             for number, blob in connection.execute(query, (key_of(connection, experiment_id), name)):
                 steps, values = columns.setdefault(number, (array("q"), array("d")))
-                third = len(blob) // 3
-                steps.frombytes(blob[:third])
-                values.frombytes(blob[2 * third :])
+                more_steps, _, more_values = _columns(number, name, blob)
+                steps.extend(more_steps)
+                values.extend(more_values)
         return columns
 
     def pieces(self, experiment_id: str, after_id: int = 0) -> list[Piece]:
@@ -96,16 +96,16 @@ class Metrics(Section):
     def last_steps(self, experiment_id: str) -> dict[tuple[int, int], int]:
         """The step that each trial reported last, by (number, attempt); those that reported nothing are not in it."""
         newest = (
-            "SELECT number, attempt, max(last_id) FROM chunks JOIN series ON series.id = series "
+            "SELECT number, attempt, name, max(last_id) FROM chunks JOIN series ON series.id = series "
             "WHERE chunks.experiment = ? GROUP BY number, attempt"
         )
         of_chunk = "SELECT columns FROM chunks WHERE experiment = ? AND last_id = ?"
         steps: dict[tuple[int, int], int] = {}
         with self._database.read() as connection:
             key = key_of(connection, experiment_id)
-            for number, attempt, last_id in connection.execute(newest, (key,)).fetchall():
+            for number, attempt, name, last_id in connection.execute(newest, (key,)).fetchall():
                 (blob,) = connection.execute(of_chunk, (key, last_id)).fetchone()
-                steps[number, attempt] = _columns(blob)[0][-1]
+                steps[number, attempt] = _columns(number, name, blob)[0][-1]
         return steps
 
     def notes(self, experiment_id: str, after_id: int = 0) -> list[Note]:
@@ -115,26 +115,43 @@ class Metrics(Section):
             "WHERE experiment = ? AND id > ? ORDER BY id"
         )
         with self._database.read() as connection:
-            return [Note(*row) for row in connection.execute(query, (key_of(connection, experiment_id), after_id))]
+            rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
+        return [_note(row) for row in rows]
 
 
-def _columns(blob: bytes) -> Columns:
-    third = len(blob) // 3
-    return array("q", blob[:third]), array("d", blob[2 * third :])
+def _note(row: tuple[int, int, int, float, str, str, int]) -> Note:
+    with undamaged(f"a note of trial {row[1]}"):
+        check_types((row[3], int | float), (row[4], str), (row[5], str))
+        return Note(*row)
+
+
+def _columns(number: int, name: str, blob: bytes) -> tuple[array[int], array[float], array[float]]:
+    """Steps, times and values of a chunk.
+
+    Raises:
+        DamagedRowError: They are not what was written.
+    """
+    with undamaged(f"metric {name!r} of trial {number}"):
+        check_types((number, int), (name, str), (blob, bytes))
+        third, odd = divmod(len(blob), 3)
+        if odd or not third:
+            raise ValueError("its columns are not of one length")
+        return array("q", blob[:third]), array("d", blob[third : 2 * third]), array("d", blob[2 * third :])
 
 
 def _piece(row: tuple[int, int, int, str, bytes]) -> Piece:
     last_id, number, attempt, name, blob = row
-    third = len(blob) // 3
-    return Piece(last_id, number, attempt, name, _columns(blob), array("d", blob[third : 2 * third]))
+    steps, times, values = _columns(number, name, blob)
+    return Piece(last_id, number, attempt, name, (steps, values), times)
 
 
 def _points_of_chunk(row: tuple[int, int, int, int, str, bytes], after_id: int) -> Iterator[MetricPoint]:
     first_id, last_id, number, attempt, name, blob = row
-    third = len(blob) // 3
-    steps, times, values = array("q", blob[:third]), array("d", blob[third : 2 * third]), array("d", blob[2 * third :])
-    for index in range(max(after_id + 1 - first_id, 0), last_id + 1 - first_id):
+    steps, times, values = _columns(number, name, blob)
+    with undamaged(f"metric {name!r} of trial {number}"):
+        if last_id + 1 - first_id != len(values):
+            raise ValueError(f"{len(values)} points in place of {last_id + 1 - first_id}")
+    for index in range(max(after_id + 1 - first_id, 0), len(values)):
         value = values[index]
-        yield MetricPoint(
-            first_id + index, number, attempt, name, steps[index], times[index], value if math.isfinite(value) else None
-        )
+        finite = value if math.isfinite(value) else None
+        yield MetricPoint(first_id + index, number, attempt, name, steps[index], times[index], finite)

@@ -8,7 +8,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
-from jupyter_autotrain.store import Store, repair
+from jupyter_autotrain.store import Ingest, Store, repair
 
 
 @pytest.fixture
@@ -58,6 +58,40 @@ def test_a_flipped_byte_is_told_with_its_row_and_what_to_do(store, home, stateme
     assert told
     assert any(row in text for text in told)
     assert all("doctor --repair" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE chunks SET columns = 0.5",
+        "UPDATE chunks SET columns = 'text'",
+        "UPDATE chunks SET columns = X''",
+        "UPDATE chunks SET columns = substr(columns, 1, 25)",
+        "UPDATE chunks SET columns = substr(columns, 1, 24)",
+        "UPDATE chunks SET last_id = last_id + 1",
+        "UPDATE series SET name = X'ff'",
+    ],
+)
+def test_a_damaged_piece_of_a_metric_is_told_with_its_trial(store, home, statement):
+    store.move("e1", 1, TrialState.RUNNING, 2.0)
+    store.ingest([Ingest("e1", 1, 1, "metrics", 9, points=[("loss", step, 1.0, 0.5) for step in range(3)])])
+    damage(home, statement)
+    told = []
+    for read in (store.points, store.pieces, store.last_steps, lambda e: store.series(e, "loss")):
+        try:
+            read("e1")
+        except StoreError as error:
+            told.append(str(error))
+    assert told
+    assert all("of trial 1" in text and "doctor --repair" in text for text in told)
+
+
+def test_a_damaged_note_is_told_with_its_trial(store, home):
+    store.move("e1", 1, TrialState.RUNNING, 2.0)
+    store.ingest([Ingest("e1", 1, 1, "metrics", 9, notes=[(1.0, "warning", "hot", 1)])])
+    damage(home, "UPDATE notes SET text = X'ff'")
+    with pytest.raises(StoreError, match="a note of trial 1"):
+        store.notes("e1")
 
 
 REFERENCES = (
