@@ -81,6 +81,10 @@ class Slice:
         self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), item.name)
         self._follow()
 
+    def name_of(self, value: object) -> str:
+        """The name of one of the notebook's functions or classes; "" for other values."""
+        return self._known.get(id(value), "")
+
     def finish(self) -> None:
         """Write the pickles, once everything has been followed."""
         self.missing = {name: user for name, user in self.missing.items() if name not in self._sets}

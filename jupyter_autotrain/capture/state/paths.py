@@ -47,6 +47,14 @@ def top(path: str) -> str:
     return path.partition(".")[0]
 
 
+def text_of(path: str) -> str:
+    """An expression for what a full name means, whatever the script's names mean; it imports the module."""
+    parts = path.split(".")
+    lengths = [n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in sys.modules]
+    module = ".".join(parts[: lengths[0] if lengths else 1])
+    return import_text(module) + path[len(module) :]
+
+
 def import_text(module: str) -> str:
     """An expression that is a module, whatever the script's names mean; it imports the module."""
     _, _, inner = module.partition(".")

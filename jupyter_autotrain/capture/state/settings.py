@@ -134,7 +134,7 @@ SETTINGS = (
 )
 
 
-def carry(touches: Sequence[Touch], uses: Uses) -> Iterator[tuple[Item, Difference | None]]:
+def carry(touches: Sequence[Touch], uses: Uses) -> Iterator[tuple[Item | None, Difference | None]]:
     """What sets the changed settings again, and what is told: those that a cell's text shows.
 
     Args:

@@ -32,6 +32,7 @@ class Place:
         aliases: What names mean there: `np` -> `numpy`.
         functions: The functions and classes that are defined there.
         own: Names that exist only there: a function's, a loop's.
+        blocks: The statements with blocks that it stands in, outermost first.
         in_function: True in the body of a function.
         module: The module it stands in; "" for the notebook.
     """
@@ -43,6 +44,7 @@ class Place:
     aliases: dict[str, str]
     functions: dict[str, ast.stmt]
     own: frozenset[str] = frozenset()
+    blocks: tuple[ast.stmt, ...] = ()
     in_function: bool = False
     module: str = ""
 
@@ -84,7 +86,9 @@ class Touch:
 
     @property
     def text(self) -> str:
-        """The statement as written."""
+        """The statement as written; one of a function on lines of its own."""
+        if self.place.in_function:
+            return ast.unparse(self.node)
         return ast.get_source_segment(self.place.text, self.node) or ast.unparse(self.node)
 
 
@@ -141,7 +145,7 @@ class _Reader:
         inner = list(_blocks(node))
         local = bound_by([node]) if isinstance(node, ast.For | ast.AsyncFor | ast.With | ast.AsyncWith) else set()
         for statement in inner:
-            self._statement(statement, replace(place, own=place.own | local) if local else place)
+            self._statement(statement, replace(place, own=place.own | local, blocks=(*place.blocks, node)))
         if not inner:
             self._bind(node, place)
 

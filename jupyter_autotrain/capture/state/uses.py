@@ -33,6 +33,10 @@ class Uses:
         """Whether it uses a package itself or by what it loads; one of the standard library too."""
         return package in self.direct or self._is_open or package in self._reached
 
+    def loads(self, package: str) -> bool:
+        """Whether it is known to use a package."""
+        return package in self.direct or package in self._reached
+
     @cached_property
     def _is_open(self) -> bool:
         """True when the trial is the first to load one of them: nobody can say yet what it loads in turn."""

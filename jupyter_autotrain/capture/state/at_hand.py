@@ -1,0 +1,121 @@
+"""Which statements can run again in a trial: those that need only what is written out, imported or unchanged."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from jupyter_autotrain.capture import definitions
+from jupyter_autotrain.capture.history import Kind, Position
+from jupyter_autotrain.capture.names import Names, analyse
+from jupyter_autotrain.capture.scopes import bound_by
+from jupyter_autotrain.capture.slice import Slice
+from jupyter_autotrain.capture.state.literals import is_literal_value
+from jupyter_autotrain.capture.state.paths import path_of, text_of
+from jupyter_autotrain.capture.state.touches import Place, Touch
+
+_HARMLESS_BUILTINS = frozenset({
+    "bool", "classmethod", "dict", "float", "hasattr", "int", "isinstance", "len", "list", "property", "range", "set",
+    "staticmethod", "str", "tuple", "type",
+})  # fmt: skip
+_HARMLESS = ("logging.Formatter", "logging.getLogger", "os.getcwd", "os.path.", "pathlib.Path", "torch.device")
+_ASKS = ("torch.cuda.device_count", "torch.cuda.is_available", "torch.backends.mps.is_available")
+_ACTS = (
+    ast.Await,
+    ast.Yield,
+    ast.YieldFrom,
+    ast.NamedExpr,
+    ast.Global,
+    ast.Nonlocal,
+    ast.Return,
+    ast.Raise,
+    ast.ClassDef,
+    ast.FunctionDef,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeatable:
+    """A statement that can run again.
+
+    Attributes:
+        text: Its text; what a function imports for itself is imported there.
+        names: The names that it needs.
+    """
+
+    text: str
+    names: Names
+
+
+def repeatable(
+    node: ast.stmt, touch: Touch, slice_: Slice, calls: Collection[ast.expr] = (), text: str = ""
+) -> Repeatable | None:
+    """A statement as something that can run again; None when it cannot.
+
+    Args:
+        node: The statement.
+        touch: What it does, and where it stands.
+        slice_: The captured names.
+        calls: The calls in it that are meant to be made again.
+        text: Its text, where it stands at the left margin of a cell.
+    """
+    place = touch.place
+    if not all(_is_harmless(part, place, calls) for part in ast.walk(node)):
+        return None
+    if place.in_function:
+        node = ast.fix_missing_locations(_FullNames(place).visit(copy.deepcopy(node)))
+    names = analyse([node])
+    needed = {name for name in names.needed if not _is_builtin(name, slice_)}
+    if place.in_function and ((place.own & needed) or (place.module and needed)):
+        return None
+    if not all(_is_at_hand(name, touch.position, slice_) for name in needed):
+        return None
+    return Repeatable(text if text and not place.in_function else ast.unparse(node), names)
+
+
+class _FullNames(ast.NodeTransformer):
+    """Names of imported things, as what does not depend on names."""
+
+    def __init__(self, place: Place) -> None:
+        self.aliases = place.aliases
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        path = self.aliases.get(node.id, "")
+        return ast.parse(text_of(path), mode="eval").body if path and "(" not in path and "[" not in path else node
+
+
+def _is_harmless(part: ast.AST, place: Place, calls: Collection[ast.expr]) -> bool:
+    if isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return not bound_by([part])
+    if not isinstance(part, ast.Call):
+        return not isinstance(part, _ACTS)
+    if part in calls or (isinstance(part.func, ast.Name) and part.func.id in _HARMLESS_BUILTINS):
+        return True
+    if isinstance(part.func, ast.Attribute) and isinstance(part.func.value, ast.Constant):
+        return True  # a method of a text
+    return path_of(part.func, place.aliases).startswith((*_HARMLESS, *_ASKS))
+
+
+def _is_builtin(name: str, slice_: Slice) -> bool:
+    return name not in slice_.namespace and hasattr(builtins, name)
+
+
+def _is_at_hand(name: str, position: Position, slice_: Slice) -> bool:
+    """Whether a name means in a trial what it meant when the statement ran."""
+    if name not in slice_.namespace or name in slice_.parameters:
+        return False
+    value, last = slice_.namespace[name], slice_.history.last(name)
+    if last is not None and last.kind is Kind.IMPORT:
+        return True
+    if slice_.history.changed_since(name, position):
+        return False
+    return (
+        definitions.is_definition(value, slice_.home)
+        or is_literal_value(value)
+        or isinstance(value, logging.Logger)
+        or (last is not None and last.kind in {Kind.DEFINITION, Kind.LAMBDA})
+    )
