@@ -8,12 +8,11 @@ import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import copies, modules, reports, secrets, state, taken
+from jupyter_autotrain.capture import copies, opened, reports, secrets, shipped, state, taken
 from jupyter_autotrain.capture import ship as shipping
 from jupyter_autotrain.capture.cells import Cell, parse_code
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.history import History, futures_in
-from jupyter_autotrain.capture.ignore import Ignore
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.names import analyse
 from jupyter_autotrain.capture.result import Capture, Limits
@@ -80,17 +79,27 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
     secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
     renamed = _renamed(read, slice_, script, tree_)
-    files = _files(tree_, slice_, cwd, ship)
+    live = {name: namespace.get(name) for name in slice_.values.pickles}
+    imported = frozenset[str]().union(*(pickled.modules for pickled in slice_.values.pickles.values()))
+    found = shipped.find(opened.Code(tree_, script.source_map, live, parameters), imported, cwd, ship)
+    files = found.files
     shipping.check_limits(files, limits)
     return Capture(
         script=script.text,
         data=slice_.values.files,
-        captured=(*(_row(item) for item in items if item.how != "state"), *_file_rows(files)),
+        captured=(*(_row(item) for item in items if item.how != "state"), *shipped.rows(found)),
         files=files,
+        folders=tuple(sorted(found.folders)),
+        written=frozenset(place for place in files if found.may_write(place)),
         source_map=script.source_map,
-        notes=tuple(notes),
+        notes=(*notes, *dict.fromkeys(found.notes)),
         reports=reports.find(tree_, script.source_map, files, slice_.values.files.values(), slice_.taken),
-        differences=(*slice_.differences, *renamed, *copies.told(tree, items, namespace, returns)),
+        differences=(
+            *slice_.differences,
+            *renamed,
+            *copies.told(tree, items, namespace, returns),
+            *found.differences,
+        ),  # fmt: skip
     )
 
 
@@ -129,17 +138,6 @@ def _renamed(code: Code, slice_: Slice, script: Script, tree_: ast.Module) -> li
 
 def _futures(code: Code, items: Sequence[Item], history: History) -> set[str]:
     return {*history.futures} if any(item.how == "source" for item in items) else futures_in(code.tree)
-
-
-def _files(tree_: ast.Module, slice_: Slice, cwd: Path, patterns: Sequence[str]) -> dict[str, Path]:
-    ignore = Ignore.beside(cwd, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
-    values = {name: slice_.namespace.get(name) for name, item in slice_.items.items() if item.how == "data"}
-    names = modules.imported(tree_).union(*(pickled.modules for pickled in slice_.values.pickles.values()))
-    return {
-        **shipping.named_in(tree_, cwd, ignore, values),
-        **modules.local_files(names, cwd, ignore),
-        **shipping.globbed([pattern for pattern in patterns if not pattern.startswith("!")], cwd, ignore),
-    }
 
 
 def _complain(slice_: Slice, limit_bytes: int) -> None:
@@ -222,7 +220,3 @@ def _verb(lines: Sequence[str], one: str, many: str) -> str:
 
 def _row(item: Item) -> CapturedName:
     return CapturedName(item.name, item.how, item.origin, item.size_bytes, item.stale)
-
-
-def _file_rows(files: Mapping[str, Path]) -> list[CapturedName]:
-    return [CapturedName(name, "file", "notebook folder", path.stat().st_size) for name, path in sorted(files.items())]

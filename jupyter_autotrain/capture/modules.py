@@ -69,7 +69,9 @@ class _Finder:
         if origin is None or self._is_installed(origin):
             return
         if origin.is_dir():
-            for path in sorted(origin.rglob("*")):
+            # A folder without __init__.py is one of code by chance: what else lies in it is not its own.
+            pattern = "*" if (origin / "__init__.py").is_file() else "*.py"
+            for path in sorted(origin.rglob(pattern)):
                 if path.is_file() and "__pycache__" not in path.parts:
                     yield path.relative_to(origin.parent).as_posix(), path
         else:
@@ -89,7 +91,7 @@ class _Finder:
             found = next((root / f"{top}{suffix}" for suffix in suffixes if (root / f"{top}{suffix}").is_file()), None)
             if found:
                 return found
-        return None
+        return next((root / top for root in self.roots if _holds_code(root / top)), None)
 
     def _is_installed(self, path: Path) -> bool:
         if {"site-packages", "dist-packages"} & set(path.parts):
@@ -97,6 +99,11 @@ class _Finder:
         if any(path.is_relative_to(place) for place in self.installed):
             return True
         return not path.is_relative_to(self.folder) and _holds_installed(path.parent)
+
+
+def _holds_code(folder: Path) -> bool:
+    """Whether a folder is a package without `__init__.py`, itself or by a folder in it."""
+    return folder.is_dir() and any(any(folder.glob(pattern)) for pattern in ("*.py", "*/*.py"))
 
 
 def _holds_installed(root: Path) -> bool:

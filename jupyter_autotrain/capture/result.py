@@ -29,6 +29,8 @@ class Capture:
         data: Pickles by name; the script reads them by `__autotrain_data__`.
         captured: One row per name or file, for the table.
         files: Shipped files: path relative to the working folder -> the file here.
+        folders: Folders that are made in a trial's folder, empty where no file travels into them.
+        written: Those of the files that the code may write to; a trial gets copies of its own.
         source_map: For each line of the script "cell label:line", or "".
         notes: What the user should know, such as a line that was left out.
         reports: The metrics that the code reports, as far as its text tells.
@@ -39,6 +41,8 @@ class Capture:
     data: Mapping[str, bytes] = field(default_factory=dict)
     captured: tuple[CapturedName, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    written: frozenset[str] = frozenset()
     source_map: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reports: Reports = field(default_factory=Reports)

@@ -1,26 +1,20 @@
-"""Files that travel with the script: those named by `ship:`, and those its strings name."""
+"""Files that travel with the script: those that `ship:` names, and the limits of all."""
 
 from __future__ import annotations
 
-import ast
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from jupyter_autotrain.capture.ignore import Ignore
-from jupyter_autotrain.capture.paths import Paths
 from jupyter_autotrain.capture.result import Limits
 from jupyter_autotrain.capture.sizes import human, tree
 from jupyter_autotrain.core.wording import count, cut
 from jupyter_autotrain.errors import ShipError
 
-_LONGEST_PATH = 240
 _COUNTED_AT_MOST = 100_000
-_NAMES_A_PATH = (ast.BinOp, ast.Call, ast.Constant, ast.JoinedStr)
-_PATH_WRITES = frozenset({"mkdir", "open", "touch", "write_bytes", "write_text"})
-_WRITES = ("save", "dump", "to_", "write", "export")
 
 
 def globbed(patterns: Sequence[str], folder: Path, ignore: Ignore) -> dict[str, Path]:
@@ -37,7 +31,7 @@ def globbed(patterns: Sequence[str], folder: Path, ignore: Ignore) -> dict[str, 
         _check_inside(pattern)
         paths = _glob(folder, pattern)
         named = paths if not set(pattern) & set("*?[") else []
-        found = dict(_below(paths, folder, ignore, named))
+        found = dict(below(paths, folder, ignore, named))
         if not found:
             raise _fits_nothing(pattern, folder, left_out=bool(paths))
         files |= found
@@ -54,38 +48,6 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
             "`*` stands for any part of a name, `**` between slashes for any folders.",
             f"Write {near!r}, for example." if "**" in pattern and len(pattern) < 60 else "Correct the pattern.",
         ) from None
-
-
-def named_in(
-    tree_: ast.Module, folder: Path, ignore: Ignore, values: Mapping[str, object] | None = None
-) -> dict[str, Path]:
-    """Files and folders beside the notebook that the script names, unless it is to write to them.
-
-    A literal names one, and so does a path that is put together from literals (see `paths`).
-
-    Args:
-        tree_: The script.
-        folder: The notebook's folder.
-        ignore: Files that stay here.
-        values: The captured values by name; a path among them names a file too.
-    """
-    written, known = set(_written(tree_)), Paths(tree_, values or {})
-    found: dict[str, Path] = {}
-    taken: set[int] = set()
-    # Outer expressions come before their parts: `Path("data") / "x.csv"` names the file, not all of the folder.
-    for node in ast.walk(tree_):
-        if id(node) in written or id(node) in taken or not isinstance(node, _NAMES_A_PATH):
-            continue
-        paths = {text: path for text in known.of(node) if (path := _existing(text, folder))}
-        found |= paths
-        if paths:
-            taken.update(id(part) for part in ast.walk(node))
-    for value in (values or {}).values():
-        path = _existing(str(value), folder) if isinstance(value, str | PurePath) else None
-        if path is not None and (path.is_file() or isinstance(value, PurePath)):
-            found[str(value)] = path
-    named = [found[text] for text in sorted(found)]
-    return dict(_below(named, folder, ignore, named))
 
 
 def check_limits(files: Mapping[str, Path], limits: Limits) -> None:
@@ -125,7 +87,7 @@ def _by_first_part(sizes: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _below(paths: Iterable[Path], folder: Path, ignore: Ignore, named: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+def below(paths: Iterable[Path], folder: Path, ignore: Ignore, named: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     """All files at or below these paths that are not ignored, by their place in the folder; links lead not out of it.
 
     `named` are paths that may be links to anywhere.
@@ -187,43 +149,3 @@ def _fits_nothing(pattern: str, folder: Path, *, left_out: bool) -> ShipError:
         f"Patterns are relative to {folder}." + (f" Did you mean {near[0]!r}?" if near else ""),
         "Correct the pattern, or take it out of the header.",
     )
-
-
-def _existing(text: str, folder: Path) -> Path | None:
-    if not text.strip("./") or len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
-        return None
-    path = Path(os.path.normpath(text))
-    if path.is_absolute() or ".." in path.parts or path == Path():
-        return None
-    found = folder / path
-    return found if found.exists() else None
-
-
-def _written(tree_: ast.Module) -> Iterator[int]:
-    """Expressions that name what a call writes, and strings that stand alone (docstrings)."""
-    for node in ast.walk(tree_):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            yield id(node.value)
-        elif isinstance(node, ast.Call) and _is_write(node):
-            for argument in (*_owner(node), *node.args):
-                yield from (id(part) for part in ast.walk(argument))
-
-
-def _owner(call: ast.Call) -> list[ast.expr]:
-    """The path that a method of it writes to: `(root / "log").write_text(...)`."""
-    owned = isinstance(call.func, ast.Attribute) and call.func.attr in _PATH_WRITES
-    return [call.func.value] if owned and isinstance(call.func, ast.Attribute) else []
-
-
-def _is_write(call: ast.Call) -> bool:
-    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-    if name == "open":
-        place = 0 if isinstance(call.func, ast.Attribute) else 1
-        modes = [*call.args[: place + 1][-1:], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
-        return any(_is_writing_mode(mode) for mode in modes)
-    return name.startswith(_WRITES) or name in _PATH_WRITES
-
-
-def _is_writing_mode(mode: ast.expr) -> bool:
-    text = mode.value if isinstance(mode, ast.Constant) else ""
-    return isinstance(text, str) and len(text) <= 4 and set(text) <= set("rwxabt+") and bool(set(text) & set("wax"))

@@ -230,7 +230,10 @@ def lay_out(folder):
         ('print(open("data" + "/" + "a.txt").read())', {"data/a.txt"}),
         ('print(open("./data/a.txt").read())', {"data/a.txt"}),
         ('from pathlib import Path\nprint((Path.cwd() / "data" / "a.txt").read_text())', {"data/a.txt"}),
-        ('from pathlib import Path\nfor n in ("a", "b"):\n    print(Path(f"data/{n}.txt").name)', ALL),
+        (
+            'from pathlib import Path\nfor n in ("a", "b"):\n    print(Path(f"data/{n}.txt").read_text())',
+            {"data/a.txt", "data/b.txt"},
+        ),
     ],
 )
 def test_paths_put_together_from_literals_are_seen_as_files(notebook, folder, code, files):
@@ -257,7 +260,7 @@ def test_a_path_that_is_written_to_is_not_sent(notebook, folder):
         '(Path("data") / "a.txt").write_text("x")',
         'Path("root.txt").open("w")',
         'open(os.path.join("data", "a.txt"), "w")',
-        'open(Path("data") / "a.txt", mode="a")',
+        'open(Path("data") / "a.txt", mode="x")',
         'Path("data").mkdir(exist_ok=True)',
     ):
         assert notebook(cwd=folder).capture(f"import os\nfrom pathlib import Path\n{code}").files == {}, code

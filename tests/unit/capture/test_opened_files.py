@@ -1,0 +1,370 @@
+"""Which files travel: those that calls open, however their paths are put together; never those that some text names."""
+
+# Cells are written on one line each, however long, so that they read as a list.
+# ruff: noqa: E501
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from jupyter_autotrain.errors import ShipError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A notebook's folder with data in it."""
+    place = tmp_path / "notebook"
+    for name in (
+        "data/a.csv",
+        "data/b.csv",
+        "data/deep/c.csv",
+        "imgs/cat/1.png",
+        "imgs/dog/2.png",
+        "top.csv",
+        "vocab.txt",
+    ):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("x,y\n1,2\n")
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "far.csv").write_text("x\n1\n")
+    monkeypatch.chdir(place)
+    monkeypatch.syspath_prepend(str(place))
+    before = set(sys.modules)
+    yield place
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(place)):
+            del sys.modules[name]
+
+
+DATA = {"data/a.csv", "data/b.csv", "data/deep/c.csv"}
+AB = {"data/a.csv", "data/b.csv"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "iris = {'data': 1}\nprint(iris['data'])",
+        "import pandas as pd\ndf = pd.DataFrame({'data': [1]})\nprint(df['data'].sum(), df.data.sum())",
+        "def fetch(name, part): return 1\nfetch('mnist', 'data')",
+        "'''data'''\ndef f():\n    'data'\nf()\nprint('data', 'top.csv')",
+        "labels = ['data', 'imgs']\nfor label in labels: print(label)",
+        "path = 'top.csv'\nprint(path)",
+        "from sklearn.datasets import load_iris\nX = load_iris()['data']",
+        "kwargs = dict(label='data', name='imgs')\nprint(kwargs)",
+        "assert 'data' in {'data'}\nx = 'data' + '/a.csv'",
+        "import torch\nmodel = {'data': 1}\nmodel.get('data')",
+        "import json\njson.loads('{\"data\": 1}')",
+        "open('http://x.org/data')",
+    ],
+)
+def test_a_text_that_no_call_opens_is_no_file(notebook, folder, code):
+    assert notebook(cwd=folder).capture(code).files == {}
+
+
+def test_the_name_of_a_captured_variable_is_no_file(notebook, folder):
+    book = notebook("data = [1, 2]\nimgs = {'data': 'data'}\ntop = 'top.csv'", cwd=folder)
+    assert book.capture("print(data, imgs['data'], top)").files == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "files"),
+    [
+        ("open('top.csv')", {"top.csv"}),
+        ("import io\nio.open('top.csv', 'rb')", {"top.csv"}),
+        ("import pandas as pd\npd.read_csv('data/a.csv')", {"data/a.csv"}),
+        ("import pandas\npandas.read_csv(filepath_or_buffer='data/a.csv')", {"data/a.csv"}),
+        ("from pandas import read_csv as rc\nrc('data/a.csv')", {"data/a.csv"}),
+        ("import numpy as np\nnp.loadtxt('top.csv', skiprows=1)", {"top.csv"}),
+        ("import json\nwith open('top.csv') as f:\n    json.load(f)", {"top.csv"}),
+        ("import pickle\npickle.load(open('top.csv', 'rb'))", {"top.csv"}),
+        ("import torch\ntorch.load('top.csv', weights_only=True)", {"top.csv"}),
+        ("import joblib\njoblib.load('top.csv')", {"top.csv"}),
+        ("import gzip\ngzip.open('top.csv')", {"top.csv"}),
+        ("import zipfile\nwith zipfile.ZipFile('top.csv') as z:\n    z.read('data/a.csv')", {"top.csv", "data/a.csv"}),
+        ("import sqlite3\nsqlite3.connect('top.csv')", {"top.csv"}),
+        ("from PIL import Image\nImage.open('imgs/cat/1.png')", {"imgs/cat/1.png"}),
+        ("import matplotlib.pyplot as plt\nplt.imread('imgs/cat/1.png')", {"imgs/cat/1.png"}),
+        ("import os\nos.listdir('data')", DATA),
+        ("import os\nfor r, d, files in os.walk('data'): print(r)", DATA),
+        ("from glob import glob\nglob('data/*.csv')", AB),
+        ("import glob\nglob.glob('data/**/*.csv', recursive=True)", DATA),
+        ("from pathlib import Path\nlist(Path('data').glob('*.csv'))", AB),
+        ("from pathlib import Path\nsorted(Path('data').rglob('*.csv'))", DATA),
+        ("from pathlib import Path\nfor p in Path('data').iterdir(): print(p)", DATA),
+        ("import shutil\nshutil.copy('top.csv', 'copy.csv')", {"top.csv"}),
+        ("import yaml\nyaml.safe_load(open('top.csv'))", {"top.csv"}),
+        ("import xgboost as xgb\nxgb.DMatrix('top.csv')", {"top.csv"}),
+        ("import xgboost as xgb\nb = xgb.Booster()\nb.load_model('top.csv')", {"top.csv"}),
+        ("import lightgbm as lgb\nlgb.Booster(model_file='top.csv')", {"top.csv"}),
+        ("from datasets import load_dataset\nload_dataset('csv', data_files='data/a.csv')", {"data/a.csv"}),
+        (
+            "from datasets import load_dataset\nload_dataset('csv', data_files={'train': 'data/a.csv', 'test': ['data/b.csv']})",
+            AB,
+        ),
+        ("from torchvision import datasets\ndatasets.ImageFolder('imgs')", {"imgs/cat/1.png", "imgs/dog/2.png"}),
+        (
+            "from torchvision.datasets import ImageFolder\nImageFolder(root='imgs', transform=None)",
+            {"imgs/cat/1.png", "imgs/dog/2.png"},
+        ),
+        ("from transformers import AutoModel\nAutoModel.from_pretrained('./data')", DATA),
+        ("from transformers import AutoModel\nAutoModel.from_pretrained('bert-base')", set()),
+        ("from tensorflow import keras\nkeras.models.load_model('data')", DATA),
+        (
+            "import tensorflow as tf\ntf.keras.utils.image_dataset_from_directory('imgs')",
+            {"imgs/cat/1.png", "imgs/dog/2.png"},
+        ),
+        ("import tensorflow as tf\ntf.data.TextLineDataset(['data/a.csv', 'data/b.csv'])", AB),
+        ("import spacy\nspacy.load('./data')", DATA),
+        ("import cv2\ncv2.imread('imgs/cat/1.png')", {"imgs/cat/1.png"}),
+        ("import rasterio\nrasterio.open('top.csv')", {"top.csv"}),
+        ("import numpy as np\nnp.load('top.csv', allow_pickle=True)", {"top.csv"}),
+        ("from tokenizers import Tokenizer\nTokenizer.from_file('vocab.txt')", {"vocab.txt"}),
+        ("from transformers import BertTokenizer\nBertTokenizer(vocab_file='vocab.txt')", {"vocab.txt"}),
+        ("import os\nif os.path.exists('top.csv'): print(1)", {"top.csv"}),
+        ("import runpy\nrunpy.run_path('top.csv')", {"top.csv"}),
+        ("import os\nos.chdir('data')\nopen('a.csv')", DATA),
+    ],
+)
+def test_files_that_calls_open_travel(notebook, folder, code, files):
+    assert set(notebook(cwd=folder).capture(code).files) == files
+
+
+@pytest.mark.parametrize(
+    ("code", "files"),
+    [
+        ("for n in ['a', 'b']: open(f'data/{n}.csv')", AB),
+        ("for i, n in enumerate(['a', 'b']): open('data/%s.csv' % n)", AB),
+        ("for n, k in zip(('a', 'b'), (1, 2)): open('data/{}.csv'.format(n))", AB),
+        ("frames = [open(p) for p in ['data/a.csv', 'data/b.csv']]", AB),
+        ("import os\nROOT = 'data'\nfor f in os.listdir(ROOT):\n    open(os.path.join(ROOT, f))", DATA),
+        (
+            "from pathlib import Path\nROOT = Path('data')\nx = 'a'\n(ROOT / 'deep' / f'{x}.csv').exists() or (ROOT / 'deep' / 'c.csv').open()",
+            {"data/deep/c.csv"},
+        ),
+        ("def load(path='data/a.csv'):\n    return open(path)\nload()", {"data/a.csv"}),
+        ("def load(path='data/a.csv'):\n    return open(path)\nload('data/b.csv')", AB),
+        (
+            "def load(name, *, root='data'):\n    import os\n    return open(os.path.join(root, name + '.csv'))\nload('a')\nload('c', root='data/deep')",
+            {"data/a.csv", "data/deep/c.csv"},
+        ),
+        ("def inner(p): return open(p)\ndef outer(q): return inner(q)\nouter('top.csv')", {"top.csv"}),
+        ("def path_of(n): return f'data/{n}.csv'\nopen(path_of('a'))", {"data/a.csv"}),
+        ("class C:\n    csv = 'data/a.csv'\nopen(C.csv)", {"data/a.csv"}),
+        (
+            "class C:\n    def __init__(self, root):\n        self.root = root\n    def load(self):\n        return open(self.root + '/a.csv')\nC('data').load()",
+            {"data/a.csv"},
+        ),
+        ("args = {'csv': 'data/a.csv', 'other': 'data/b.csv'}\nopen(args['csv'])", {"data/a.csv"}),
+        ("args = dict(csv='data/a.csv', out='top.csv')\nopen(args['csv'])", {"data/a.csv"}),
+        (
+            "import argparse\np = argparse.ArgumentParser()\np.add_argument('--csv-file', default='data/a.csv')\nargs = p.parse_args([])\nopen(args.csv_file)",
+            {"data/a.csv"},
+        ),
+        ("def load(p): return open(p)\nlist(map(load, ['data/a.csv', 'data/b.csv']))", AB),
+        (
+            "from functools import partial\ndef load(p): return open(p)\nf = partial(load, 'data/a.csv')\nf()",
+            {"data/a.csv"},
+        ),
+        ("def load(csv): return open(csv)\ncfg = {'csv': 'data/a.csv'}\nload(**cfg)", {"data/a.csv"}),
+        ("from pathlib import Path\np = Path('data/a.txt').with_suffix('.csv')\np.read_text()", {"data/a.csv"}),
+        ("path = 'data'\npath += '/a.csv'\nopen(path)", {"data/a.csv"}),
+        ("import os\npath = os.environ.get('DATA', 'data') + '/a.csv'\nopen(path)", {"data/a.csv"}),
+        ("for i in range(3): open(f'imgs/cat/{i}.png')", {"imgs/cat/1.png"}),
+        ("for i in range(3): open(f'imgs/cat/{i:d}.png')", {"imgs/cat/1.png"}),
+        ("files = []\nfor n in 'ab':\n    files.append('data/a.csv')\nfor f in files: open(f)", {"data/a.csv"}),
+        (
+            "import os, random\nfiles = [os.path.join('data', f) for f in os.listdir('data')]\nrandom.shuffle(files)\nopen(files[0])",
+            DATA,
+        ),
+        ("if (p := 'top.csv'): open(p)", {"top.csv"}),
+        ("debug = False\nopen('data/a.csv' if debug else 'data/b.csv')", AB),
+    ],
+)
+def test_paths_are_followed_through_the_code(notebook, folder, code, files):
+    assert set(notebook(cwd=folder).capture(code).files) == files
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "files"),
+    [
+        ("PATH = 'data/a.csv'", "open(PATH)", {"data/a.csv"}),
+        ("from pathlib import Path\nROOT = Path('data')", "open(ROOT / 'a.csv')", {"data/a.csv"}),
+        ("from pathlib import Path\nROOT = Path('data')", "list(ROOT.glob('*.csv'))", AB),
+        ("def load(path='data/a.csv'):\n    return open(path)", "load()", {"data/a.csv"}),
+        ("def load(path):\n    return open(path)", "load('data/b.csv')", {"data/b.csv"}),
+        ("cfg = {'csv': 'data/a.csv', 'name': 'data'}", "open(cfg['csv'])", {"data/a.csv"}),
+        ("class Config:\n    path = 'data/a.csv'", "open(Config.path)", {"data/a.csv"}),
+        ("class Config:\n    path = 'top.csv'\nConfig.path = 'data/a.csv'", "open(Config.path)", {"data/a.csv"}),
+        ("FILES = ['data/a.csv', 'data/b.csv']", "for f in FILES: open(f)", AB),
+        ("import glob\nfiles = sorted(glob.glob('data/*.csv'))", "for f in files[:2]: open(f)", AB),
+        ("import os\nnames = os.listdir('data')", "for n in names: open(os.path.join('data', n))", AB),
+    ],
+)
+def test_paths_of_earlier_cells_are_followed(notebook, folder, before, code, files):
+    assert set(notebook(before, cwd=folder).capture(code).files) >= files
+    assert (
+        set(notebook(before, cwd=folder).capture(code).files) <= files | {"top.csv" if "top" in before else ""} | DATA
+    )
+
+
+def test_paths_in_live_objects_are_followed(notebook, folder):
+    book = notebook(cwd=folder)
+    book.namespace["args"] = argparse.Namespace(csv="data/a.csv", title="data")
+    book.namespace["table"] = pd.DataFrame({"file": ["cat/1.png", "dog/2.png"], "label": ["data", "top.csv"]})
+    assert set(book.capture("open(args.csv)").files) == {"data/a.csv"}
+    for code in (
+        "import os\nfor f in table['file']: open(os.path.join('imgs', f))",
+        "for i, row in table.iterrows(): open('imgs/' + row['file'])",
+        "for i in range(len(table)): open(f'imgs/{table.file.iloc[i]}')",
+        "open('imgs/' + table.loc[0, 'file'])\nopen('imgs/' + table.iloc[1]['file'])",
+    ):
+        assert set(book.capture(code).files) == {"imgs/cat/1.png", "imgs/dog/2.png"}, code
+
+
+def test_a_data_set_that_was_made_earlier_brings_the_files_it_opens_later(notebook, folder):
+    book = notebook(
+        "import os\nclass Images:\n    def __init__(self, root):\n        self.root, self.names = root, os.listdir(root)\n"
+        "    def __getitem__(self, i):\n        return open(os.path.join(self.root, self.names[i])).read()",
+        "ds = Images('data/deep')",
+        cwd=folder,
+    )
+    assert set(book.capture("print(ds[0])").files) == {"data/deep/c.csv"}
+    assert book.elsewhere("print(ds[0])") == "x,y\n1,2\n\n"
+
+
+def test_files_that_modules_beside_the_notebook_open_travel(notebook, folder):
+    (folder / "helpers.py").write_text(
+        "import os\nfrom settings import ROOT\nfrom pathlib import Path\nHERE = Path(__file__).parent\n"
+        "def words():\n    with open(HERE / 'vocab.txt') as f: return f.read()\n"
+        "def table(name):\n    with open(os.path.join(ROOT, name + '.csv')) as f: return f.read()\n"
+        "def unused(): return open('top.csv')\n"
+        "if __name__ == '__main__':\n    open('data/b.csv')\n"
+    )
+    (folder / "settings.py").write_text("ROOT = 'data'\n")
+    book = notebook("from helpers import table, words", cwd=folder)
+    modules = {"helpers.py", "settings.py"}
+    assert set(book.capture("table('a')").files) - modules == {"data/a.csv"}
+    assert set(book.capture("words()").files) - modules == {"vocab.txt"}
+    assert book.both("print(table('a'))\nprint(words())").startswith("x,y")
+    book = notebook("import helpers as h", cwd=folder)
+    assert set(book.capture("h.table('a')").files) - modules == {"data/a.csv"}
+    assert book.row("h.table('a')", "data/a.csv").origin == "helpers.py, line 8"
+
+
+def test_a_package_without_init_travels_by_its_code_alone(notebook, folder):
+    (folder / "src" / "nets").mkdir(parents=True)
+    (folder / "src" / "nets" / "small.py").write_text("WIDTH = 3")
+    (folder / "src" / "weights.bin").write_text("big")
+    book = notebook("from src.nets.small import WIDTH", cwd=folder)
+    assert book.both("print(WIDTH)") == "3\n"
+    code = "import src.nets.small as small\nprint(small.WIDTH)"
+    assert set(book.capture(code).files) == {"src/nets/small.py"}
+    assert book.both(code) == "3\n"
+
+
+def test_the_table_tells_size_and_line_of_every_file(notebook, folder):
+    book = notebook("def load(p):\n    return open(p)", cwd=folder)
+    captured = book.capture("x = 1\nload('data/a.csv')\nopen('top.csv')", ship=["vocab.txt"])
+    rows = {row.name: (row.origin, row.size_bytes) for row in captured.captured if row.how == "file"}
+    assert rows == {"data/a.csv": ("cell [1], line 2", 8), "top.csv": ("line 3", 8), "vocab.txt": ("ship:", 8)}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\npath = os.environ['WHERE']\nopen(path)",
+        "import torch, sys\ntorch.load(sys.argv[1])",
+        "import pandas as pd\ndef load(p): return pd.read_csv(p)\nfor p in unknown(): load(p)",
+    ],
+)
+def test_a_file_whose_name_only_the_run_knows_is_told(notebook, folder, code):
+    book = notebook("import time\ndef unknown(): return [time.ctime()]", cwd=folder)
+    (told,) = book.capture(code).differences
+    assert "not known before it runs: name it under `ship:`" in told.text
+    assert book.capture(code, ship=["top.csv"]).differences == ()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch\npath = f'{run}.pt'\ntorch.save(1, path)\ntorch.load(path)",
+        "import tempfile, os\nd = tempfile.mkdtemp()\nopen(os.path.join(d, 'x'), 'w')\nopen(os.path.join(d, 'x'))",
+        "import io\nimport pandas as pd\npd.read_csv(io.StringIO('a'))",
+        "import urllib.request, json\njson.load(urllib.request.urlopen('http://x'))",
+        "import zipfile, numpy as np\nwith zipfile.ZipFile('top.csv') as z:\n    with z.open('x.npy') as f:\n        np.load(f)",
+        "import torch\nstate = torch.load(checkpoint.path)",
+        "def never(path): return open(path)",
+        "import pandas as pd\npd.read_csv(f'https://x.org/{run}.csv')",
+    ],
+)
+def test_what_the_cell_itself_writes_or_fetches_is_not_told(notebook, folder, code):
+    assert notebook("import time\nrun = time.time()", cwd=folder).capture(code).differences == ()
+
+
+def test_a_part_of_a_path_that_is_not_known_brings_all_files_that_fit(notebook, folder):
+    book = notebook(cwd=folder)
+    code = "import time\nname = time.ctime()\nopen(f'data/{name}.csv')"
+    assert set(book.capture(code).files) == DATA
+    assert book.capture(code).differences == ()
+    assert set(book.capture("csv = 'data/a.csv'\nopen(csv)", parameters=["csv"]).files) == {"data/a.csv"}
+    assert set(book.capture("n = 'a'\nopen(f'data/{n}.csv')", parameters=["n"]).files) == DATA
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('../beside/far.csv')",
+        "from pathlib import Path\n(Path('..') / 'beside' / 'far.csv').read_text()",
+        "import os\nos.listdir('../beside')",
+        "import torch\ntorch.save(1, '../beside/m.pt')",
+        "import pandas as pd\npd.read_csv(os.path.join(ROOT, 'far.csv'))",
+    ],
+)
+def test_a_relative_path_out_of_the_folder_is_refused_with_what_helps(notebook, folder, code):
+    with pytest.raises(ShipError) as caught:
+        notebook("import os\nROOT = '../beside'", cwd=folder).capture(code)
+    message = str(caught.value)
+    assert "out of the notebook's folder" in message
+    assert "../beside" in message
+    assert str(folder.parent / "beside") in message
+    assert "`ship: [beside]`" in message
+    assert len(message.splitlines()) <= 6
+
+
+def test_the_advice_for_a_path_out_of_the_folder_works(notebook, folder):
+    (folder / "beside").symlink_to("../beside")
+    book = notebook(cwd=folder)
+    assert set(book.capture("open('beside/far.csv')", ship=["beside"]).files) == {"beside/far.csv"}
+    assert book.both("from pathlib import Path\nprint(Path('beside/far.csv').read_text())") == "x\n1\n\n"
+
+
+def test_an_absolute_path_is_read_where_it_is(notebook, folder):
+    captured = notebook(cwd=folder).capture(f"open('{folder.parent}/beside/far.csv')\nopen('../nothing.csv')")
+    assert (captured.files, captured.differences) == ({}, ())
+
+
+def test_programs_that_are_run_with_files_of_the_folder_are_told(notebook, folder):
+    book = notebook(cwd=folder)
+    for code in ("import subprocess\nsubprocess.run(['cat', 'top.csv'])", "import os\nos.system('cat top.csv')"):
+        captured = book.capture(code)
+        assert captured.files == {}
+        assert "runs a program with top.csv" in captured.differences[0].text
+    assert book.capture("import os\nos.system('cat top.csv')", ship=["top.csv"]).differences == ()
+
+
+def test_a_notebook_that_has_changed_its_folder_sends_files_by_the_new_one(notebook, folder):
+    book = notebook("import os\nos.chdir('data')", cwd=folder)
+    book.cwd = Path.cwd()
+    assert set(book.capture("open('a.csv')").files) == {"a.csv"}
+    assert book.both("from pathlib import Path\nprint(Path('a.csv').read_text())") == "x,y\n1,2\n\n"
+    os.chdir(folder)
+
+
+def test_capture_of_a_large_folder_table_stays_quick(notebook, folder):
+    book = notebook(cwd=folder)
+    book.namespace["names"] = pd.DataFrame({"file": [f"{i}.png" for i in range(30_000)]})
+    assert book.capture("for n in names['file']: open('imgs/cat/' + n)").files.keys() == {"imgs/cat/1.png"}
