@@ -99,7 +99,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
             *renamed,
             *copies.told(tree, items, namespace, returns),
             *found.differences,
-        ),  # fmt: skip
+        ),
     )
 
 
