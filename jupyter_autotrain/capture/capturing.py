@@ -72,7 +72,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     """
     tree, text, notes = parse_code(code, first_line)
     read = Code(text, tree, label, first_line)
-    history = History(cells)
+    history = History(cells, namespace)
     items, slice_ = _items(read, namespace, history, parameters, Budget(limits.data_bytes, progress), seed)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
@@ -113,7 +113,7 @@ def _items(
 ) -> tuple[list[Item], Slice]:
     """Slice until no definition needs itself to be made; such ones travel by value instead."""
     by_value: frozenset[str] = frozenset()
-    names = analyse(code.tree.body, lazy_annotations="annotations" in futures_in(code.tree))
+    names = analyse(code.tree.body, lazy_annotations="annotations" in futures_in(code.tree), values=namespace)
     while True:
         budget.kept_bytes = 0
         slice_ = Slice(namespace, history, parameters=parameters, by_value=by_value, budget=budget)

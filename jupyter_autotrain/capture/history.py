@@ -4,15 +4,17 @@ from __future__ import annotations
 import __future__
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from types import MappingProxyType
 
 from jupyter_autotrain.capture.cells import Cell, python_tree
 from jupyter_autotrain.capture.names import Names, analyse
 from jupyter_autotrain.capture.scopes import Function, bound_by
 
+_NO_VALUES: Mapping[str, object] = MappingProxyType({})
 Position = tuple[int, int, int]
 """(place of the cell in the order of execution, line in it, column in that line)."""
 
@@ -73,10 +75,11 @@ class History:
 
     Args:
         cells: Executed cells in order of execution.
+        values: What the notebook binds now.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
-        self.cells = tuple(cells)
+    def __init__(self, cells: Sequence[Cell], values: Mapping[str, object] = _NO_VALUES) -> None:
+        self.cells, self.values = tuple(cells), values
         self._names: dict[ast.stmt, Names] = {}
 
     @cached_property
@@ -116,7 +119,8 @@ class History:
     def names_of(self, binding: Binding) -> Names:
         """The names that a binding's statement needs."""
         if binding.node not in self._names:
-            self._names[binding.node] = analyse([binding.node], lazy_annotations="annotations" in self.futures)
+            lazy = "annotations" in self.futures
+            self._names[binding.node] = analyse([binding.node], lazy_annotations=lazy, values=self.values)
         return self._names[binding.node]
 
     def changed_since(self, name: str, position: Position) -> str:

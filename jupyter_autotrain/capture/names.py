@@ -10,11 +10,14 @@ when the function is first read, not where it stands, so that a cell's own later
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from jupyter_autotrain.capture.scopes import bound_by, imported_name, star_names
-from jupyter_autotrain.capture.scoping import ScopeWalker
+from jupyter_autotrain.capture.text_walker import TextWalker
+
+_NO_VALUES: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Names:
         hints: Read only by annotations that Python does not evaluate by itself.
         bound: Bound for certain after the statements ran.
         sets: Module-level names that functions among them assign by `global`.
+        texts: Those of `needed` that only texts name, such as that of `df.query(...)`: they may be missing.
+        unknown: Calls that read names by texts that are not known here.
     """
 
     eager: frozenset[str]
@@ -38,6 +43,8 @@ class Names:
     hints: frozenset[str]
     bound: frozenset[str]
     sets: frozenset[str]
+    texts: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
 
     @property
     def needed(self) -> frozenset[str]:
@@ -45,14 +52,17 @@ class Names:
         return self.eager | self.deferred
 
 
-def analyse(statements: Sequence[ast.stmt], *, lazy_annotations: bool = False) -> Names:
+def analyse(
+    statements: Sequence[ast.stmt], *, lazy_annotations: bool = False, values: Mapping[str, object] = _NO_VALUES
+) -> Names:
     """Find the names that module-level statements need.
 
     Args:
         statements: What runs, in order.
         lazy_annotations: True under `from __future__ import annotations`.
+        values: What the notebook binds, to know the texts of calls that read names.
     """
-    walker = _Walker(statements, lazy_annotations)
+    walker = _Walker(statements, lazy_annotations, values)
     walker.run()
     return Names(
         eager=frozenset(walker.eager),
@@ -62,10 +72,12 @@ def analyse(statements: Sequence[ast.stmt], *, lazy_annotations: bool = False) -
         hints=frozenset(walker.hints - walker.eager - walker.deferred),
         bound=frozenset(walker.module.bound),
         sets=frozenset(walker.sets),
+        texts=frozenset(walker.texts - walker.plain),
+        unknown=frozenset(walker.unknown),
     )
 
 
-class _Walker(ScopeWalker):
+class _Walker(TextWalker):
     """Statements, in the order they run; what only some branches bind is not bound for certain."""
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:

@@ -47,6 +47,18 @@ def star_names(module: str | None) -> set[str] | None:
     return set(public) if public is not None else {name for name in vars(loaded) if not name.startswith("_")}
 
 
+def own_texts(statements: Iterable[ast.stmt]) -> dict[str, object]:
+    """Names that these statements bind once, to a text that is written out."""
+    stores = [part for one in statements for part in ast.walk(one) if isinstance(part, ast.Assign | ast.Name)]
+    bound = [part.id for part in stores if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+    found: dict[str, object] = {}
+    for part in stores:
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str):
+            names = [target.id for target in part.targets if isinstance(target, ast.Name)]
+            found |= {name: part.value.value for name in names if bound.count(name) == 1}
+    return found
+
+
 class _Binder(ast.NodeVisitor):
     def __init__(self) -> None:
         self.names: set[str] = set()

@@ -48,6 +48,8 @@ class ScopeWalker(ast.NodeVisitor):
         self.guarded = self.is_deferred = self.in_hint = self.star = False
         self.eager, self.called, self.deferred = set[str](), set[str](), set[str]()
         self.optional, self.hints = set[str](), set[str]()
+        self.texts, self.plain = set[str](), set[str]()
+        self.in_text = False
 
     def run(self) -> None:
         """Walk everything, then the bodies that nothing has called."""
@@ -70,6 +72,7 @@ class ScopeWalker(ast.NodeVisitor):
             self.hints.add(name)
             return
         (self.deferred if self.is_deferred else self.eager).add(name)
+        (self.texts if self.in_text else self.plain).add(name)
         if name in self.ever or self.guarded or self.star:
             self.optional.add(name)
 

@@ -13,6 +13,7 @@ from jupyter_autotrain.capture.history import Binding, History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
 from jupyter_autotrain.capture.names import Names, analyse
 from jupyter_autotrain.capture.stream import Budget
+from jupyter_autotrain.capture.text_names import TextNames
 from jupyter_autotrain.capture.values import Values
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 
@@ -46,6 +47,7 @@ class Slice:
         self.missing: dict[str, str] = {}
         self.taken: list[taken.Taken] = []
         self.clashes: dict[str, str] = {}
+        self.texts = TextNames()
         self.values = Values(namespace, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
         self._sets: set[str] = set()
@@ -88,6 +90,10 @@ class Slice:
     def finish(self) -> None:
         """Write the pickles, once everything has been followed."""
         self.missing = {name: user for name, user in self.missing.items() if name not in self._sets}
+        for name, difference in self.texts.drop(self.values.refused, self._origin):
+            self.items.pop(name, None)
+            self.values.pickles.pop(name, None)
+            self.differences.append(difference)
         staleness.mark_rebound(self.items, self.history)
         if not (self.missing or self.values.refused or self.values.too_big):
             self.values.share()
@@ -101,6 +107,7 @@ class Slice:
 
     def _use(self, names: Names, user: str) -> None:
         self._sets |= names.sets
+        self.differences += self.texts.use(names, self._origin(user))
         for name in names.called & _ASK_A_PERSON - set(self.namespace):
             self.values.refused[name] = "it asks a person, and a trial has nobody to answer"
         for name in names.called & self.parameters - set(self.namespace):
@@ -141,21 +148,15 @@ class Slice:
 
     def _provided(self, name: str) -> Item | None:
         if name in self.parameters:
-            return self._searched(name)
+            if name in self.namespace and (clash := taken.clash(self.namespace[name], self._origin(name))):
+                self.clashes[name] = clash
+            return Item(name, "parameter", origin="search")
         if name not in TRIAL_NAMES:
             return None
         if not taken.is_notebooks(name, self.namespace):
             return Item(name, "builtin", origin="trial")
         self.taken.append(taken.Taken(name, self.namespace[name], self._origin(name)))
         return None
-
-    def _searched(self, name: str) -> Item:
-        """A name of the search space; what the notebook binds it to may be a default, and nothing else."""
-        if name in self.namespace and not taken.is_plain(self.namespace[name]):
-            origin = self._origin(name)
-            what = taken.described(self.namespace[name])
-            self.clashes[name] = f"{what} in the notebook{f' ({origin})' if origin else ''}"
-        return Item(name, "parameter", origin="search")
 
     def _origin(self, name: str) -> str:
         binding = self.history.last(name)

@@ -51,9 +51,11 @@ def is_notebooks(name: str, namespace: Mapping[str, object]) -> bool:
     return name in namespace and not str(getattr(namespace[name], "__module__", "")).startswith(_OURS)
 
 
-def is_plain(value: object) -> bool:
-    """True for a value that a search may choose another one for: a number, text, a list of such."""
-    return isinstance(value, _PLAIN) or getattr(value, "shape", None) == ()
+def clash(value: object, origin: str) -> str:
+    """What the notebook binds a searched name to; "" for a plain value, such as a number: that is its default."""
+    if isinstance(value, _PLAIN) or getattr(value, "shape", None) == ():
+        return ""
+    return f"{described(value)} in the notebook{f' ({origin})' if origin else ''}"
 
 
 def described(value: object) -> str:

@@ -131,13 +131,13 @@ def test_what_the_notebooks_value_can_do_is_not_refused(notebook, cells, cell):
     [
         "def report(**metrics): kept.update(metrics)\nkept = {}",
         "kept = []\ndef make():\n    def inner(**metrics): kept.append(metrics)\n    return inner\nreport = make()",
-        "from sklearn.metrics import classification_report as report",
+        "from string import capwords as report",
         "class report:\n    def __init__(self, **metrics): pass",
         "report = lambda **metrics: None",
     ],
 )
 def test_a_report_of_the_notebook_reports_no_objective(notebook, source):
-    cell = "print(report)\nreport(acc=1)" if "sklearn" not in source else "report([1], [1])"
+    cell = "print(report)\nreport(acc=1)" if "capwords" not in source else "report('a')"
     text = refusal(notebook, cell, source, objective="acc")
     assert "The objective is 'acc', but report is the notebook's" in text
     assert "trial.report(acc=...)" in text

@@ -1,0 +1,242 @@
+"""Names in the texts of known calls: `df.query("a > @limit")`, `eval("a + b")`, `smf.ols("y ~ half(x)", df)`.
+
+Python does not see that such a text reads names; what is called reads them in the caller's globals. Texts of other
+calls mean nothing here.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import keyword
+import re
+import string
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+_FORMULAS = frozenset({
+    "build_design_matrices", "dmatrices", "dmatrix", "from_formula", "gee", "glm", "gls", "glsar", "lmer", "logit",
+    "mixedlm", "mnlogit", "model_matrix", "negativebinomial", "ols", "ordinal_gee", "phreg", "poisson", "probit",
+    "quantreg", "rlm", "wls",
+})  # fmt: skip
+_TIMERS = frozenset({"Timer", "repeat", "timeit"})
+_OF_SCOPE = frozenset({"globals", "locals", "vars"})
+_PERCENT = re.compile(r"%\((\w+)\)")
+_AT = re.compile(r"@\s*([^\W\d]\w*)")
+
+Known = Callable[[ast.expr], object]
+"""Gives the value of an expression where that is known, else None."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a call reads by its texts.
+
+    Attributes:
+        names: Names it may read.
+        code: Code that it runs in the caller's scope.
+        unknown: What is not known of it, for people; "" when all is.
+        used: Calls of `globals()` and the like whose use is explained by this one.
+    """
+
+    names: set[str] = field(default_factory=set)
+    code: list[str] = field(default_factory=list)
+    unknown: str = ""
+    used: list[ast.expr] = field(default_factory=list)
+
+
+def is_scope(node: ast.AST | None) -> bool:
+    """True for `globals()`, `locals()` and `vars()`."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
+            return name in _OF_SCOPE
+    return False
+
+
+def in_call(call: ast.Call, known: Known) -> Reading | None:
+    """What a call reads by its texts; None for a call that is not known to read any."""
+    for rule in (_runs, _times, _of_a_table, _formula, _format, _lookup):
+        reading = rule(call, known)
+        if reading is not None:
+            return reading
+    return None
+
+
+def in_percent(node: ast.BinOp, known: Known) -> Reading | None:
+    """What `"%(name)s" % globals()` reads."""
+    if not (isinstance(node.op, ast.Mod) and is_scope(node.right)):
+        return None
+    text = known(node.left)
+    reading = Reading(used=[node.right])
+    if isinstance(text, str):
+        reading.names.update(_PERCENT.findall(text))
+    else:
+        reading.unknown = f"the text before % {ast.unparse(node.right)}"
+    return reading
+
+
+def in_subscript(node: ast.Subscript, known: Known) -> Reading | None:
+    """What `globals()["name"]` reads."""
+    return _key(node.value, node.slice, known) if is_scope(node.value) else None
+
+
+def in_comparison(node: ast.Compare, known: Known) -> Reading | None:
+    """What `"name" in globals()` asks for."""
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn) and is_scope(node.comparators[0]):
+        return _key(node.comparators[0], node.left, known)
+    return None
+
+
+def _key(scope: ast.expr, key: ast.expr, known: Known) -> Reading:
+    text = known(key)
+    if isinstance(text, str):
+        return Reading({text}, used=[scope])
+    return Reading(unknown=f"{ast.unparse(scope)}[{ast.unparse(key)}]", used=[scope])
+
+
+def _called(call: ast.Call) -> tuple[str, str]:
+    """The name of what is called, and that of what it is an attribute of."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr, function.value.id if isinstance(function.value, ast.Name) else "?"
+    return (function.id if isinstance(function, ast.Name) else ""), ""
+
+
+def _argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
+    given = next((keyword_.value for keyword_ in call.keywords if keyword_.arg in names), None)
+    return given if given is not None or len(call.args) <= place else call.args[place]
+
+
+def _runs(call: ast.Call, known: Known) -> Reading | None:
+    """`eval` and `exec`, and the profilers' `run`."""
+    name, owner = _called(call)
+    if not ((name in {"eval", "exec"} and not owner) or (name == "run" and owner in {"cProfile", "profile"})):
+        return None
+    scope, text = _argument(call, 1, "globals"), _argument(call, 0, "source", "statement")
+    if scope is not None and not is_scope(scope) and name != "run":
+        return Reading()  # it has names of its own
+    if isinstance(text, ast.Call) and _called(text)[0] == "compile":
+        text = _argument(text, 0, "source")
+    reading = Reading(used=[scope] if scope is not None else [])
+    _run(reading, text, known, f"{name}({ast.unparse(text) if text else ''})")
+    return reading
+
+
+def _times(call: ast.Call, known: Known) -> Reading | None:
+    name, owner = _called(call)
+    scope = next((keyword_.value for keyword_ in call.keywords if keyword_.arg == "globals"), None)
+    if name not in _TIMERS or owner not in {"", "timeit"} or not is_scope(scope):
+        return None
+    reading = Reading(used=[scope] if scope is not None else [])
+    for place, argument in enumerate(("stmt", "setup")):
+        text = _argument(call, place, argument)
+        if text is not None and not isinstance(text, ast.Lambda):
+            _run(reading, text, known, f"{name}({ast.unparse(text)})")
+    return reading
+
+
+def _run(reading: Reading, text: ast.expr | None, known: Known, written: str) -> None:
+    code = known(text) if text is not None else None
+    if isinstance(code, str):
+        reading.code.append(code.strip())
+    elif text is not None and not callable(code):
+        reading.unknown = written
+
+
+def _of_a_table(call: ast.Call, known: Known) -> Reading | None:
+    """`df.query`, `df.eval`, `pd.eval` and `numexpr.evaluate`."""
+    name, owner = _called(call)
+    text = _argument(call, 0, "expr", "ex")
+    if text is None or not owner:
+        return None
+    value = known(text) or _known_parts(text, known)
+    if not isinstance(value, str):
+        return None
+    if (name == "eval" and owner in {"pd", "pandas"}) or (name == "evaluate" and owner in {"ne", "numexpr"}):
+        return Reading(set(_identifiers(value.replace("@", " "))))
+    if name in {"eval", "query"}:
+        return Reading(set(_AT.findall(value)))
+    return None
+
+
+def _formula(call: ast.Call, known: Known) -> Reading | None:
+    """Formulas of statsmodels and patsy: a name that is no column of the data is the caller's."""
+    name, _ = _called(call)
+    named = [keyword_.value for keyword_ in call.keywords if "formula" in (keyword_.arg or "")]
+    if name not in _FORMULAS and not named:
+        return None
+    texts = [known(part) for part in (*call.args, *named)]
+    formulas = [text for text in texts if isinstance(text, str) and ("~" in text or name.startswith("dmatri"))]
+    if not formulas:
+        return None
+    data = _argument(call, 1, "data")
+    columns = getattr(known(data), "columns", ()) if data is not None else ()
+    found = {word for text in formulas for word in _identifiers(text)}
+    return Reading(found - {str(column) for column in columns})
+
+
+def _format(call: ast.Call, known: Known) -> Reading | None:
+    """`"{name}".format(**globals())`, `.format_map(globals())` and `Template("$name").substitute(globals())`."""
+    scopes = [part for part in (*call.args, *(one.value for one in call.keywords)) if is_scope(part)]
+    if not scopes or not isinstance(call.func, ast.Attribute):
+        return None
+    owner, method = call.func.value, call.func.attr
+    reading = Reading(used=scopes)
+    if method in {"format", "format_map"}:
+        text, find = known(owner), _fields
+    elif method in {"safe_substitute", "substitute"} and isinstance(owner, ast.Call) and owner.args:
+        text, find = known(owner.args[0]), _placeholders
+    else:
+        return None
+    if isinstance(text, str):
+        reading.names.update(find(text))
+    else:
+        reading.unknown = f"{ast.unparse(owner)}.{method}(...)"
+    return reading
+
+
+def _lookup(call: ast.Call, known: Known) -> Reading | None:
+    """`globals().get("name")`; what only adds names reads none."""
+    if not (isinstance(call.func, ast.Attribute) and is_scope(call.func.value)):
+        return None
+    if call.func.attr in {"setdefault", "update"}:
+        return Reading(used=[call.func.value])
+    if call.func.attr in {"get", "pop", "__getitem__"} and call.args:
+        return _key(call.func.value, call.args[0], known)
+    return None
+
+
+def _fields(text: str) -> Iterator[str]:
+    try:
+        for _, name, spec, _ in string.Formatter().parse(text):
+            yield from [re.split(r"[.\[]", name)[0]] if name else []
+            yield from _fields(spec) if spec else []
+    except ValueError:
+        return  # it fails in the notebook too
+
+
+def _placeholders(text: str) -> Iterator[str]:
+    for match in string.Template.pattern.finditer(text):
+        if name := match["named"] or match["braced"]:
+            yield name
+
+
+def _identifiers(text: str) -> Iterator[str]:
+    """The names in an expression; attributes and the names of keyword arguments are none."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text.strip()).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        is_attribute = before is not None and before.string == "."
+        is_keyword = after is not None and after.string == "="
+        if token.type == tokenize.NAME and not (is_attribute or is_keyword or keyword.iskeyword(token.string)):
+            yield token.string
+
+
+def _known_parts(node: ast.expr, known: Known) -> str | None:
+    """The text of an f-string without what is not known of it: a number, most likely."""
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    return "".join(str(known(part) or " ") for part in node.values)
