@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+import ctypes
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-import cloudpickle
-
-from jupyter_autotrain.capture import refuse
-from jupyter_autotrain.capture.definitions import code_names
+from jupyter_autotrain.capture.memory import Span, span
+from jupyter_autotrain.capture.pickler import Pickler, Surroundings, UnpicklableError
+from jupyter_autotrain.capture.places import Places
 from jupyter_autotrain.capture.stream import LimitError, Stream
-
-_PROTOCOL = 5
-_NEVER_SHARED = (
-    int, float, complex, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented), types.ModuleType,
-    types.BuiltinFunctionType, types.CodeType, Enum,
-)  # fmt: skip
-
-
-class UnpicklableError(Exception):
-    """A value cannot be pickled; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +24,37 @@ class Pickled:
         modules: Modules that classes and functions inside it are imported from.
         parts: The mutable objects inside by identity, to see what is shared with other names; held, so that no
             passing object takes the identity of another.
+        spans: Where its arrays lie.
+        buffers: Where its bytearrays and the like lie, which arrays may be views of.
+        again: Whether the content is not whole, because arrays in it lie in the same memory.
+        copies: In which way something in it is only a copy of what is here.
     """
 
-    content: bytes
-    refers: frozenset[str]
-    uses: frozenset[str]
-    modules: frozenset[str]
-    parts: Mapping[int, object]
+    content: bytes = b""
+    refers: frozenset[str] = frozenset()
+    uses: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
+    parts: Mapping[int, object] = field(default_factory=dict)
+    spans: tuple[Span, ...] = ()
+    buffers: tuple[Span, ...] = ()
+    again: bool = False
+    copies: tuple[str, ...] = ()
 
 
-def dump(
-    value: object, namespace: Mapping[str, object], in_script: Callable[[object], str | None], stream: Stream
-) -> Pickled:
+def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool = False) -> Pickled:
     """Pickle a value.
 
     Args:
         value: What to pickle.
-        namespace: The notebook's globals.
-        in_script: Gives the name under which the script defines this very function or class, or None.
+        around: What it refers to.
         stream: Where to write it; it counts the bytes.
+        is_joined: Whether the memory of all arrays is known.
 
     Raises:
         UnpicklableError: Something in it cannot be pickled.
         LimitError: It has more bytes than may travel.
     """
-    pickler = _Pickler(stream, namespace, in_script)
+    pickler = Pickler(stream, around, Places(around.memory, is_joined=is_joined))
     try:
         pickler.dump(value)
     except LimitError:
@@ -74,11 +68,25 @@ def dump(
         refers=frozenset(pickler.refers),
         uses=frozenset(pickler.uses),
         modules=frozenset(pickler.modules),
-        parts=pickler.parts,
+        parts=pickler.shareable() | pickler.places.roots,
+        spans=tuple(pickler.places.spans),
+        buffers=tuple(_buffers(pickler.kept())),
+        again=pickler.places.again,
+        copies=tuple(pickler.places.copies),
     )
 
 
-def sharing(parts: Mapping[str, Mapping[int, object]]) -> list[tuple[str, ...]]:
+def _buffers(values: Iterable[object]) -> Iterator[Span]:
+    """Where objects lie whose memory arrays can be views of."""
+    for value in values:
+        if isinstance(value, bytearray) and value:
+            address = ctypes.addressof(ctypes.c_char.from_buffer(value))
+            yield span(address, (len(value),), (1,), 1, value)
+        elif isinstance(value, array) and value:
+            yield span(value.buffer_info()[0], (len(value),), (value.itemsize,), value.itemsize, value)
+
+
+def sharing(parts: Mapping[str, Iterable[int]]) -> list[tuple[str, ...]]:
     """Group names whose values share objects, such as a model and its optimizer; they must be pickled together."""
     group: dict[str, str] = {name: name for name in parts}
     owner: dict[int, str] = {}
@@ -100,81 +108,6 @@ def sharing(parts: Mapping[str, Mapping[int, object]]) -> list[tuple[str, ...]]:
 def file_name(names: Sequence[str]) -> str:
     """The name of the pickle that holds these names' values."""
     return names[0] if len(names) == 1 else f"{names[0]}_and_{len(names) - 1}"
-
-
-class _Main:
-    """Pickles as the module `__main__` of whoever reads it."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return importlib.import_module, ("__main__",)
-
-
-class _MainGlobals:
-    """Pickles as the globals of `__main__`, so that functions see the script's names and not copies."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return vars, (_Main(),)
-
-
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
-    def __init__(
-        self, stream: Stream, namespace: Mapping[str, object], in_script: Callable[[object], str | None]
-    ) -> None:
-        super().__init__(stream, protocol=_PROTOCOL)
-        self.stream, self.namespace, self.in_script = stream, namespace, in_script
-        self.home = namespace.get("__name__")
-        self.refers, self.uses, self.modules = set[str](), set[str](), set[str]()
-        self.parts: dict[int, object] = {}
-        self.globals_ref[id(namespace)] = _MainGlobals()
-
-    def persistent_id(self, value: object) -> None:
-        """Note every object that could be shared; nothing is persistent."""
-        if not isinstance(value, _NEVER_SHARED) and not self._is_global(value):
-            self.parts[id(value)] = value
-
-    def _is_global(self, value: object) -> bool:
-        if isinstance(value, tuple | frozenset) or type(value).__name__.endswith("DType"):
-            return True  # immutable: whether it is shared makes no difference
-        return isinstance(value, type | types.FunctionType) and (
-            value.__module__ != self.home or self.in_script(value) is not None
-        )
-
-    def reducer_override(self, value: object) -> object:
-        """Refer to what the script defines; give other functions the script's globals."""
-        if isinstance(value, type | types.FunctionType) or callable(value):
-            name = self.in_script(value)
-            if name is not None:
-                self.refers.add(name)
-                return getattr, (_Main(), name)
-            self.modules.add(str(getattr(value, "__module__", "")))
-        elif why := refuse.reason(value):  # deeper than one can see from outside, such as a model's tensors
-            raise UnpicklableError(f"it holds {why}")
-        if isinstance(size_bytes := getattr(value, "nbytes", None), int) and getattr(value, "base", None) is None:
-            self.stream.expect(size_bytes)
-        if isinstance(value, types.CellType):
-            return _cell(value)
-        reduced = super().reducer_override(value)
-        if isinstance(value, types.FunctionType) and value.__globals__ is self.namespace:
-            return self._with_script_globals(value, reduced)
-        return reduced
-
-    def _with_script_globals(self, function: types.FunctionType, reduced: object) -> object:
-        if not isinstance(reduced, tuple) or len(reduced) < 3:
-            return reduced
-        make, arguments, (state, slots), *rest = reduced
-        self.uses.update(code_names(function.__code__) & set(self.namespace))
-        # The very cells go along, so that functions of one factory still share their variables.
-        arguments = (*arguments[:-1], function.__closure__)
-        return make, arguments, (state, {**slots, "__globals__": {}, "__closure__": None}), *rest
-
-
-def _cell(cell: types.CellType) -> tuple[object, ...]:
-    """An empty cell, filled once it exists: a function may well be in its own cell."""
-    try:
-        state = (None, {"cell_contents": cell.cell_contents})
-    except ValueError:  # still empty
-        return types.CellType, ()
-    return types.CellType, (), state
 
 
 def embed(names: Iterable[str], namespace: Mapping[str, object]) -> object:

@@ -97,6 +97,7 @@ class Slice:
         staleness.mark_rebound(self.items, self.history)
         if not (self.missing or self.values.refused or self.values.too_big):
             self.values.share()
+            self.differences += self.values.copies()
 
     def order(self) -> tuple[list[Item], frozenset[str]]:
         """The items in the order the script binds them, and definitions that need each other in a circle."""

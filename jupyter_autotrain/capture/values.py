@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.capture import definitions, refuse
-from jupyter_autotrain.capture.data import Pickled, UnpicklableError, dump, embed, file_name, sharing
+from jupyter_autotrain.capture.data import Pickled, dump, embed, file_name, sharing
+from jupyter_autotrain.capture.differences import Difference, Kind
 from jupyter_autotrain.capture.items import Item
+from jupyter_autotrain.capture.memory import Memory
+from jupyter_autotrain.capture.pickler import Surroundings, UnpicklableError
 from jupyter_autotrain.capture.stream import Budget, LimitError, Stream
 
-_NOTHING = Pickled(b"", frozenset(), frozenset(), frozenset(), {})
+_NOTHING = Pickled()
 
 
 class Values:
@@ -18,7 +22,7 @@ class Values:
     Args:
         namespace: The notebook's globals.
         items: Every captured name so far; those that are data get their size and what they refer to.
-        in_script: Gives the name under which the script defines this very function or class, or None.
+        in_script: A method that gives the name under which the script defines this very function or class, or None.
         budget: How much data may travel.
     """
 
@@ -29,7 +33,9 @@ class Values:
         in_script: Callable[[object], str | None],
         budget: Budget,
     ) -> None:
-        self._namespace, self._items, self._in_script, self._budget = namespace, items, in_script, budget
+        self._namespace, self._items, self._budget = namespace, items, budget
+        # No cycle: what a capture refers to must not live on here, where a table with two owners is copied on writing.
+        self._around = Surroundings(namespace, _weakly(in_script))
         self.pickles: dict[str, Pickled] = {}
         self.refused: dict[str, str] = {}
         self.too_big: dict[str, int] = {}
@@ -53,8 +59,7 @@ class Values:
 
     def _pickled(self, name: str) -> Pickled:
         value = self._namespace.get(name)
-        self.refused.update({} if name in self.refused else dict(refuse.find(name, value)))
-        if any(path.startswith(name) for path in self.refused):
+        if name in self.refused:
             return _NOTHING
         if self.too_big:
             self._count(name)
@@ -62,14 +67,15 @@ class Values:
         try:
             return self._dump(value)
         except UnpicklableError as error:
-            self.refused[name] = f"a {type(value).__name__} that cannot be pickled: {error}"
+            found = dict(refuse.find(name, value))
+            self.refused |= found or {name: f"a {type(value).__name__} that cannot be pickled: {error}"}
         except LimitError as error:
             self.too_big = {done: self._items[done].size_bytes for done in self.pickles} | {name: error.size_bytes}
             self._count(name, error.size_bytes)
         return _NOTHING
 
     def _dump(self, value: object) -> Pickled:
-        return dump(value, self._namespace, self._in_script, Stream(self._budget))
+        return dump(value, self._around, Stream(self._budget))
 
     def _count(self, name: str, known_bytes: int = 0) -> None:
         """Find the size of what is too big together with the others; up to the limit, where counting ends too."""
@@ -78,7 +84,7 @@ class Values:
             return
         stream = Stream(self._budget, counts_only=True)
         try:
-            dump(self._namespace.get(name), self._namespace, self._in_script, stream)
+            dump(self._namespace.get(name), self._around, stream)
             self.too_big[name] = stream.size_bytes
         except UnpicklableError as error:
             self.refused[name] = str(error)
@@ -87,11 +93,15 @@ class Values:
             self.uncounted.add(name)
 
     def share(self) -> None:
-        """Write the pickles; names whose values share objects go into one, so that they share them in the trial."""
-        for names in sharing({name: pickled.parts for name, pickled in sorted(self.pickles.items())}):
+        """Write the pickles; names whose values share objects or memory go into one, to share them in the trial."""
+        memory = self._around.memory
+        spans = [one for pickled in self.pickles.values() for one in pickled.spans]
+        memory.join(spans, [one for pickled in self.pickles.values() for one in pickled.buffers])
+        parts = {name: [*pickled.parts, *_shared_memory(pickled, memory)] for name, pickled in self.pickles.items()}
+        for names in sharing({name: parts[name] for name in sorted(parts)}):
             first, file = self._items[names[0]], file_name(names)
             together = self.pickles[names[0]]
-            if len(names) > 1:
+            if len(names) > 1 or together.again:
                 together = self._together(names)
                 if self.too_big:
                     return
@@ -102,13 +112,38 @@ class Values:
             for other in names[1:]:
                 self._items[other].eager = frozenset({first.name})
 
+    def copies(self) -> list[Difference]:
+        """What is only a copy in a trial."""
+        said = {name: dict.fromkeys(pickled.copies) for name, pickled in sorted(self.pickles.items())}
+        return [
+            Difference(Kind.COPIED, f"{name} {text}", self._items[name].origin) for name in said for text in said[name]
+        ]
+
     def _together(self, names: Sequence[str]) -> Pickled:
-        """One pickle of several names, in place of those of each."""
+        """One pickle of several names, in place of those of each; now that the memory of all arrays is known."""
         self._budget.kept_bytes -= sum(self._items[name].size_bytes for name in names)
+        value, stream = embed(names, self._namespace), Stream(self._budget)
         try:
-            together = self._dump(embed(names, self._namespace))
+            together = dump(value, self._around, stream, is_joined=True)
         except LimitError as error:
             self.too_big = {" and ".join(names): error.size_bytes}
             return _NOTHING
         self._budget.kept_bytes += len(together.content)
         return together
+
+
+def _shared_memory(pickled: Pickled, memory: Memory) -> set[int]:
+    """What stands for the memory in which arrays lie that others share; no object has such an identity."""
+    regions = (memory.region(one.low, one.high) for one in (*pickled.spans, *pickled.buffers))
+    return {-region.low for region in regions if region is not None}
+
+
+def _weakly(method: Callable[[object], str | None]) -> Callable[[object], str | None]:
+    """The same method, without holding its object."""
+    held = weakref.WeakMethod(method)
+
+    def call(value: object) -> str | None:
+        live = held()
+        return None if live is None else live(value)
+
+    return call

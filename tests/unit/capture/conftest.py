@@ -21,7 +21,9 @@ from jupyter_autotrain.capture.cells import python_tree
 from jupyter_autotrain.capture.history import compiler_flags, futures_in
 
 OVEN = """
-import cloudpickle, os, runpy, sys
+import cloudpickle, importlib, os, runpy, sys
+for module in sys.argv[1:]:
+    importlib.import_module(module)
 for line in sys.stdin:
     script, folder = line.split("\\0")[:2]
     child = os.fork()
@@ -44,21 +46,24 @@ for line in sys.stdin:
 
 
 @cache
-def oven():
-    """One `python -I` that forks for every script: a start per script would cost most of the tests' time."""
-    process = subprocess.Popen([sys.executable, "-I", "-c", OVEN], stdin=PIPE, stdout=PIPE, text=True)
+def oven(*modules):
+    """One `python -I` that forks for every script: a start per script would cost most of the tests' time.
+
+    It has imported these modules, which may be slow to import.
+    """
+    process = subprocess.Popen([sys.executable, "-I", "-c", OVEN, *modules], stdin=PIPE, stdout=PIPE, text=True)
     atexit.register(process.communicate)
     return process
 
 
-def run_alone(script):
-    """What a script prints, run under `python -I` in an empty folder."""
+def run_alone(script, *imported):
+    """What a script prints, run under `python -I` in an empty folder, where modules may be imported already."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.py")
         path.write_text(script)
         empty = Path(folder, "empty")
         empty.mkdir()
-        process = oven()
+        process = oven(*imported)
         process.stdin.write(f"{path}\0{empty}\0\n")
         process.stdin.flush()
         code = int(process.stdout.readline())
@@ -107,15 +112,15 @@ class Notebook:
             capture.write_bundle(captured, Path(folder, "bundle"))
             return capture.export_script(Path(folder, "bundle"), params or {})
 
-    def elsewhere(self, code, params=None, **options):
+    def elsewhere(self, code, params=None, *, imported=(), **options):
         """What the captured script prints, run alone in an empty folder."""
-        return run_alone(self.export(code, params, **options))
+        return run_alone(self.export(code, params, **options), *imported)
 
     alone = staticmethod(run_alone)
 
-    def both(self, code):
+    def both(self, code, *imported):
         """What the cell prints elsewhere, after checking that it prints the same here."""
-        there = self.elsewhere(code)
+        there = self.elsewhere(code, imported=imported)
         here = self._execute(code)
         assert there == here
         return here

@@ -1,0 +1,117 @@
+"""Makes arrays, tensors and tables again, in a trial, upon memory that they share.
+
+The text of this file travels inside the pickles that need it, so that it runs where nothing of jupyter_autotrain is
+installed. Standard library only; NumPy, torch and pandas are there when a pickle holds something of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+
+def array(buffer: Any, kind: type, layout: tuple[Any, ...], writeable: bool) -> Any:  # noqa: ANN401 - any array
+    """An array upon a buffer."""
+    numpy: Any = import_module("numpy")
+
+    dtype, shape, strides, offset = layout
+    made = numpy.ndarray(shape, dtype, buffer, offset, strides)
+    if kind is not numpy.ndarray:
+        made = made.view(kind)
+    if not writeable:
+        made.flags.writeable = False
+    return made
+
+
+def set_attributes(made: Any, attributes: Mapping[str, object]) -> None:  # noqa: ANN401 - any array
+    """Give an array of a subclass its attributes."""
+    made.__dict__.update(attributes)
+
+
+def storage(buffer: Any, offset: int, size_bytes: int, own: bool, shared: bool) -> Any:  # noqa: ANN401 - any buffer
+    """A torch storage upon a buffer; `own` gives it memory of its own, `shared` one that other processes see."""
+    torch: Any = import_module("torch")
+
+    if not size_bytes:
+        return torch.UntypedStorage(0)
+    made = torch.frombuffer(buffer, dtype=torch.uint8, offset=offset, count=size_bytes).untyped_storage()
+    made = made.clone() if own else made
+    return made.share_memory_() if shared else made
+
+
+def typed_storage(untyped: Any, dtype: Any) -> Any:  # noqa: ANN401 - any storage
+    """A storage of one data type."""
+    torch: Any = import_module("torch")
+
+    return torch.storage.TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True)
+
+
+def tensor(memory: Any, layout: tuple[Any, ...], requires_grad: bool, is_parameter: bool) -> Any:  # noqa: ANN401 - any storage
+    """A tensor upon a storage."""
+    torch: Any = import_module("torch")
+
+    dtype, offset, shape, strides = layout
+    made = torch.empty(0, dtype=dtype, device="cpu").set_(memory, offset, shape, strides)
+    if is_parameter:
+        return torch.nn.Parameter(made, requires_grad)
+    return made.requires_grad_(requires_grad)
+
+
+def finish_tensor(made: Any, state: tuple[Any, ...]) -> None:  # noqa: ANN401 - any tensor
+    """Give a tensor its gradient, its hooks and its attributes."""
+    attributes, gradient, hooks, later_hooks, next_handle = state
+    made.__dict__.update(attributes)
+    if gradient is not None:
+        made.grad = gradient
+    if hooks:
+        made._backward_hooks = hooks  # noqa: SLF001 - what register_hook sets
+    if later_hooks:
+        made._post_accumulate_grad_hooks = later_hooks  # noqa: SLF001 - what register_post_accumulate_grad_hook sets
+    keep_handles(next_handle)
+
+
+def keep_handles(next_handle: int) -> None:
+    """Let hooks that are registered from now on not take the places of those that are there."""
+    handles: Any = import_module("torch.utils.hooks")
+
+    handles.RemovableHandle.next_id = max(handles.RemovableHandle.next_id, next_handle)
+
+
+def finish_hooked(made: Any, state: tuple[Any, int]) -> None:  # noqa: ANN401 - any module or optimizer
+    """Give a module or an optimizer its state, hooks among it."""
+    keep_handles(state[1])
+    made.__setstate__(state[0])
+
+
+def finish_optimizer(made: Any, state: tuple[Any, int, bool]) -> None:  # noqa: ANN401 - any optimizer
+    """Give an optimizer its state; `tracked` when a scheduler watches whether its `step` is called."""
+    finish_hooked(made, state[:2])
+    if not state[2]:
+        return
+    plain = made.step.__func__
+
+    def step(*arguments: object, **options: object) -> object:
+        made._opt_called = True  # noqa: SLF001 - what a scheduler looks at
+        return plain(made, *arguments, **options)
+
+    step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]  # noqa: SLF001 - what a scheduler looks at
+    made.step = step
+
+
+def block(values: Any, place: tuple[Any, int], references: Any) -> Any:  # noqa: ANN401 - any values
+    """A block of a table; what refers to the same values is known, so that writing copies as before."""
+    internals: Any = import_module("pandas._libs.internals")
+
+    made = internals._unpickle_block(values, *place)  # noqa: SLF001 - pandas unpickles its blocks by it
+    made.refs = references
+    references.add_reference(made)
+    return made
+
+
+def object_view(root: Any, layout: tuple[Any, ...]) -> Any:  # noqa: ANN401 - any array
+    """A view of an array of objects."""
+    numpy: Any = import_module("numpy")
+
+    shape, strides, offset = layout
+    return numpy.ndarray(shape, root.dtype, root, offset, strides)
