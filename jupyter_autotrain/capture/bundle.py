@@ -28,6 +28,8 @@ def write_bundle(
 ) -> Bundle:
     """Write a capture so that it survives a crash; folders 0700, files 0600.
 
+    Files that trials only read are 0400: trials get links to them, and copies of the others.
+
     Args:
         capture: What to write.
         directory: Where; made if missing.
@@ -43,20 +45,24 @@ def write_bundle(
     for name, content in sorted(capture.data.items()):
         writer.write(f"{DATA}/{name}.pkl", content)
     for name, source in sorted(capture.files.items()):
-        writer.copy(source, f"{FILES}/{name}")
+        writer.copy(source, f"{FILES}/{name}", 0o600 if name in capture.written else 0o400)
+    for name in capture.folders:
+        _make(directory / FILES / name)
     digests = writer.digests
     bundle = Bundle(
         script=SCRIPT,
         sha256=_digest(digests),
         captured=capture.captured,
         files=tuple(sorted(capture.files)),
+        folders=capture.folders,
         size_bytes=sum(size for _, size in digests.values()),
         python=python,
         source_map=capture.source_map,
         differences=tuple(difference.line for difference in capture.differences),
     )
     writer.write(MANIFEST, json.dumps(to_json(bundle), indent=1).encode())
-    for folder in sorted({directory, *(directory / place for place in _folders(digests))}):
+    made = (*digests, *(f"{FILES}/{name}/." for name in capture.folders))
+    for folder in sorted({directory, *(directory / place for place in _folders(made))}):
         _sync_folder(folder)
     return bundle
 
@@ -82,7 +88,7 @@ def _digest(files: dict[str, tuple[str, int]]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def _folders(files: dict[str, tuple[str, int]]) -> set[str]:
+def _folders(files: Iterable[str]) -> set[str]:
     return {str(parent) for place in files for parent in Path(place).parents}
 
 
@@ -111,12 +117,12 @@ class _Writer:
         whole = memoryview(content)
         self._write(place, (whole[at : at + _PART_BYTES] for at in range(0, len(whole), _PART_BYTES)))
 
-    def copy(self, source: Path, place: str) -> None:
+    def copy(self, source: Path, place: str, mode: int) -> None:
         """Copy a file, with its times."""
         with source.open("rb") as original:
             self._write(place, iter(lambda: original.read(_PART_BYTES), b""))
         shutil.copystat(source, self._directory / place)
-        (self._directory / place).chmod(0o600)
+        (self._directory / place).chmod(mode)
 
     def _write(self, place: str, parts: Iterable[bytes | memoryview]) -> None:
         path, digest = self._directory / place, hashlib.sha256()

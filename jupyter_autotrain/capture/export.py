@@ -6,7 +6,7 @@ import ast
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -54,7 +54,8 @@ def export_script(
         _TITLE + _seed_line(seed, hash_seed),
         _standing_in(),
         *_seeding(seed, hash_seed),
-        f"globals().update(__autotrain__.start(\n    {_literal(params)},\n{_packed(data)},\n{_packed(files)},\n))",
+        f"globals().update(__autotrain__.start(\n    {_literal(params)},\n{_packed(data)},\n"
+        f"{_packed(files, bundle.folders)},\n))",
         "\n# The cell, with what it needs\n",
         _awaiting(body) if _awaits(body) else body,
     ]
@@ -118,11 +119,11 @@ def _literal(params: Mapping[str, JsonValue]) -> str:
     return repr(json.loads(json.dumps(params)))
 
 
-def _packed(files: Mapping[str, Path]) -> str:
-    """Files as a dict of text, compressed."""
-    if not files:
+def _packed(files: Mapping[str, Path], folders: Iterable[str] = ()) -> str:
+    """Files as a dict of text, compressed; folders by their names with a slash."""
+    lines = ["    {", *(f"        {name + '/'!r}: ''," for name in folders)]
+    if not files and len(lines) == 1:
         return "    {}"
-    lines = ["    {"]
     for name, path in files.items():
         text = base64.b85encode(zlib.compress(path.read_bytes(), 9)).decode()
         pieces = [text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH)]

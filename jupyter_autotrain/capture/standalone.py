@@ -83,7 +83,7 @@ def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[s
     Args:
         given: The parameters.
         data: Captured variables: name -> packed pickle.
-        files: Files that travel: name -> packed content.
+        files: Files that travel: name -> packed content; a name that ends with a slash is that of a folder.
     """
     here, params = Path.cwd(), Params(given)
     members = {
@@ -119,6 +119,9 @@ def _lay_out(files: Mapping[str, str], here: Path) -> object:
     folder = tempfile.TemporaryDirectory(prefix="autotrain-")
     sys.path.insert(0, folder.name)
     for name, text in files.items():
+        if name.endswith("/"):
+            (here / name).mkdir(parents=True, exist_ok=True)
+            continue
         places = [Path(folder.name, name)] if name.endswith(".py") else [Path(folder.name, name), here / name]
         for place in places:
             if not place.exists():

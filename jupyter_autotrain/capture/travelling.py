@@ -76,7 +76,10 @@ class Travelling:
         Raises:
             ShipError: The code opens what lies outside the notebook's folder by a relative path.
         """
-        made = {text for one in openings if one.use.how in {How.MAKE, How.WRITE} for text in one.texts}
+        makers = [
+            one for one in openings if one.use.how is How.MAKE or (one.use.how is How.WRITE and not one.use.strict)
+        ]
+        made = {text for one in makers for text in one.texts}
         for one in openings:
             if one.use.how is How.RUN:
                 self._run(one)
@@ -169,12 +172,18 @@ class Travelling:
         there = [path for path in matching(parent, self._folder) if path.is_dir() and fits.fullmatch(self._name(path))]
         exact = self._folder / parent
         self.found.folders.update(self._name(path) for path in ([exact] if exact.is_dir() else there))
-        known = parent if is_known(parent) else ""
-        if known and not exact.exists() and opening.use.strict and not _is_made(known, made):
-            self.found.notes.append(
-                f"{_capital(opening.origin)} writes {shown(place)}, but there is no folder {known} here, and the code "
-                "makes none: it fails there."
-            )
+        if is_known(parent) and opening.use.strict and not _is_made(parent, made):
+            self._note_missing(parent, place, opening)
+
+    def _note_missing(self, parent: str, place: str, opening: Opening) -> None:
+        if any((self._folder / text).parent.is_dir() for text in opening.texts):
+            return
+        note = (
+            f"{_capital(opening.origin)} writes {shown(place)}, but there is no folder {parent} here, and the code "
+            "makes none: it fails there."
+        )
+        if not any(one.startswith(f"{_capital(opening.origin)} writes") for one in self.found.notes):
+            self.found.notes.append(note)
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()

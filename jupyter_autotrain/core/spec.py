@@ -74,6 +74,7 @@ class Bundle:
         sha256: Digest over all files of the bundle.
         captured: The capture table.
         files: Shipped files, relative to the bundle's `files/` folder.
+        folders: Folders that a trial finds, empty where no file is shipped into them.
         size_bytes: Sum of all files.
         python: The interpreter that workers shall use.
         source_map: For each line of the script (line 1 first) "cell label:line", or "".
@@ -84,6 +85,7 @@ class Bundle:
     sha256: str = ""
     captured: tuple[CapturedName, ...] = ()
     files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     size_bytes: int = 0
     python: str = ""
     source_map: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ control/      files put by the backend: `stop` asks the trial to end itself (`sh
               the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason)
 checkpoints/  what `checkpoint` saved
 outputs/      what `returns:` names, pickled, one file each; `pictures/`: what it displayed; whatever it writes there
-work/         the worker's current directory, with the shipped files linked in
+work/         the worker's current directory: links to the shipped files, copies of those that the cell may write to
 ```
 
 When the trial has ended only `status.json`, `metrics`, what was printed, and what the trial itself wrote are left.

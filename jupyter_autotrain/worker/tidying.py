@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 
 from jupyter_autotrain.core import wire
 
@@ -64,7 +65,9 @@ def _clear(folder: str) -> None:
 
 
 def _unlink_shipped(work: str, shipped: str) -> None:
-    """Remove the links to shipped files, what was compiled from them, and their folders where these are empty then.
+    """Remove the links to shipped files, copies that are as they were, what was compiled from them.
+
+    Their folders go too where these are empty then.
 
     It goes by the shipped files, since the trial may have made folders of any depth, and links that lead elsewhere.
     """
@@ -75,8 +78,19 @@ def _unlink_shipped(work: str, shipped: str) -> None:
         if os.path.realpath(there) != there:
             continue
         for name in names:
-            if os.path.islink(f"{there}/{name}") and os.readlink(f"{there}/{name}") == f"{folder}/{name}":
+            if _is_unchanged(f"{there}/{name}", f"{folder}/{name}"):
                 _remove(f"{there}/{name}")
         _clear(f"{there}/__pycache__")
         _remove_folder(f"{there}/__pycache__")
         _remove_folder(there)
+
+
+def _is_unchanged(path: str, shipped: str) -> bool:
+    """Whether a file is the link to a shipped one, or a copy of it that nobody has written to."""
+    try:
+        if os.path.islink(path):
+            return os.readlink(path) == shipped
+        mine, theirs = os.lstat(path), os.lstat(shipped)
+    except OSError:
+        return False
+    return stat.S_ISREG(mine.st_mode) and (mine.st_size, mine.st_mtime_ns) == (theirs.st_size, theirs.st_mtime_ns)

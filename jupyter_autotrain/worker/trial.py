@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import stat
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -85,7 +86,10 @@ def enter_work(directory: str, bundle: str) -> None:
 
 
 def _link(source: str, target: str) -> None:
-    """Mirror a folder: real folders, so that a trial can write into them, and links to the files."""
+    """Mirror a folder: real folders, so that a trial can write into them, links to files, and copies of some.
+
+    The bundle keeps files read-only that the cell only reads; another trial of it must not find the others changed.
+    """
     if not os.path.isdir(source):
         return
     for entry in os.scandir(source):
@@ -93,8 +97,23 @@ def _link(source: str, target: str) -> None:
         if entry.is_dir(follow_symlinks=False):
             os.makedirs(there, mode=0o700, exist_ok=True)
             _link(entry.path, there)
-        elif not os.path.lexists(there):
+        elif os.path.lexists(there):
+            continue
+        elif entry.stat().st_mode & stat.S_IWUSR:
+            _copy(entry.path, there)
+        else:
             os.symlink(entry.path, there)
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a file, its time too, unless another worker of the trial has done so."""
+    import shutil  # noqa: PLC0415 - only trials that write to shipped files pay
+
+    draft = f"{target}.{os.getpid()}.draft"
+    shutil.copy2(source, draft)
+    with contextlib.suppress(FileExistsError):
+        os.link(draft, target)
+    os.unlink(draft)
 
 
 class Run:

@@ -62,7 +62,7 @@ def test_a_bundle_holds_everything_and_is_private(notebook, tmp_path):
     assert (folder / "main.py").read_text() == captured.script
     modes = {stat.S_IMODE(p.stat().st_mode) for p in folder.rglob("*") if p.is_file()}
     folders = {stat.S_IMODE(p.stat().st_mode) for p in [folder, folder.parent, *folder.rglob("*")] if p.is_dir()}
-    assert (modes, folders) == ({0o600}, {0o700})
+    assert (modes, folders) == ({0o600, 0o400}, {0o700})  # what trials only read is read-only
     assert bundle.python == "/usr/bin/python3"
     assert bundle.size_bytes == sum(p.stat().st_size for p in folder.rglob("*") if p.is_file() and p.suffix != ".json")
 
