@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import jupyter_autotrain as at
+from jupyter_autotrain import errors
 from jupyter_autotrain.cell import submission
 from jupyter_autotrain.errors import AutotrainError
 from tests.corpus.cells import Cell, bound
@@ -110,7 +111,8 @@ class Comparison:
     def _conclude(self, outcome: Outcome) -> None:
         trial = self._read("trial")
         if "refused" in trial:
-            outcome.verdict, outcome.why = "refused", str(trial["refused"])
+            ours = hasattr(errors, str(trial["refused"]).partition(":")[0])
+            outcome.verdict, outcome.why = "refused" if ours else "failed", str(trial["refused"])
             return
         outcome.notice = told_lines(str(trial["notice"]))
         outcome.submit_s, outcome.submit_cpu_s = trial["submit_s"], trial["submit_cpu_s"]  # type: ignore[assignment]
@@ -120,8 +122,8 @@ class Comparison:
             return
         compared = self._read("compared")
         outcome.compared, outcome.left_out = compared["count"], compared["left_out"]  # type: ignore[assignment]
-        errors = {"here": self._read("here")["error"], "trial": trial["error"], "reason": trial["reason"]}
-        judge(outcome, errors, compared["paths"])  # type: ignore[arg-type]
+        endings = {"here": self._read("here")["error"], "trial": trial["error"], "reason": trial["reason"]}
+        judge(outcome, endings, compared["paths"])  # type: ignore[arg-type]
 
     def _compare(self, outcome: Outcome) -> None:
         """Runs in a fork: what a pickle brings along stays out of the notebook."""
