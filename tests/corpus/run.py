@@ -68,6 +68,7 @@ def _run(path: Path, name: str, results: Path, options: argparse.Namespace, home
         folder = Path(place, name).parent
         environ = {
             **os.environ, "JUPYTER_AUTOTRAIN_HOME": str(home.root), "IPYTHONDIR": f"{place}/ipython", "HOME": place,
+            "PYTHONHASHSEED": "1",  # sets of texts are ordered by it, otherwise in each kernel
             "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1",
         }  # fmt: skip
         limits = [str(int(options.memory_gb * 2**30)), str(options.cells)]
