@@ -21,6 +21,7 @@ _FORMULAS = frozenset({
     "quantreg", "rlm", "wls",
 })  # fmt: skip
 _TIMERS = frozenset({"Timer", "repeat", "timeit"})
+_OF_A_TABLE = frozenset({"eval", "evaluate", "query"})
 _OF_SCOPE = frozenset({"globals", "locals", "vars"})
 _PERCENT = re.compile(r"%\((\w+)\)")
 _AT = re.compile(r"@\s*([^\W\d]\w*)")
@@ -148,9 +149,9 @@ def _of_a_table(call: ast.Call, known: Known) -> Reading | None:
     """`df.query`, `df.eval`, `pd.eval` and `numexpr.evaluate`."""
     name, owner = _called(call)
     text = _argument(call, 0, "expr", "ex")
-    if text is None or not owner:
+    if text is None or not owner or name not in _OF_A_TABLE:
         return None
-    value = known(text) or _known_parts(text, known)
+    value = _known_parts(text, known) if isinstance(text, ast.JoinedStr) else known(text)
     if not isinstance(value, str):
         return None
     if (name == "eval" and owner in {"pd", "pandas"}) or (name == "evaluate" and owner in {"ne", "numexpr"}):
@@ -235,8 +236,7 @@ def _identifiers(text: str) -> Iterator[str]:
             yield token.string
 
 
-def _known_parts(node: ast.expr, known: Known) -> str | None:
+def _known_parts(node: ast.JoinedStr, known: Known) -> str:
     """The text of an f-string without what is not known of it: a number, most likely."""
-    if not isinstance(node, ast.JoinedStr):
-        return None
-    return "".join(str(known(part) or " ") for part in node.values)
+    parts = [known(part) for part in node.values]
+    return "".join(part if isinstance(part, str) else " " for part in parts)
