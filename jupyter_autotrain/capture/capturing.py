@@ -46,6 +46,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     returns: Collection[str] = (),
     progress: Callable[[int], object] | None = None,
     seed: int | None = None,
+    variables: Collection[str] = (),
 ) -> Capture:
     """Find the smallest script that runs `code` elsewhere.
 
@@ -64,6 +65,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         progress: Called with the bytes of data pickled so far, at most ten times a second; what it raises, such as
             KeyboardInterrupt, ends the capture.
         seed: What trials seed all random generators with, if anything.
+        variables: Names and patterns of environment variables that trials get by the header.
 
     Raises:
         CaptureError: A name is missing or cannot travel, the data is too big, or something looks like a secret; all
@@ -73,7 +75,8 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     tree, text, notes = parse_code(code, first_line)
     read = Code(text, tree, label, first_line)
     history = History(cells, namespace)
-    items, slice_ = _items(read, namespace, history, parameters, Budget(limits.data_bytes, progress), seed)
+    given = state.Given(seed, variables)
+    items, slice_ = _items(read, namespace, history, parameters, Budget(limits.data_bytes, progress), given)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
     values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
@@ -109,7 +112,7 @@ def _items(
     history: History,
     parameters: Collection[str],
     budget: Budget,
-    seed: int | None,
+    given: state.Given,
 ) -> tuple[list[Item], Slice]:
     """Slice until no definition needs itself to be made; such ones travel by value instead."""
     by_value: frozenset[str] = frozenset()
@@ -118,7 +121,7 @@ def _items(
         budget.kept_bytes = 0
         slice_ = Slice(namespace, history, parameters=parameters, by_value=by_value, budget=budget)
         slice_.follow(names)
-        state.carry(slice_, code.tree, seed)
+        state.carry(slice_, code.tree, given)
         slice_.finish()
         _complain(slice_, budget.limit_bytes)
         items, circle = slice_.order()

@@ -29,6 +29,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     limits: Limits = _NO_LIMITS,
     not_secrets: Collection[str] = (),
     seed: int | None = None,
+    variables: Collection[str] = (),
 ) -> Capture:
     """Capture a call of a function: its source, what it uses of its globals and of the functions around it.
 
@@ -44,6 +45,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
         limits: How much may travel.
         not_secrets: Names whose values may travel although they look like secrets.
         seed: What trials seed all random generators with, if anything.
+        variables: Names and patterns of environment variables that trials get by the header.
 
     Raises:
         CaptureError: The function has no source, or parameters that nothing fills, or see `capture`.
@@ -57,7 +59,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     code = f"{text.rstrip()}\n\n{_call(function, parameters)}\n"
     return capture(
         code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
-        first_line=line, label=label, limits=limits, not_secrets=not_secrets, seed=seed,
+        first_line=line, label=label, limits=limits, not_secrets=not_secrets, seed=seed, variables=variables,
     )  # fmt: skip
 
 

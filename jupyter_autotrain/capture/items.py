@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from jupyter_autotrain.capture.history import Position
 
 EARLIEST: Position = (-1, 0, 0)
+FIRST: Position = (-2, 0, 0)
+"""Before all imports."""
 LATEST: Position = (sys.maxsize, 0, 0)
 
 
@@ -70,7 +72,7 @@ def in_order(items: Mapping[str, Item]) -> tuple[list[Item], frozenset[str]]:
 
 
 def _key(item: Item) -> tuple[bool, Position, str]:
-    return item.how != "import", item.position, item.name
+    return item.how != "import" and item.position != FIRST, item.position, item.name
 
 
 def _needs(name: str, items: Mapping[str, Item]) -> set[str]:

@@ -81,6 +81,7 @@ def read(
         returns=parsed.header.returns,
         progress=progress,
         seed=parsed.header.seed,
+        variables=parsed.header.variables,
     )
     capture.check_reports(captured.reports, parsed.header.objective.metric if parsed.header.objective else "")
     origin = notebook.origin(shell, environ)

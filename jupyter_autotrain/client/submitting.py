@@ -66,11 +66,12 @@ def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, 
         return capture.capture(
             textwrap.dedent(fn_or_source), {}, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
             limits=limits, label="source", not_secrets=header.not_secrets, returns=header.returns,
-            seed=header.seed,
+            seed=header.seed, variables=header.variables,
         )  # fmt: skip
     return capture.from_function(
         fn_or_source, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
         limits=limits, not_secrets=header.not_secrets, seed=header.seed,
+        variables=header.variables,
     )  # fmt: skip
 
 

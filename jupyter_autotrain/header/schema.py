@@ -163,6 +163,11 @@ class Header(Section):
         given = self.trials or points or (DEFAULT_TRIALS if self.search else 1)
         return min(given, points) if points else given
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names and patterns of the environment variables that this header gives to trials."""
+        return (*self.env, *self.secrets, *self.pass_env)
+
     def to_spec(
         self, *, bundle: Bundle, name: str, cell_id: str = "", cwd: str = "", environ: Mapping[str, str] = _NOTHING
     ) -> ExperimentSpec:

@@ -2,39 +2,69 @@
 
 `touches` finds in the cells' text what was called and set, `uses` says which libraries a trial uses. Where the live
 value can be read, it is what counts (`settings`, `generators`, `own_values`, `attributes`); other calls are made again
-as they were written, or told (`calls`).
+as they were written, or told (`calls`). `environment` is for variables of the process.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from jupyter_autotrain.capture.items import LATEST, Item
 from jupyter_autotrain.capture.slice import Slice
-from jupyter_autotrain.capture.state import attributes, calls, generators, own_values, settings, touches, uses
+from jupyter_autotrain.capture.state import (
+    attributes,
+    calls,
+    environment,
+    generators,
+    own_values,
+    settings,
+    touches,
+    uses,
+)
 
 
-def carry(slice_: Slice, code: ast.Module, seed: int | None) -> None:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What trials get by the header.
+
+    Attributes:
+        seed: What they seed all random generators with, if anything.
+        variables: Names and patterns of environment variables.
+    """
+
+    seed: int | None = None
+    variables: Collection[str] = ()
+
+
+def carry(slice_: Slice, code: ast.Module, given: Given) -> None:
     """Add to a slice what sets the state of libraries again, and tell what is not carried.
 
     Args:
         slice_: The captured names, followed.
         code: The cell's code.
-        seed: What trials seed all random generators with, if anything.
+        given: What trials get by the header.
     """
     found = touches.find(slice_.history.cells, slice_.namespace)
-    used = uses.of(slice_.items.values(), code, (one.modules for one in slice_.values.pickles.values()))
-    done = [*settings.carry(found, used)]
+    written = [item for item in slice_.items.values() if item.how in {"import", "source"} and item.text]
+    trees = [code, *(ast.parse(item.text) for item in written)]
+    used = uses.of(trees, (one.modules for one in slice_.values.pickles.values()))
     values = [*own_values.carry(found, used)]
-    done += [(item, difference) for _, item, difference in values]
-    done += attributes.carry(found, used, slice_, [path for path, _, _ in values])
-    done += calls.carry(found, used, slice_, [path for path, _, _ in values])
+    paths = [path for path, _, _ in values]
+    done = [
+        *environment.carry(found, slice_.history.cells, trees, touches.aliases_in(trees), given.variables),
+        *settings.carry(found, used),
+        *((item, difference) for _, item, difference in values),
+        *attributes.carry(found, used, slice_, paths),
+        *calls.carry(found, used, slice_, paths),
+    ]
     for item, difference in done:
         if item is not None:
             slice_.take(item)
         if difference is not None:
             slice_.differences.append(difference)
-    _carry_generators(slice_, generators.carry(found, used, seed))
+    _carry_generators(slice_, generators.carry(found, used, given.seed))
 
 
 def _carry_generators(slice_: Slice, carried: generators.Carried) -> None:

@@ -102,6 +102,11 @@ def find(cells: Iterable[Cell], namespace: Mapping[str, object]) -> list[Touch]:
     return reader.touches
 
 
+def aliases_in(trees: Iterable[ast.AST]) -> dict[str, str]:
+    """The full names of everything that some code imports, wherever in it."""
+    return {name: path for tree in trees for node in ast.walk(tree) for name, path in _imported(node).items()}
+
+
 @dataclass(slots=True)
 class _Reader:
     namespace: Mapping[str, object]
@@ -194,7 +199,7 @@ class _Reader:
             self.modules[name] = None
             if (read := own_modules.read(name)) is not None:
                 tree, text = read
-                aliases = {n: path for part in ast.walk(tree) for n, path in _imported(part).items()}
+                aliases = aliases_in([tree])
                 functions = {part.name: part for part in tree.body if isinstance(part, Function | ast.ClassDef)}
                 start = ast.Pass(lineno=1, col_offset=0)
                 self.modules[name] = Place(Cell(0, ""), text, start, 0, aliases, {**functions}, module=name)

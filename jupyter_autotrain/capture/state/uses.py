@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
 from jupyter_autotrain.capture import modules
-from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.state import own_modules
 from jupyter_autotrain.capture.state.paths import top
 
@@ -57,9 +56,8 @@ class Uses:
         return reached
 
 
-def of(items: Iterable[Item], code: ast.Module, pickled: Iterable[Collection[str]]) -> Uses:
-    """The packages that these captured names, the cell's code and the pickled values need."""
-    trees = [code, *(ast.parse(item.text) for item in items if item.how in {"import", "source"} and item.text)]
+def of(trees: Iterable[ast.Module], pickled: Iterable[Collection[str]]) -> Uses:
+    """The packages that some code and the pickled values need."""
     names = {name for tree in trees for name in modules.imported(tree)}.union(*pickled)
     return Uses({top(name) for name in names})
 
