@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import copies, opened, reports, secrets, shipped, state, taken
+from jupyter_autotrain.capture import copies, graphs, opened, reports, secrets, shipped, state, taken
 from jupyter_autotrain.capture import ship as shipping
 from jupyter_autotrain.capture.cells import Cell, parse_code
 from jupyter_autotrain.capture.differences import Difference
@@ -182,7 +182,9 @@ def _clashing(slice_: Slice) -> CaptureError:
 
 
 def _refused(slice_: Slice) -> CaptureError:
-    lines = [f"  {path}{_from(slice_, path)}: {why}" for path, why in sorted(slice_.values.refused.items())]
+    known = slice_.namespace, slice_.history
+    refused = {path: graphs.with_advice(why, path, *known) for path, why in sorted(slice_.values.refused.items())}
+    lines = [f"  {path}{_from(slice_, path)}: {why}" for path, why in refused.items()]
     return CaptureError(
         f"{_count(lines, 'name')} that this cell uses cannot travel to a trial:\n{_listed(lines)}",
         "Functions, classes, modules and plain data can.",

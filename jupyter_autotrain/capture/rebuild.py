@@ -78,16 +78,30 @@ def keep_handles(next_handle: int) -> None:
     handles.RemovableHandle.next_id = max(handles.RemovableHandle.next_id, next_handle)
 
 
-def finish_hooked(made: Any, state: tuple[Any, int]) -> None:  # noqa: ANN401 - any module or optimizer
-    """Give a module or an optimizer its state, hooks among it."""
-    keep_handles(state[1])
-    made.__setstate__(state[0])
+def finish_module(made: Any, state: tuple[Any, int, Any]) -> None:  # noqa: ANN401 - any module
+    """Give a module its state, hooks among it, and what they compute before each call."""
+    attributes, next_handle, again = state
+    keep_handles(next_handle)
+    made.__setstate__(attributes)
+    for hook in made._forward_pre_hooks.values():  # noqa: SLF001 - torch has no public name for it
+        name = getattr(hook, "_tensor_name", "") or getattr(hook, "name", "")
+        if name in again:
+            setattr(made, name, computed(hook, made))
+
+
+def computed(hook: Any, module: Any) -> Any:  # noqa: ANN401 - any hook
+    """The weight that a hook of torch computes; without the step that it takes in training."""
+    if hasattr(hook, "apply_mask"):
+        return hook.apply_mask(module)
+    return hook.compute_weight(module, False) if hasattr(hook, "n_power_iterations") else hook.compute_weight(module)
 
 
 def finish_optimizer(made: Any, state: tuple[Any, int, bool]) -> None:  # noqa: ANN401 - any optimizer
     """Give an optimizer its state; `tracked` when a scheduler watches whether its `step` is called."""
-    finish_hooked(made, state[:2])
-    if not state[2]:
+    attributes, next_handle, tracked = state
+    keep_handles(next_handle)
+    made.__setstate__(attributes)
+    if not tracked:
         return
     plain = made.step.__func__
 

@@ -1,4 +1,4 @@
-"""What cannot travel to another process, found by looking, before anything is pickled."""
+"""What cannot travel to another process: why, and where in a value it is."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from jupyter_autotrain.capture import graphs
+
 _SEEN_AT_MOST = 20_000
 _DEPTH = 6
+_OF_A_MODULE = {"_parameters", "_buffers", "_modules"}
 _IN_MEMORY = io.BytesIO | io.StringIO
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((io.IOBase, tempfile._TemporaryFileWrapper), "an open file"),  # noqa: SLF001 - it has no public name
@@ -88,20 +91,31 @@ def parts(value: object) -> Iterator[tuple[str, object]]:
                 yield f"[{index}]", item
     if not isinstance(value, type | types.ModuleType | types.FunctionType) and not _pickles_itself(value):
         for attribute, item in list(getattr(value, "__dict__", {}).items()):
-            yield f".{attribute}", item
+            yield from _attribute(attribute, item)
+
+
+def _attribute(name: str, item: object) -> Iterator[tuple[str, object]]:
+    """An attribute; those that a torch module keeps in dictionaries by the names that people write."""
+    if name in _OF_A_MODULE and isinstance(item, dict):
+        yield from ((f".{key}", inner) for key, inner in item.items())
+    else:
+        yield f".{name}", item
 
 
 def _pickles_itself(value: object) -> bool:
     """True for objects that leave out on purpose what cannot travel, such as a logger or a queue with its lock."""
-    kind = type(value)
-    return any(getattr(kind, name, None) is not getattr(object, name, None) for name in ("__getstate__", "__reduce__"))
+    methods = [getattr(type(value), name, None) for name in ("__getstate__", "__reduce__")]
+    own = [method for method in methods if method not in {object.__getstate__, object.__reduce__}]
+    return any(getattr(method, "__module__", "") != "torch.nn.modules.module" for method in own)
 
 
 def _elsewhere(value: object) -> str:
-    """Where an array of a known framework lives, when that is not this machine's memory."""
+    """Why a tensor cannot travel: it lives elsewhere, or has a graph."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.Tensor) or value.device.type == "cpu":
+    if torch is None or not isinstance(value, torch.Tensor):
         return ""
+    if value.device.type == "cpu":
+        return graphs.reason(value)
     if value.device.type == "meta":
         return "a tensor without data (device meta)"
     return f"a tensor on {value.device}: take .cpu() of it"

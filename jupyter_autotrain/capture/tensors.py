@@ -13,8 +13,9 @@ from jupyter_autotrain.capture.places import Places, Reduced
 
 _TENSOR, _FINISH_TENSOR = Embedded("tensor"), Embedded("finish_tensor")
 _STORAGE, _TYPED_STORAGE = Embedded("storage"), Embedded("typed_storage")
-_FINISH_HOOKED, _FINISH_OPTIMIZER = Embedded("finish_hooked"), Embedded("finish_optimizer")
+_FINISH_MODULE, _FINISH_OPTIMIZER = Embedded("finish_module"), Embedded("finish_optimizer")
 _PROTOCOL = 5
+_COMPUTING_HOOKS = ("torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", "torch.nn.utils.prune")
 
 
 class _Storage:
@@ -164,7 +165,15 @@ def _module(value: Any) -> Reduced:  # noqa: ANN401 - any module
     if len(reduced) < 3 or any(part is not None for part in reduced[3:]):
         return None
     make, arguments, state = reduced[:3]
-    return make, arguments, (state, _next_handle()), None, None, _FINISH_HOOKED
+    again = [name for name in _computed_by_hooks(value) if name in state]
+    kept = {name: item for name, item in state.items() if name not in again}
+    return make, arguments, (kept, _next_handle(), again), None, None, _FINISH_MODULE
+
+
+def _computed_by_hooks(value: Any) -> list[str]:  # noqa: ANN401 - any module
+    """Attributes that hooks of torch compute before each call: normalised or pruned weights."""
+    hooks = [hook for hook in value._forward_pre_hooks.values() if type(hook).__module__.startswith(_COMPUTING_HOOKS)]  # noqa: SLF001 - torch has no public name for it
+    return [getattr(hook, "_tensor_name", "") or getattr(hook, "name", "") for hook in hooks]
 
 
 def _optimizer(value: Any, torch: Any) -> Reduced:  # noqa: ANN401 - any optimizer

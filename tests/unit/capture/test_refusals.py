@@ -69,7 +69,7 @@ def test_all_culprits_are_named_at_once(notebook):
 
 def test_a_tensor_on_another_device_is_refused_inside_a_model_too(notebook):
     book = notebook("import torch\nmodel = torch.nn.Linear(2, 2, device='meta')")
-    assert "it holds a tensor without data (device meta)" in refusal(book, "print(model)")
+    assert "model.bias (cell [1]): a tensor without data (device meta)" in refusal(book, "print(model)")
 
 
 def test_a_culprit_used_only_by_a_helper_is_found(notebook):
