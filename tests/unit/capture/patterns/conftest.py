@@ -1,0 +1,105 @@
+"""Patterns of notebooks: each run in a real IPython shell, and its last cell once more by a worker."""
+
+import atexit
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+
+HEAVY = ("numpy", "pandas", "sklearn.linear_model", "torch", "torch._dynamo", "matplotlib.pyplot")
+TIMES = re.compile(r"^(?:CPU times|Wall time).*\n", re.MULTILINE)  # what `%time` prints, here only
+QUICK_THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a notebook's last cell.
+
+    `here` and `there` are what it printed in the kernel and in the trial; `ended_here` and `ended_there` how.
+    """
+
+    refused: str
+    told: tuple[str, ...]
+    notes: tuple[str, ...]
+    here: str
+    there: str
+    ended_here: int
+    ended_there: int
+    took_s: float
+    script: str
+
+    @property
+    def equal(self):
+        """The same was printed, and the cell ended the same way."""
+        return self.refused == "" and self.here == self.there and bool(self.ended_here) == bool(self.ended_there)
+
+    def tells(self, name):
+        """Whether a name stands in what is told before anything is sent."""
+        pattern = rf"(?<![\w]){re.escape(name)}(?![\w])"
+        return any(re.search(pattern, line) for line in (*self.told, *self.notes))
+
+
+@cache
+def side(which, modules):
+    """The process that forks for one side."""
+    command = [sys.executable, str(Path(__file__).with_name("forking.py")), which, *modules]
+    environ = {**os.environ, **QUICK_THREADS}
+    process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environ)
+    atexit.register(process.communicate)
+    return process
+
+
+def ask(process, job):
+    process.stdin.write(json.dumps(job) + "\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+def try_notebook(cells, line="", modules=None):
+    """Run the cells, submit the last one, run it on both sides.
+
+    Args:
+        cells: The notebook; the last cell is the one that trains.
+        line: What stands on the magic's line.
+        modules: Libraries that both sides have loaded before; None: what the text asks for.
+    """
+    text = "\n".join(cells)
+    if modules is None:
+        modules = HEAVY if re.search(r"numpy|pandas|torch|sklearn|matplotlib", text) else ()
+    kernel, trial = side("kernel", modules), side("trial", modules)
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        (root / "notebook").mkdir()
+        (root / "trial").mkdir()
+        job = {"folder": str(root / "notebook"), "log": str(root / "log"), "here": str(root / "here"),
+               "result": str(root / "result"), "trial": str(root / "trial"), "line": line,
+               "cells": list(cells[:-1]), "cell": cells[-1]}  # fmt: skip
+        ended_here = ask(kernel, job)
+        log = (root / "log").read_text()
+        assert (root / "result").exists(), log
+        result = json.loads((root / "result").read_text())
+        there, ended_there, script = "", 0, ""
+        if not result["refused"]:
+            job["log"] = str(root / "there")
+            job["folder"] = str(root / "trial")
+            ended_there = ask(trial, job)
+            there, script = (root / "there").read_text(), (root / "trial" / "bundle" / "main.py").read_text()
+        here = TIMES.sub("", (root / "here").read_text())
+        return Outcome(
+            result["refused"], tuple(result["told"]), tuple(result["notes"]), here, there, ended_here, ended_there,
+            result["took_s"], script,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def tried():
+    """Runs a notebook on both sides; see `try_notebook`."""
+    return try_notebook

@@ -1,0 +1,139 @@
+"""Both sides of a pattern, each a process that forks for every notebook: `python forking.py kernel|trial MODULE...`.
+
+A line on standard input is a job as JSON; the line that answers is the exit status. A start of Python per notebook,
+with IPython and libraries, would cost most of the tests' time.
+"""
+
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+LONGEST_S = 300
+
+
+def serve(work):
+    """Fork for every job; `work` does it in the child."""
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if not child:
+            run(work, job)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
+
+
+def run(work, job):
+    signal.alarm(LONGEST_S)
+    code = 1
+    try:
+        os.chdir(job["folder"])
+        write_to(Path(job["log"]))
+        work(job)
+        code = 0
+    except SystemExit as error:
+        code = error.code
+    except BaseException:  # noqa: BLE001 - told in the log, and by the exit status
+        traceback.print_exc(file=sys.stdout)
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def write_to(path):
+    """Send what is printed from now on into a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
+
+
+def kernel(job, shell):
+    """Run the cells, capture the last one and lay its trial ready, then run it here too."""
+    from jupyter_autotrain.cell import submission
+    from jupyter_autotrain.errors import AutotrainError
+
+    sys.path.insert(0, "")  # as a kernel has it
+    for cell in job["cells"]:
+        shell.run_cell(cell, store_history=True)
+    result = {"refused": "", "told": [], "notes": [], "took_s": 0.0}
+    started = time.perf_counter()
+    try:
+        draft = submission.read(shell, job["line"], job["cell"], cwd=Path.cwd(), environ=dict(os.environ))
+    except AutotrainError as error:
+        result["refused"] = str(error)
+    else:
+        result["took_s"] = time.perf_counter() - started
+        result["told"] = [f"{one.kind}: {one.text}" for one in draft.captured.differences]
+        result["notes"] = list(draft.captured.notes)
+        lay_ready(draft, job["trial"])
+    Path(job["result"]).write_text(json.dumps(result))
+    write_to(Path(job["here"]))
+    if not result["refused"]:
+        ran = shell.run_cell(draft.parsed.code)
+        sys.exit(0 if ran.success else 3)
+
+
+def lay_ready(draft, directory):
+    """The trial's directory, as a backend makes it."""
+    from jupyter_autotrain import capture
+    from jupyter_autotrain.core import wire
+    from jupyter_autotrain.core.attempt import trial_spec
+    from jupyter_autotrain.core.home import Home
+    from jupyter_autotrain.core.json import to_json
+    from jupyter_autotrain.core.records import TrialRecord
+    from jupyter_autotrain.core.states import TrialState
+
+    bundle = Path(directory, "bundle")
+    spec = draft.spec(capture.write_bundle(draft.captured, bundle))
+    trial = trial_spec(Home(Path(directory)), spec, TrialRecord("pattern", 1, TrialState.WAITING, {}))
+    trial = replace(trial, directory=directory, bundle=str(bundle))
+    for folder in wire.FOLDERS:
+        Path(directory, folder).mkdir()
+    Path(directory, wire.TRIAL_FILE).write_text(json.dumps(to_json(trial)))
+
+
+def trial(job):
+    """Run the cell's script as a worker does."""
+    from jupyter_autotrain.worker import api, environment
+    from jupyter_autotrain.worker import trial as worker
+
+    directory = job["trial"]
+    variables = environment.complete(json.loads(Path(directory, "trial.json").read_text()), {})
+    os.environ.clear()
+    os.environ.update(variables)
+    context = api.of(directory)
+    worker.enter_work(directory, str(context.trial["bundle"]))
+    sys.exit(worker.Run(context).run()[1])
+
+
+def main():
+    """Load what both sides need, then wait for jobs."""
+    side, modules = sys.argv[1], sys.argv[2:]
+    del sys.path[0]
+    for module in modules:
+        importlib.import_module(module)
+    if side == "trial":
+        for module in ("cloudpickle", "jupyter_autotrain.worker.trial"):
+            importlib.import_module(module)
+        serve(trial)
+    else:
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
+
+        importlib.import_module("jupyter_autotrain.cell.submission")
+        quiet = Config()
+        quiet.HistoryManager.enabled = False  # its thread would not live on in a child
+        quiet.InteractiveShell.colors = "NoColor"
+        shell = InteractiveShell.instance(config=quiet)
+        serve(lambda job: kernel(job, shell))
+
+
+if __name__ == "__main__":
+    main()
