@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from jupyter_autotrain.capture.memory import Span, span
 from jupyter_autotrain.capture.pickler import Pickler, Surroundings, UnpicklableError
 from jupyter_autotrain.capture.places import Places
 from jupyter_autotrain.capture.stream import LimitError, Stream
+
+_LONGEST_FILE_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +109,17 @@ def sharing(parts: Mapping[str, Iterable[int]]) -> list[tuple[str, ...]]:
     return [tuple(names) for names in together.values()]
 
 
-def file_name(names: Sequence[str]) -> str:
-    """The name of the pickle that holds these names' values."""
-    return names[0] if len(names) == 1 else f"{names[0]}_and_{len(names) - 1}"
+def file_name(names: Sequence[str], others: Container[str] = ()) -> str:
+    """The name of the pickle that holds these names' values, such that every file system takes it.
+
+    Args:
+        names: The names.
+        others: File names that are taken, in small letters: `X` and `x` are one file on some systems.
+    """
+    name = names[0] if len(names) == 1 else f"{names[0]}_and_{len(names) - 1}"
+    if not name.isascii() or len(name) > _LONGEST_FILE_NAME:
+        name = f"data_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return next(one for n in count() if (one := f"{name}_{n}" if n else name).lower() not in others)
 
 
 def embed(names: Iterable[str], namespace: Mapping[str, object]) -> object:

@@ -37,6 +37,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((types.FrameType, types.TracebackType), "a stack frame of this process"),
     ((weakref.ref,), "a weak reference"),
 )  # fmt: skip
+_LINES_OF_A_SHELL = frozenset({"IPython.utils.text"})  # `x = !ls` gives a list from there
 _BY_MODULE = (
     ("sqlite3", "a database connection"),
     ("psycopg", "a database connection"),
@@ -53,7 +54,7 @@ _BY_MODULE = (
 
 def reason(value: object) -> str:
     """Why this very object cannot travel; "" when it can, as far as one can see from outside."""
-    if isinstance(value, type | _IN_MEMORY):
+    if isinstance(value, type | _IN_MEMORY) or type(value).__module__ in _LINES_OF_A_SHELL:
         return ""
     for kinds, text in _KINDS:
         if isinstance(value, kinds):

@@ -38,6 +38,11 @@ def imported_name(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
+def is_special(name: str) -> bool:
+    """True for names such as `__name__`, which Python binds itself; `__` alone is IPython's last result but one."""
+    return name.startswith("__") and name.endswith("__") and name.strip("_") != ""
+
+
 def star_names(module: str | None) -> set[str] | None:
     """What `from module import *` binds, read from the loaded module; None when it is not loaded."""
     loaded = sys.modules.get(module or "")

@@ -12,6 +12,7 @@ from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.history import Binding, History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
 from jupyter_autotrain.capture.names import Names, analyse
+from jupyter_autotrain.capture.scopes import is_special
 from jupyter_autotrain.capture.stream import Budget
 from jupyter_autotrain.capture.text_names import TextNames
 from jupyter_autotrain.capture.values import Values
@@ -128,7 +129,7 @@ class Slice:
         if name not in self.namespace:
             last = self.history.last(name)
             return name == "get_ipython" or (last is not None and hint and last.kind is Kind.IMPORT)
-        if name.startswith("__") and name.endswith("__"):
+        if is_special(name):
             return False
         value = self.namespace[name]
         if not self.history.bindings(name) and definitions.is_shells_own(name, value):
@@ -137,7 +138,7 @@ class Slice:
 
     @staticmethod
     def _is_builtin(name: str) -> bool:
-        return hasattr(builtins, name) or (name.startswith("__") and name.endswith("__"))
+        return hasattr(builtins, name) or is_special(name)
 
     def _classify(self, name: str) -> None:
         if name in self.items:

@@ -97,9 +97,10 @@ class Values:
         memory = self._around.memory
         spans = [one for pickled in self.pickles.values() for one in pickled.spans]
         memory.join(spans, [one for pickled in self.pickles.values() for one in pickled.buffers])
+        taken: set[str] = set()
         parts = {name: [*pickled.parts, *_shared_memory(pickled, memory)] for name, pickled in self.pickles.items()}
         for names in sharing({name: parts[name] for name in sorted(parts)}):
-            first, file = self._items[names[0]], file_name(names)
+            first, file = self._items[names[0]], file_name(names, taken)
             together = self.pickles[names[0]]
             if len(names) > 1 or together.again:
                 together = self._together(names)
@@ -108,6 +109,7 @@ class Values:
                 first.eager, first.deferred = together.refers, together.uses
                 first.called = frozenset().union(*(self._items[name].called for name in names))
             self.files[file] = together.content
+            taken.add(file.lower())
             first.text = f'{", ".join(names)} = __autotrain_data__("{file}")'
             for other in names[1:]:
                 self._items[other].eager = frozenset({first.name})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from jupyter_autotrain.capture import Cell
 from jupyter_autotrain.client.origin import of_notebook
 from jupyter_autotrain.core.origin import Origin
 
+_KEPT = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+|In|Out|_[iod]h")
+_OUTPUTS = re.compile(r"\b(?:Out|_oh)\b(?:\s*\[\s*(?P<number>\d+)\s*\])?")
+
 
 def executed_cells(shell: InteractiveShell) -> list[Cell]:
     """All cells run so far in this kernel, in order of execution, the running one excepted."""
@@ -19,10 +23,29 @@ def executed_cells(shell: InteractiveShell) -> list[Cell]:
     return [Cell(number, source) for number, source in enumerate(sources) if 0 < number < shell.execution_count]
 
 
-def namespace(shell: InteractiveShell) -> Mapping[str, object]:
-    """The user's names, without what IPython put there."""
+def namespace(shell: InteractiveShell, code: str) -> Mapping[str, object]:
+    """The user's names, and of those that IPython put there what it keeps of earlier cells: `_`, `_3`, `Out`, `In`.
+
+    Args:
+        shell: Where the notebook runs.
+        code: What reads the names; of `Out`, only the results that it or an earlier cell asks for are given.
+    """
     hidden = shell.user_ns_hidden
-    return {name: value for name, value in shell.user_ns.items() if name not in hidden or hidden[name] is not value}
+    users = {name: value for name, value in shell.user_ns.items() if name not in hidden or hidden[name] is not value}
+    kept = {name: value for name, value in shell.user_ns.items() if _KEPT.fullmatch(name)}
+    if kept.get("Out") is kept.get("_oh"):
+        kept["Out"] = kept["_oh"] = _asked_for(shell, code)
+    return {**kept, **users}  # of two names for one function, the user's counts
+
+
+def _asked_for(shell: InteractiveShell, code: str) -> dict[int, object]:
+    """The results of earlier cells that some code names by their numbers; all of them where it computes a number."""
+    outputs: dict[int, object] = shell.user_ns["_oh"]
+    sources = "\n".join([code, *(cell.source for cell in executed_cells(shell))])
+    numbers = [int(found["number"] or -1) for found in _OUTPUTS.finditer(sources)]
+    if -1 in numbers:
+        return dict(outputs)
+    return {number: outputs[number] for number in numbers if number in outputs}
 
 
 def origin(shell: InteractiveShell, environ: Mapping[str, str]) -> Origin:

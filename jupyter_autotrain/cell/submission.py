@@ -70,7 +70,7 @@ def read(
     ship = parsed.header.ship
     captured = capture.capture(
         parsed.code,
-        notebook.namespace(shell),
+        notebook.namespace(shell, parsed.code),
         notebook.executed_cells(shell),
         parameters=frozenset(parsed.header.search),
         ship=ship.patterns,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import pickle
 import stat
+import unicodedata
 from pathlib import Path
 
 from jupyter_autotrain.core import files, wire
@@ -18,7 +19,7 @@ def unpickle(directory: Path, name: str) -> object:
     Raises:
         AutotrainError: It is not there, or cannot be rebuilt here.
     """
-    outputs = directory / wire.OUTPUTS
+    outputs, name = directory / wire.OUTPUTS, unicodedata.normalize("NFKC", name)  # as Python itself reads names
     try:
         if not name.isidentifier():
             raise files.NotRegularError(name, "no path inside the folder")
@@ -38,7 +39,7 @@ def unpickle(directory: Path, name: str) -> object:
 
 def has_returned(directory: Path, name: str) -> bool:
     """True when the trial has returned an object of this name."""
-    return name in _returned(directory / wire.OUTPUTS)
+    return unicodedata.normalize("NFKC", name) in _returned(directory / wire.OUTPUTS)
 
 
 def _returned(outputs: Path) -> list[str]:
