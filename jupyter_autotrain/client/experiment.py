@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import attention, files, logs
+from jupyter_autotrain.client import attention, files, logs, outputs
 from jupyter_autotrain.client.drafts import discard
+from jupyter_autotrain.client.outputs import Output
 from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core import ranking
@@ -166,9 +167,25 @@ class Experiment:
             )
         return files.unpickle(directory, name)
 
-    def pull(self, directory: str | Path, trial: int | TrialRecord | None = None) -> list[str]:
-        """Copy what a trial returned and wrote into a folder here; gives the files' names, relative to it."""
-        return files.copy_outputs(self.directory(trial), Path(directory))
+    def outputs(self, trial: int | TrialRecord | None = None, *, written_only: bool = False) -> list[Output]:
+        """The files a trial has left: what it wrote where it ran and, unless `written_only`, returned or showed."""
+        return outputs.find(self.directory(trial), self.home.bundle(self.id) / "files", written_only=written_only)
+
+    def pull(
+        self,
+        directory: str | Path,
+        trial: int | TrialRecord | None = None,
+        *,
+        overwrite: bool = False,
+        written_only: bool = False,
+    ) -> list[str]:
+        """Copy the `outputs` of a trial into a folder here, each to the place the cell gave it; gives their names.
+
+        Raises:
+            AutotrainError: Without `overwrite`: other files lie there. They are too many, or cannot be written.
+        """
+        found = self.outputs(trial, written_only=written_only)
+        return outputs.copy(self.directory(trial), Path(directory), found, overwrite=overwrite)
 
     def directory(self, trial: int | TrialRecord | None = None) -> Path:
         """The directory of a trial's newest attempt; without `trial` of the best, else of the newest that has begun.

@@ -1,10 +1,8 @@
-"""The files of an experiment in the home: outputs and sizes."""
+"""The files of an experiment in the home: returned objects and sizes."""
 
 from __future__ import annotations
 
-import errno
 import pickle
-import stat
 import unicodedata
 from pathlib import Path
 
@@ -53,46 +51,6 @@ def _not_returned(outputs: Path, name: str, why: str) -> AutotrainError:
         f"It returned: {', '.join(there)}." if there else "It has returned nothing so far.",
         f"Name it in the header: 'returns: [{cut(name, 60)}]', and look with '%autotrain why' how the trial ended.",
     )
-
-
-def copy_outputs(directory: Path, target: Path) -> list[str]:
-    """Copy what a trial returned, and the files it wrote where it ran, into a folder; gives their names in it.
-
-    Links are not copied: those that came with the trial are the shipped files. Nothing is written through a link.
-
-    Raises:
-        AutotrainError: The folder cannot be written, or a link lies in the way.
-    """
-    found = {name: folder for folder in (wire.WORK, wire.OUTPUTS) for name in _made(directory / folder)}
-    try:
-        for name, folder in found.items():
-            _make_folder(target, Path(name).parent)
-            files.copy_file(directory, f"{folder}/{name}", str(target / name))
-    except OSError as error:
-        raise AutotrainError(
-            f"{error.filename or target} cannot be written: {error.strerror}.",
-            "A folder that can be written, with no links in it.",
-            "Choose another folder.",
-        ) from error
-    return sorted(found)
-
-
-def _make_folder(target: Path, inner: Path) -> None:
-    """Make a folder below the target, through real folders only."""
-    target.mkdir(parents=True, exist_ok=True)
-    for depth in range(len(inner.parts)):
-        folder = target.joinpath(*inner.parts[: depth + 1])
-        if folder.is_symlink():
-            raise OSError(errno.ELOOP, "a link lies in the way", str(folder))
-        folder.mkdir(exist_ok=True)
-
-
-def _made(folder: Path) -> list[str]:
-    """The regular files that a trial made in a folder."""
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    paths = [path for path, kind in files.walk(str(folder)) if kind == stat.S_IFREG]
-    return [path for path in paths if "__pycache__" not in path.split("/")]
 
 
 def size_bytes(directory: Path) -> int:

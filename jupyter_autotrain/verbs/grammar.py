@@ -69,9 +69,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     )
     load.add_argument("variable", nargs="?", help="a name of `returns:`")
     load.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
-    pull = add("pull", "copy a trial's output files here", about="?")
-    pull.add_argument("-o", "--output", default="", metavar="FOLDER", help="where to copy them")
-    pull.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
+    _add_pull(add("pull", "copy a trial's output files here", about="?"))
     add("check", "check a header file, or every backend").add_argument(
         "file", nargs="?", help="a header file; without one every backend is asked"
     )
@@ -90,6 +88,14 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     for name in _WITH_JSON:
         verbs[name].add_argument("--json", action="store_true", help="print JSON")
     return verbs
+
+
+def _add_pull(pull: argparse.ArgumentParser) -> None:
+    pull.add_argument("-o", "--output", default="", metavar="FOLDER", help="where to copy them (default: NAME-trial-N)")
+    pull.add_argument("--in-place", action="store_true", help="where the cell would have written them in the notebook")
+    pull.add_argument("--overwrite", action="store_true", help="replace other files of the same names")
+    pull.add_argument("--list", action="store_true", help="only say what there is")
+    pull.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
 
 
 def _add_clean(clean: argparse.ArgumentParser) -> None:

@@ -1,9 +1,8 @@
-"""Verbs that give results: `best`, `compare`, `export`, `load`, `pull`."""
+"""Verbs that give results: `best`, `compare`, `export`, `load`."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain import capture
@@ -11,7 +10,7 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.table import table
-from jupyter_autotrain.core.wording import count, number, parameter, parameters
+from jupyter_autotrain.core.wording import number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
@@ -106,20 +105,3 @@ def load(desk: Desk, arguments: argparse.Namespace) -> None:
     trial = chosen_trial(experiment, arguments.trial)
     desk.keep(variable, experiment.load(variable, trial=trial.number))
     desk.write(f"{variable} = {experiment.name}, trial {trial.number} (a pickle: loading it runs code in it)\n")
-
-
-def pull(desk: Desk, arguments: argparse.Namespace) -> None:
-    """Copy the output files of a trial into a folder here."""
-    experiment = desk.find(arguments.experiment)
-    trial = chosen_trial(experiment, arguments.trial)
-    folder = Path(arguments.output or f"{experiment.name.replace('@', '-')}-trial-{trial.number}")
-    files = experiment.pull(desk.cwd / folder, trial=trial.number)
-    if arguments.json:
-        write_json(desk, {"trial": trial.number, "folder": str(folder), "files": files})
-        return
-    listed = "".join(f"  {path}\n" for path in files[:20])
-    if not files:
-        desk.write(f"Trial {trial.number} has left no files: what a cell writes into its folder is kept.\n")
-        return
-    more = f"  ... and {len(files) - 20} more\n" if len(files) > 20 else ""
-    desk.write(f"{count(len(files), 'file')} of trial {trial.number} copied to {folder}\n{listed}{more}")

@@ -32,7 +32,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "compare": "results:compare",
         "export": "results:export",
         "load": "results:load",
-        "pull": "results:pull",
+        "pull": "pulling:pull",
         "why": "explain:why",
         "check": "explain:check",
         "backends": "explain:backends",

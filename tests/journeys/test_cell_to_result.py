@@ -175,6 +175,30 @@ def test_files_that_a_cell_writes_are_pulled_and_those_that_came_with_it_are_not
     assert (tmp_path / "here" / "out" / "model.txt").read_text() == "here"
 
 
+def test_what_a_cell_writes_into_folders_of_the_notebook_comes_back_to_the_same_places(notebook, tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "old.txt").write_text("old")
+    (tmp_path / "log.csv").write_text("head\n")
+    notebook.run(
+        "%%autotrain places --wait\ntuner: grid\nsearch: {width: [1, 2]}\nobjective: maximize score\n---\nimport os\n"
+        "with open('log.csv', 'a') as log:\n    log.write(f'{width}\\n')\n"
+        "with open('models/m.txt', 'w') as model:\n    model.write(f'width {width}')\nreport(score=width)"
+    )
+    listed = notebook.run("%autotrain pull places --list")[1]
+    assert listed.startswith("2 files of trial 2:\n  log.csv  (7 B)\n  models/m.txt  (7 B)")
+    for trial in (1, 2):
+        notebook.run(f"%autotrain pull places --trial {trial}")
+        folder = tmp_path / f"places-trial-{trial}"
+        assert (folder / "log.csv").read_text() == f"head\n{trial}\n"
+        assert (folder / "models" / "m.txt").read_text() == f"width {trial}"
+    assert "1 other file would be overwritten" in "\n".join(notebook.fails("%autotrain pull places --in-place"))
+    assert (tmp_path / "log.csv").read_text() == "head\n"
+    notebook.run("%autotrain pull places --in-place --overwrite")
+    assert (tmp_path / "models" / "m.txt").read_text() == "width 2"
+    assert (tmp_path / "log.csv").read_text() == "head\n2\n"
+    assert (tmp_path / "models" / "old.txt").read_text() == "old"
+
+
 def test_a_file_beside_the_notebook_is_found_or_its_ship_line_is_told(notebook, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "x.txt").write_text("7")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.client import files, logs
+from jupyter_autotrain.client import files, logs, outputs
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.widgets.logs import LogTail
@@ -55,8 +55,8 @@ def test_pull_takes_regular_files_and_nothing_that_leads_out(trial: Path, tmp_pa
     (trial / "work" / "root").symlink_to("/")
     (trial / "outputs").rmdir()
     (trial / "outputs").symlink_to("/etc")
-    assert files.copy_outputs(trial, tmp_path / "here") == ["deep/kept.txt"]
+    assert outputs.copy(trial, tmp_path / "here", outputs.find(trial)) == ["deep/kept.txt"]
 
 
 def test_pull_of_a_tidied_trial_that_made_nothing_gives_nothing(tmp_path: Path) -> None:
-    assert files.copy_outputs(tmp_path, tmp_path / "here") == []
+    assert outputs.copy(tmp_path, tmp_path / "here", outputs.find(tmp_path)) == []
