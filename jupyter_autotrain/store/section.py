@@ -63,9 +63,8 @@ def key_of(connection: sqlite3.Connection, experiment_id: str) -> int:
 
 def unknown(connection: sqlite3.Connection, reference: str) -> UnknownExperimentError:
     """The error for a reference that names nothing, with the nearest names."""
-    names = [
-        name for (name,) in connection.execute("SELECT name FROM experiments GROUP BY name ORDER BY max(key) DESC")
-    ]
+    rows = connection.execute("SELECT name FROM experiments GROUP BY name ORDER BY max(key) DESC")
+    names = [name for (name,) in rows if isinstance(name, str)]  # a flipped byte may have made one bytes
     near = difflib.get_close_matches(reference.partition("@")[0], names, n=3, cutoff=0.5) or names[:3]
     return UnknownExperimentError(
         f"No experiment answers to {cut(reference, 80)!r}.",

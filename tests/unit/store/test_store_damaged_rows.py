@@ -94,6 +94,12 @@ def test_a_damaged_note_is_told_with_its_trial(store, home):
         store.notes("e1")
 
 
+def test_a_damaged_name_does_not_hide_the_error_for_another(store, home):
+    damage(home, "UPDATE experiments SET name = X'ff'")
+    with pytest.raises(UnknownExperimentError, match="There is no experiment yet"):
+        store.find("digits")
+
+
 REFERENCES = (
     "a@" + "9" * 5000, "-" + "9" * 5000, "a@" + "9" * 19, "-" + "9" * 19, "@", "a@", "\0", "\ud800", "x" * 100_000, "%",
     "@1", "\u0663", "a@\u0663", "", " ",
