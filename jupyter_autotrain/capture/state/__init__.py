@@ -2,7 +2,8 @@
 
 `touches` finds in the cells' text what was called and set, `uses` says which libraries a trial uses. Where the live
 value can be read, it is what counts (`settings`, `generators`, `own_values`, `attributes`); other calls are made again
-as they were written, or told (`calls`). `environment` is for variables of the process.
+as they were written, or told (`calls`). `environment` is for variables of the process, `hash_order`
+for the order of sets.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from jupyter_autotrain.capture.state import (
     calls,
     environment,
     generators,
+    hash_order,
     own_values,
     settings,
     touches,
@@ -64,6 +66,8 @@ def carry(slice_: Slice, code: ast.Module, given: Given) -> None:
             slice_.take(item)
         if difference is not None:
             slice_.differences.append(difference)
+    if given.seed is not None or not environment.has_fixed_hashes(found, slice_.history.cells):
+        slice_.differences += hash_order.find(trees, slice_.namespace)
     _carry_generators(slice_, generators.carry(found, used, given.seed))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
@@ -54,6 +55,14 @@ def carry(
         if not _fits(name, given):
             is_secret = name in environment.held_back(here, [name])
             yield None, Difference(Kind.NOT_CARRIED, _ask_for(name, is_secret=is_secret))
+
+
+def has_fixed_hashes(touches: Sequence[Touch], cells: Iterable[Cell]) -> bool:
+    """Whether the kernel was started with the `PYTHONHASHSEED` that trials get; set later, it changes no hash here."""
+    if not sys.flags.hash_randomization and os.environ.get("PYTHONHASHSEED", "0") == "0":
+        return True
+    is_set_here = "PYTHONHASHSEED" in {**_set_by_magic(cells), **_set_by(touches)}
+    return os.environ.get("PYTHONHASHSEED", "random").isdigit() and not is_set_here
 
 
 def _line(name: str, value: str, *, is_passed: bool) -> str:
