@@ -90,7 +90,9 @@ def carry(touches: Iterable[Touch], uses: Uses, seed: int | None) -> Carried:
         seed: The header's seed, which goes before the notebook's.
     """
     seeded = _seeded(touches)
-    used = [one for one in GENERATORS if one.library in seeded and one.module in sys.modules and one.library in uses]
+    used = [
+        one for one in GENERATORS if one.library in seeded and one.module in sys.modules and uses.reaches(one.library)
+    ]
     if not used:
         return Carried()
     names = ", ".join(dict.fromkeys(one.library for one in used))
