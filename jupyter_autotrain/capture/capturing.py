@@ -79,10 +79,10 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     items, slice_ = _items(read, namespace, history, parameters, Budget(limits.data_bytes, progress), given)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
-    values = {name: (namespace.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
+    values = {name: (slice_.live.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
     secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
     renamed = _renamed(read, slice_, script, tree_)
-    live = {name: namespace.get(name) for name in slice_.values.pickles}
+    live = {name: slice_.live.get(name) for name in slice_.values.pickles}
     imported = frozenset[str]().union(*(pickled.modules for pickled in slice_.values.pickles.values()))
     found = shipped.find(opened.Code(tree_, script.source_map, live, parameters), imported, cwd, ship)
     files = found.files

@@ -32,6 +32,7 @@ class Pickled:
         buffers: Where its bytearrays and the like lie, which arrays may be views of.
         again: Whether the content is not whole, because arrays in it lie in the same memory.
         copies: In which way something in it is only a copy of what is here.
+        emptied: Functions whose cached results stay here.
     """
 
     content: bytes = b""
@@ -43,6 +44,7 @@ class Pickled:
     buffers: tuple[Span, ...] = ()
     again: bool = False
     copies: tuple[str, ...] = ()
+    emptied: frozenset[str] = frozenset()
 
 
 def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool = False) -> Pickled:
@@ -77,6 +79,7 @@ def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool
         buffers=tuple(_buffers(pickler.kept())),
         again=pickler.places.again,
         copies=tuple(pickler.places.copies),
+        emptied=frozenset(pickler.emptied),
     )
 
 

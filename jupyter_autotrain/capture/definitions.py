@@ -6,15 +6,20 @@ kept under an alias, wrapped or patched. So the compiled source is compared with
 
 from __future__ import annotations
 
+import abc
 import ast
 import builtins
-import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 
-from jupyter_autotrain.capture.history import Binding, History, compiler_flags, is_literal
+from jupyter_autotrain.capture import rerun
+from jupyter_autotrain.capture.class_state import class_state
+from jupyter_autotrain.capture.codes import compiled, has_globals, live_codes, same_code, with_nested
+from jupyter_autotrain.capture.history import Binding, History
+from jupyter_autotrain.capture.rerun import Notebook
 from jupyter_autotrain.capture.scopes import Function
+from jupyter_autotrain.capture.written import Scope, function_state
 
 _MAKES_OBJECTS = frozenset({
     "__eq__", "__getnewargs__", "__getnewargs_ex__", "__hash__", "__init_subclass__", "__new__", "__reduce__",
@@ -30,11 +35,13 @@ class Found:
         binding: The statement that made it.
         stale: Why it is not the notebook's latest, or "".
         unmakeable: Why running the source again would give something else, or "".
+        attributes: What must be set on it after its statement, or deleted: (how to reach it, its value or `DELETED`).
     """
 
     binding: Binding
     stale: str = ""
     unmakeable: str = ""
+    attributes: tuple[tuple[str, object], ...] = ()
 
 
 def is_definition(value: object, home: str) -> bool:
@@ -44,13 +51,33 @@ def is_definition(value: object, home: str) -> bool:
     return isinstance(value, type) or isinstance(getattr(value, "__qualname__", None), str)
 
 
-def find(name: str, value: object, history: History) -> Found | None:
+def by_identity(namespace: Mapping[str, object], home: str) -> dict[int, str]:
+    """The name of each live definition, methods and nested classes among them; its own name wins over an alias."""
+    named = {name: value for name, value in namespace.items() if is_definition(value, home)}
+    found = {identity: path for name, value in named.items() for identity, path in own_parts(name, value)}
+    found |= {id(value): name for name, value in named.items()}
+    return found | {id(value): name for name, value in named.items() if getattr(value, "__name__", "") == name}
+
+
+def find(name: str, value: object, notebook: Notebook) -> Found | None:
     """The source that made `value`, live under `name`; None when no executed cell holds it."""
+    history = notebook.history
     last = history.last(name)
     for binding in history.named(name):
-        if _made_by(binding, value, history.futures, trusted=binding is last):
-            return _judge(name, value, binding, history)
+        codes = compiled(binding, history.futures)
+        if _made_by(binding, value, codes, notebook, trusted=binding is last):
+            return _judge(name, value, binding, codes, notebook)
     return None
+
+
+def own_parts(path: str, value: object) -> Iterator[tuple[int, str]]:
+    """The methods and nested classes of a class by identity, with the path to each."""
+    for name, part in vars(value).items() if isinstance(value, type) else ():
+        if getattr(part, "__qualname__", None) != f"{value.__qualname__}.{name}":  # type: ignore[attr-defined]
+            continue
+        if isinstance(part, type | FunctionType):
+            yield id(part), f"{path}.{name}"
+            yield from own_parts(f"{path}.{name}", part)
 
 
 def runs_when_unpickled(value: object) -> bool:
@@ -58,23 +85,16 @@ def runs_when_unpickled(value: object) -> bool:
     return isinstance(value, type) and not _MAKES_OBJECTS.isdisjoint(vars(value))
 
 
-def code_names(code: CodeType) -> set[str]:
-    """Every global name that a compiled function, and what is nested in it, may read."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= code_names(constant)
-    return names
-
-
-def _judge(name: str, value: object, binding: Binding, history: History) -> Found:
-    stale = ""
+def _judge(name: str, value: object, binding: Binding, codes: list[CodeType], notebook: Notebook) -> Found:
+    history, stale = notebook.history, ""
     newer = [b for b in history.bindings(name) if b.position > binding.position]
     if newer and newer[-1].kind is binding.kind:
         stale = f"{newer[-1].label} defines {name} again, but the live one is from {binding.label}"
     elif again := _rerun_without(binding, history):
         stale = f"its cell ran again as {again}, without {name}"
-    return Found(binding, stale, _unmakeable(name, value, binding, history))
+    if why := _unmakeable(name, value, binding, codes, notebook):
+        return Found(binding, stale, why)
+    return Found(binding, stale, attributes=tuple(_state(name, value, binding, codes, notebook)))
 
 
 def _rerun_without(binding: Binding, history: History) -> str:
@@ -83,123 +103,94 @@ def _rerun_without(binding: Binding, history: History) -> str:
     return later[-1].label if later else ""
 
 
-def _unmakeable(name: str, value: object, binding: Binding, history: History) -> str:
-    for used in sorted(history.names_of(binding).eager - {name}):
-        if why := history.changed_since(used, binding.position):
+def _unmakeable(name: str, value: object, binding: Binding, codes: list[CodeType], notebook: Notebook) -> str:
+    names = notebook.history.names_of(binding)
+    for used in sorted(names.eager - {name}):
+        if why := notebook.history.changed_since(used, binding.position):
             return f"made before {why}"
-    if why := history.patches(name, binding.position):
+    if name in names.eager:
+        return f"it extends an earlier {name}"
+    if why := rerun.effect(value, binding, notebook) or rerun.kept(value, with_nested(codes), binding, notebook):
         return why
     if isinstance(value, type) and isinstance(binding.node, ast.ClassDef):
-        return _changed_attribute(value, binding.node)
-    if isinstance(value, FunctionType) and isinstance(binding.node, Function):
-        return _changed_default(value, binding.node)
-    return ""
-
-
-def _changed_default(value: FunctionType, node: Function) -> str:
-    """A default, such as `seen=[]`, that is no longer what the source says."""
-    if node.decorator_list:
+        return _other_class(value, binding.node, notebook)
+    if isinstance(value, FunctionType | type):
         return ""
-    for written, live in zip(node.args.defaults, value.__defaults__ or (), strict=False):
-        mutable = isinstance(written, ast.List | ast.Dict | ast.Set) and is_literal(written)
-        if mutable and ast.literal_eval(written) != live:
-            return f"its default {ast.unparse(written)} has changed"
+    return notebook.history.patches(name, binding.position)
+
+
+def _other_class(value: type, node: ast.ClassDef, notebook: Notebook) -> str:
+    """Why no setting of attributes could make the class what it is now; "" when it could."""
+    for base in value.__mro__[1:]:
+        known = base.__module__ != notebook.home or notebook.namespace.get(base.__name__) is base
+        if base in value.__bases__ and not known:
+            return f"its base {base.__name__} is not the notebook's"
+    written = [part.id for part in node.bases if isinstance(part, ast.Name)]
+    live = [base.__name__ for base in value.__bases__]
+    plain = len(written) == len(node.bases) and "__orig_bases__" not in vars(value) and not node.decorator_list
+    if (
+        plain
+        and [notebook.namespace.get(n, getattr(builtins, n, None)) for n in written] != [*value.__bases__]
+        and (written or live != ["object"])
+    ):
+        return "its bases were replaced"
+    if isinstance(value, abc.ABCMeta) and abc._get_dump(value)[0]:  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+        return "classes were registered at it"
     return ""
 
 
-def _changed_attribute(value: type, node: ast.ClassDef) -> str:
-    """A class attribute that the body sets to a literal, but that holds something else now."""
-    for statement in node.body:
-        if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
-            continue
-        name = statement.targets[0].id
-        if is_literal(statement.value) and type(value) is type and name in vars(value):
-            written, live = ast.literal_eval(statement.value), vars(value)[name]
-            if type(written) is type(live) and written != live:
-                return f"its attribute {name} has changed"
-    return ""
+def _state(
+    name: str, value: object, binding: Binding, codes: list[CodeType], notebook: Notebook
+) -> Iterator[tuple[str, object]]:
+    scope = Scope(notebook.namespace, with_nested(codes), {})
+    if isinstance(value, type) and isinstance(binding.node, ast.ClassDef):
+        yield from class_state(name, value, binding.node, scope)
+    elif isinstance(value, FunctionType):
+        yield from _function(name, value, binding, scope)
 
 
-def _made_by(binding: Binding, value: object, futures: tuple[str, ...], *, trusted: bool) -> bool:
+def _function(name: str, value: FunctionType, binding: Binding, scope: Scope) -> Iterator[tuple[str, object]]:
+    node = binding.node.value if isinstance(binding.node, ast.Assign) else binding.node
+    if not isinstance(node, Function | ast.Lambda):
+        return
+    if not getattr(node, "decorator_list", ()):
+        yield from function_state(name, value, node, scope)
+        return
+    for attribute, content in list(vars(value).items()):
+        if not attribute.startswith("_") and not callable(content):
+            yield f"{name}.{attribute}", content
+
+
+def _made_by(binding: Binding, value: object, codes: list[CodeType], notebook: Notebook, *, trusted: bool) -> bool:
     """Whether this statement made the value; a decorator's result without a trace is believed when `trusted`."""
     node = binding.node
-    codes = _compiled(binding, futures)
     if isinstance(node, ast.ClassDef):
         return isinstance(value, type) and _class_made_by(value, node, codes, trusted=trusted)
-    live = list(_live_codes(value, set()))
+    decorated = bool(getattr(node, "decorator_list", ()))
+    if isinstance(value, FunctionType) and not has_globals(value, notebook.namespace) and not decorated:
+        return False
+    live = list(live_codes(value, set()))
     own = [code for code in codes if code.co_name == (node.name if isinstance(node, Function) else "<lambda>")]
     if any(same_code(mine, theirs) for mine in own for theirs in live):
         closed = isinstance(value, FunctionType) and bool(value.__closure__)
-        return not closed or bool(getattr(node, "decorator_list", ()))
-    return trusted and bool(getattr(node, "decorator_list", ()))
+        return not closed or decorated
+    return trusted and decorated
 
 
 def _class_made_by(value: type, node: ast.ClassDef, codes: list[CodeType], *, trusted: bool) -> bool:
+    """Whether the methods that still bear the class's name are those of the statement."""
     if node.decorator_list and trusted:
         return True
     methods = [code for body in codes for code in body.co_consts if isinstance(code, CodeType)]
-    defined = {part.name for part in node.body if isinstance(part, Function) and not part.decorator_list}
-    for name in defined:
+    for name in {part.name for part in node.body if isinstance(part, Function) and not part.decorator_list}:
         live = vars(value).get(name)
+        if not isinstance(live, FunctionType) or live.__qualname__ != f"{value.__qualname__}.{name}":
+            continue
         written = [code for code in methods if code.co_name == name]
-        if isinstance(live, FunctionType) and not any(same_code(code, live.__code__) for code in written):
+        if not any(same_code(code, live.__code__) for code in written):
             return False
     hints = {s.target.id for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}
-    return (
-        hints == set(vars(value).get("__annotations__", {}))
-        and defined <= set(vars(value))
-        and value.__name__ == node.name
-    )
-
-
-def _compiled(binding: Binding, futures: tuple[str, ...]) -> list[CodeType]:
-    """What the definition compiles to: alone, as IPython does, and with its cell or file around it.
-
-    The two may differ: the compiler treats a method of a name imported in the same text in another way.
-    """
-    flags = compiler_flags(futures) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    node = binding.node
-    alone = compile(ast.Module([node], type_ignores=[]), "<cell>", "exec", flags=flags, dont_inherit=True)
-    whole = compile(binding.text, "<cell>", "exec", flags=flags, dont_inherit=True)
-    codes = [code for code in (*alone.co_consts, *whole.co_consts) if isinstance(code, CodeType)]
-    return [code for code in codes if binding.first_line <= code.co_firstlineno <= (node.end_lineno or node.lineno)]
-
-
-def _live_codes(value: object, seen: set[int]) -> Iterator[CodeType]:
-    """The code of a function, and of those it wraps."""
-    if id(value) in seen or len(seen) > 20:
-        return
-    seen.add(id(value))
-    if isinstance(value, FunctionType):
-        yield value.__code__
-        for cell in value.__closure__ or ():
-            if callable(content := _content(cell)):
-                yield from _live_codes(content, seen)
-    wrapped = inspect.getattr_static(value, "__wrapped__", None) or getattr(value, "__func__", None)
-    if wrapped is not None:
-        yield from _live_codes(wrapped, seen)
-
-
-def _content(cell: object) -> object:
-    try:
-        return getattr(cell, "cell_contents", None)
-    except ValueError:  # an empty cell
-        return None
-
-
-def same_code(mine: CodeType, theirs: CodeType) -> bool:
-    """Whether two code objects do the same, wherever they stand."""
-    if (mine.co_code, mine.co_names, mine.co_varnames) != (theirs.co_code, theirs.co_names, theirs.co_varnames):
-        return False
-    if len(mine.co_consts) != len(theirs.co_consts) or mine.co_argcount != theirs.co_argcount:
-        return False
-    return all(map(_same_constant, mine.co_consts, theirs.co_consts))
-
-
-def _same_constant(mine: object, theirs: object) -> bool:
-    if isinstance(mine, CodeType) and isinstance(theirs, CodeType):
-        return same_code(mine, theirs)
-    return type(mine) is type(theirs) and (mine == theirs or repr(mine) == repr(theirs))
+    return hints == set(vars(value).get("__annotations__", {})) and value.__name__ == node.name
 
 
 def is_shells_own(name: str, value: object) -> bool:

@@ -8,13 +8,15 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 from pickle import PickleBuffer
 
 import cloudpickle
 
 from jupyter_autotrain.capture import refuse
 from jupyter_autotrain.capture.arrays import reduce_array
-from jupyter_autotrain.capture.definitions import code_names
+from jupyter_autotrain.capture.by_value import CACHED, TRAVELS, class_reduced, function_reduced, has_cached
+from jupyter_autotrain.capture.codes import code_names, has_globals
 from jupyter_autotrain.capture.embedded import EMBEDDED
 from jupyter_autotrain.capture.memory import Memory
 from jupyter_autotrain.capture.places import Places, Reduced
@@ -76,9 +78,11 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
     def __init__(self, stream: Stream, around: Surroundings, places: Places) -> None:
         super().__init__(stream, protocol=_PROTOCOL)
         self.places, self._namespace, self._in_script = places, around.namespace, around.in_script
-        self._home = self._namespace.get("__name__")
+        self._home = str(self._namespace.get("__name__"))
         self.refers, self.uses, self.modules = set[str](), set[str](), set[str]()
-        self.globals_ref[id(self._namespace)] = _MainGlobals()
+        self.emptied = set[str]()
+        module, main = sys.modules.get(self._home), _MainGlobals()
+        self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = main
         self._ordinary = set[type]()
         self._reducers: dict[type, Reducer | None] = {}
 
@@ -112,8 +116,8 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
         if is_definition or callable(value):
             name = self._in_script(value)
             if name is not None:
-                self.refers.add(name)
-                return getattr, (_Main(), name)
+                self.refers.add(name.partition(".")[0])
+                return attrgetter(name), (_Main(),)
             self.modules.add(str(getattr(value, "__module__", "")))
         if is_definition:
             return self._definition(value)
@@ -124,6 +128,9 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
     def _instance(self, value: object, kind: type) -> object:
         if isinstance(value, types.CellType):
             return _cell(value)
+        if kind is CACHED and (special := function_reduced(value, self._home)) is not None:
+            self.emptied.update({str(getattr(value, "__qualname__", value))} if has_cached(value) else ())
+            return special
         if kind not in self._reducers:
             self._reducers[kind] = _reducer(kind)
         reducer = self._reducers[kind]
@@ -135,8 +142,14 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
         return NotImplemented
 
     def _definition(self, value: object) -> object:
+        if any(value is own for own in TRAVELS):
+            return self._dynamic_function_reduce(value)
+        if (special := function_reduced(value, self._home)) is not None:
+            return special
         reduced = super().reducer_override(value)
-        if isinstance(value, types.FunctionType) and value.__globals__ is self._namespace:
+        if isinstance(value, type) and isinstance(reduced, tuple) and len(reduced) > 3:
+            return class_reduced(value, reduced, self._home)
+        if isinstance(value, types.FunctionType) and has_globals(value, self._namespace):
             return self._with_script_globals(value, reduced)
         return reduced
 

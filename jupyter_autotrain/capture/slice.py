@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import builtins
 import types
+from collections import ChainMap
 from collections.abc import Collection, Mapping
 
-from jupyter_autotrain.capture import definitions, imports, staleness, taken
+from jupyter_autotrain.capture import attributes, definitions, imports, staleness, taken
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.history import Binding, History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
 from jupyter_autotrain.capture.names import Names, analyse
+from jupyter_autotrain.capture.rerun import Notebook
 from jupyter_autotrain.capture.scopes import is_special
 from jupyter_autotrain.capture.stream import Budget
 from jupyter_autotrain.capture.text_names import TextNames
@@ -49,17 +51,14 @@ class Slice:
         self.taken: list[taken.Taken] = []
         self.clashes: dict[str, str] = {}
         self.texts = TextNames()
-        self.values = Values(namespace, self.items, self._in_script, budget)
+        self.attributes: dict[str, object] = {}
+        self.live: Mapping[str, object] = ChainMap(self.attributes, namespace)  # type: ignore[arg-type]  # only read
+        self.values = Values(namespace, self.live, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
         self._sets: set[str] = set()
         self._todo: list[str] = []
-        self._known = self._definitions_by_identity()
-
-    def _definitions_by_identity(self) -> dict[int, str]:
-        """The name of each live definition; its own name wins over an alias."""
-        named = {n: value for n, value in self.namespace.items() if definitions.is_definition(value, self.home)}
-        aliases = {id(value): name for name, value in named.items()}
-        return aliases | {id(value): name for name, value in named.items() if getattr(value, "__name__", "") == name}
+        self._notebook = Notebook(namespace, history, self.home)
+        self._known = definitions.by_identity(namespace, self.home)
 
     def follow(self, names: Names) -> None:
         """Take in everything that some code needs."""
@@ -96,6 +95,7 @@ class Slice:
             self.values.pickles.pop(name, None)
             self.differences.append(difference)
         staleness.mark_rebound(self.items, self.history)
+        self.differences += attributes.emptied(self.items, self.live, self.values.pickles)
         if not (self.missing or self.values.refused or self.values.too_big):
             self.values.share()
             self.differences += self.values.copies()
@@ -103,7 +103,12 @@ class Slice:
     def order(self) -> tuple[list[Item], frozenset[str]]:
         """The items in the order the script binds them, and definitions that need each other in a circle."""
         ordered, circle = in_order(self.items)
-        return ordered, frozenset(name for name in circle if self.items[name].how == "source")
+        again = frozenset(name for name in circle if self.items[name].how == "source") | attributes.owners(circle)
+        if circle and not again:  # values that are made of each other: nothing of theirs can be called meanwhile
+            for name in circle:
+                self.items[name].called = frozenset()
+            ordered, circle = in_order(self.items)
+        return ordered, again
 
     # Following names
 
@@ -197,7 +202,7 @@ class Slice:
         decorated = last is not None and bool(getattr(last.node, "decorator_list", ())) and callable(value)
         if name in self.by_value or not (decorated or definitions.is_definition(value, self.home)):
             return None
-        found = definitions.find(name, value, self.history)
+        found = definitions.find(name, value, self._notebook)
         if found is None:
             return self._alias(name, value)
         if found.unmakeable:
@@ -205,25 +210,30 @@ class Slice:
         return self._source(name, found)
 
     def _alias(self, name: str, value: object) -> Item | None:
-        other = self._known.get(id(value), name)
-        if other == name or other in self.by_value:
-            return None
-        self._classify(other)
-        if self.items[other].how != "source":
+        if self._known.get(id(value), name) == name or (other := self._in_script(value)) is None:
             return None
         position = binding.position if (binding := self.history.last(name)) else EARLIEST
         text, origin = f"{name} = {other}", binding.label if binding else ""
-        return Item(name, "source", text, origin, position=position, eager=frozenset({other}))
+        return Item(name, "source", text, origin, position=position, eager=frozenset({other.partition(".")[0]}))
 
     def _source(self, name: str, found: definitions.Found) -> Item:
         binding, names = found.binding, self.history.names_of(found.binding)
         self._use(names, name)
         indented = binding.kind is Kind.DEFINITION and binding.node.col_offset > 0
+        set_later = self._set_later(found)
         return Item(
             name, "source", f"if True:\n{binding.source}" if indented else binding.source, binding.label, binding.label,
             binding.first_line - indented, binding.position, found.stale,
-            eager=names.eager, called=names.called, deferred=names.deferred | names.hints,
+            eager=names.eager, called=names.called, deferred=names.deferred | names.hints | set_later,
         )  # fmt: skip
+
+    def _set_later(self, found: definitions.Found) -> frozenset[str]:
+        """Add an item for each attribute that a definition has besides what its statement gives it."""
+        later, differences = attributes.items(found.attributes, found.binding)
+        self.differences += differences
+        self.attributes.update({path: value for path, value in found.attributes if path in later})
+        self.items.update(later)
+        return frozenset(later)
 
     # Data
 
@@ -242,10 +252,11 @@ class Slice:
 
     def _in_script(self, value: object) -> str | None:
         name = self._known.get(id(value))
-        if name is None or name in self.by_value:
+        root = name.partition(".")[0] if name else ""
+        if name is None or root in self.by_value:
             return None
-        self._classify(name)
-        return name if self.items[name].how == "source" else None
+        self._classify(root)
+        return name if self.items[root].how == "source" and name not in self.attributes else None
 
 
 def _import_item(name: str, text: str, binding: Binding | None, uses: Names) -> Item:

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.capture import definitions, refuse
+from jupyter_autotrain.capture.attributes import owners
 from jupyter_autotrain.capture.data import Pickled, dump, embed, file_name, sharing
 from jupyter_autotrain.capture.differences import Difference, Kind
 from jupyter_autotrain.capture.items import Item
@@ -21,6 +22,7 @@ class Values:
 
     Args:
         namespace: The notebook's globals.
+        live: The value of each captured name; attributes of definitions, such as `Net.seen`, among them.
         items: Every captured name so far; those that are data get their size and what they refer to.
         in_script: A method that gives the name under which the script defines this very function or class, or None.
         budget: How much data may travel.
@@ -29,11 +31,12 @@ class Values:
     def __init__(
         self,
         namespace: Mapping[str, object],
+        live: Mapping[str, object],
         items: Mapping[str, Item],
         in_script: Callable[[object], str | None],
         budget: Budget,
     ) -> None:
-        self._namespace, self._items, self._budget = namespace, items, budget
+        self._live, self._items, self._budget = live, items, budget
         # No cycle: what a capture refers to must not live on here, where a table with two owners is copied on writing.
         self._around = Surroundings(namespace, _weakly(in_script))
         self.pickles: dict[str, Pickled] = {}
@@ -53,12 +56,13 @@ class Values:
             self.pickles[name], item = pickled, self._items[name]
             item.size_bytes = len(pickled.content)
             self._budget.kept_bytes += item.size_bytes
-            item.eager, item.deferred = pickled.refers, pickled.uses
-            called = (n for n in item.eager if definitions.runs_when_unpickled(self._namespace.get(n)))
+            item.eager, item.deferred = pickled.refers | owners([name]), pickled.uses
+            others = pickled.refers - owners([name])
+            called = (n for n in others if definitions.runs_when_unpickled(self._live.get(n)))
             item.called = frozenset(called)
 
     def _pickled(self, name: str) -> Pickled:
-        value = self._namespace.get(name)
+        value = self._live.get(name)
         if name in self.refused:
             return _NOTHING
         if self.too_big:
@@ -84,7 +88,7 @@ class Values:
             return
         stream = Stream(self._budget, counts_only=True)
         try:
-            dump(self._namespace.get(name), self._around, stream)
+            dump(self._live.get(name), self._around, stream)
             self.too_big[name] = stream.size_bytes
         except UnpicklableError as error:
             self.refused[name] = str(error)
@@ -106,7 +110,7 @@ class Values:
                 together = self._together(names)
                 if self.too_big:
                     return
-                first.eager, first.deferred = together.refers, together.uses
+                first.eager, first.deferred = together.refers | owners(names), together.uses
                 first.called = frozenset().union(*(self._items[name].called for name in names))
             self.files[file] = together.content
             taken.add(file.lower())
@@ -124,7 +128,7 @@ class Values:
     def _together(self, names: Sequence[str]) -> Pickled:
         """One pickle of several names, in place of those of each; now that the memory of all arrays is known."""
         self._budget.kept_bytes -= sum(self._items[name].size_bytes for name in names)
-        value, stream = embed(names, self._namespace), Stream(self._budget)
+        value, stream = embed(names, self._live), Stream(self._budget)
         try:
             together = dump(value, self._around, stream, is_joined=True)
         except LimitError as error:

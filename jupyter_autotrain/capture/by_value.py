@@ -1,0 +1,94 @@
+"""How the notebook's classes and functions are pickled by value: as they are, and without running anything.
+
+cloudpickle makes a class by calling its metaclass, which runs the hooks that ran when the notebook made it. A registry
+would then hold its classes twice. The functions below run in the trial, where this package may be missing, so that
+their code travels with the pickle.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from enum import Enum
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from typing import Any
+
+from cloudpickle import cloudpickle
+
+Reduced = tuple[object, ...]
+
+
+def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> Reduced:
+    """How to make a class again without its hooks, with all attributes of its own.
+
+    Args:
+        cls: The class.
+        reduced: What cloudpickle would do.
+        home: The module that the notebook's definitions are in.
+    """
+    if issubclass(cls, Enum) or cls.__module__ != home:
+        return reduced
+    state, slots = reduced[2]
+    hidden = (GetSetDescriptorType, MemberDescriptorType)
+    own = {name: value for name, value in vars(cls).items() if not isinstance(value, hidden)}
+    registered = {"_abc_impl": state["_abc_impl"]} if "_abc_impl" in state else {}
+    full = {name: value for name, value in own.items() if name != "_abc_impl"} | registered
+    _, name, _, kwargs, tracker, _ = cloudpickle._class_getnewargs(cls)  # noqa: SLF001 - it has no public name
+    kwargs = {**kwargs, "__qualname__": cls.__qualname__}
+    if "__slots__" in own:
+        kwargs["__slots__"] = own["__slots__"]
+    makers = [base for base in type(cls).__mro__ if base.__module__ != home and "__new__" in vars(base)]
+    return make_class, (type(cls), makers[0], name, cls.__bases__, kwargs, tracker), (full, slots), *reduced[3:]
+
+
+def make_class(
+    meta: type, maker: type, name: str, bases: tuple[type, ...], members: dict[str, object], tracker: str
+) -> type:
+    """Make an empty class, passing by the hooks of the notebook's own bases and metaclasses."""
+    hook, home = "__init_subclass__", {"__main__", members.get("__module__")}
+    above = {base for parent in bases for base in parent.__mro__ if base.__module__ in home}
+    saved = {base: vars(base)[hook] for base in above if hook in vars(base)}
+    for base in saved:
+        type.__delattr__(base, hook)
+    try:
+        made: type = maker.__new__(meta, name, bases, dict(members))
+    finally:
+        for base, method in saved.items():
+            type.__setattr__(base, hook, method)
+    return cloudpickle._lookup_class_or_track(tracker, made)  # type: ignore[no-any-return]  # noqa: SLF001 - as above
+
+
+def function_reduced(value: object, home: str) -> Reduced | None:
+    """How to make a caching or dispatching function of the notebook again; None for any other."""
+    if getattr(value, "__module__", None) != home:
+        return None
+    if isinstance(value, functools._lru_cache_wrapper):  # noqa: SLF001 - it has no public name
+        limits = value.cache_parameters()
+        attributes = {k: v for k, v in vars(value).items() if k != "cache_parameters"}
+        return make_cached, (value.__wrapped__, limits["maxsize"], limits["typed"]), attributes
+    if isinstance(value, FunctionType) and value.__globals__ is vars(functools) and hasattr(value, "registry"):
+        registry = dict(value.registry)
+        return functools.singledispatch, (registry.pop(object),), [*registry.items()], None, None, register_all
+    return None
+
+
+def has_cached(value: object) -> bool:
+    """True for a function that remembers results of earlier calls."""
+    return isinstance(value, functools._lru_cache_wrapper) and value.cache_info().currsize > 0  # noqa: SLF001 - as above
+
+
+def make_cached(function: Callable[..., object], size: int | None, typed: bool) -> object:
+    """A function with an empty cache."""
+    return functools.lru_cache(size, typed)(function)
+
+
+def register_all(dispatcher: object, registered: Sequence[tuple[type, object]]) -> None:
+    """Give a dispatching function its implementations again."""
+    for kind, function in registered:
+        dispatcher.register(kind, function)  # type: ignore[attr-defined]  # what functools.singledispatch gives
+
+
+CACHED = functools._lru_cache_wrapper  # noqa: SLF001 - it has no public name
+"""The type of functions with a cache."""
+TRAVELS = (make_class, make_cached, register_all)
+"""Functions whose code travels with the pickle."""
