@@ -26,18 +26,19 @@ def imported(tree: ast.AST, package: str = "") -> set[str]:
     return names
 
 
-def local_files(names: Iterable[str], folder: Path, ignore: Ignore) -> dict[str, Path]:
+def local_files(names: Iterable[str], folder: Path, ignore: Ignore, roots: Sequence[Path] = ()) -> dict[str, Path]:
     """The files of all modules among `names`, and of those they import, that no installation brings.
 
     Args:
         names: Dotted module names.
         folder: The notebook's folder, searched first.
         ignore: Files that stay here.
+        roots: Folders that the code itself adds to `sys.path`.
 
     Returns:
         Place relative to the import root -> the file here. A package travels whole.
     """
-    finder = _Finder([folder, *(Path(entry or folder) for entry in sys.path)])
+    finder = _Finder([folder, *roots, *(Path(entry or folder) for entry in sys.path)])
     files: dict[str, Path] = {}
     seen, todo = set[str](), sorted({name.partition(".")[0] for name in names})
     while todo:

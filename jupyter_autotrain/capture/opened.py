@@ -10,6 +10,7 @@ from pathlib import Path
 from jupyter_autotrain.capture.indexing import index
 from jupyter_autotrain.capture.live_values import objects
 from jupyter_autotrain.capture.openers import How, Use, uses
+from jupyter_autotrain.capture.path_patterns import is_known
 from jupyter_autotrain.capture.path_values import PathValues
 from jupyter_autotrain.capture.program import Program, Scope, Source
 
@@ -65,6 +66,21 @@ def openings(code: Code) -> list[Opening]:
         for use in _uses(call, scope, program)
     ]
     return [one for one in found if one.texts] + list(_held(code.values))
+
+
+def import_roots(code: Code) -> list[str]:
+    """Folders that the script adds to `sys.path`, as far as they are known."""
+    if not any(isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path" for node in ast.walk(code.script)):
+        return []
+    source = Source(code.script)
+    program = index([source])
+    paths = PathValues(program, code.values, code.parameters)
+    adds = [
+        (call.args[-1], scope)
+        for call, scope in program.calls
+        if call.args and program.dotted(call.func, source) in {"sys.path.append", "sys.path.insert"}
+    ]
+    return [text for path, scope in adds for text in sorted(paths.texts(path, scope)) if is_known(text)]
 
 
 def _uses(call: ast.Call, scope: Scope, program: Program) -> Iterator[Use]:

@@ -23,6 +23,7 @@ from jupyter_autotrain.capture.program import Program, Scope, called
 _MOST_DEPTH, _MOST_LOOKS = 40, 50_000
 _PERCENT: Final = re.compile(r"%(?:\(\w+\))?[-+ #0-9.]*[a-zA-Z]")
 _BRACES: Final = re.compile(r"\{[^{}]*\}")
+_OF_LOGGERS: Final = frozenset({"best_model_path", "last_model_path", "log_dir", "logger", "metrics_file_path"})
 _PARTS: Final = frozenset({"name", "parent", "parents", "stem", "suffix"})
 _NO_PATH: Final = frozenset({
     "BytesIO", "NamedTemporaryFile", "StringIO", "TemporaryDirectory", "TemporaryFile", "__autotrain_data__",
@@ -129,7 +130,7 @@ class PathValues:
         found = merged([*(attribute(owner, node.attr) for owner in owners), self._bindings.attribute(node.attr)])
         if found or node.attr in self._program.attributes:
             return found
-        return UNKNOWN if owners else []
+        return UNKNOWN if owners and node.attr not in _OF_LOGGERS else []  # what these say, the run itself has written
 
     def _item(self, node: ast.Subscript, scope: Scope) -> Values:
         owners = self.of(node.value, scope)
@@ -143,7 +144,7 @@ class PathValues:
         name, own = called(call), self._program.function(call, scope)
         if own or (isinstance(call.func, ast.Name) and name in self._program.classes):
             return self._returned(own)
-        if name in _NO_PATH:
+        if name in _NO_PATH or name.startswith("download"):
             return []
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is None or self._program.dotted(owner, scope.source):
@@ -225,9 +226,14 @@ def _filled(templates: Values, hole: re.Pattern[str], given: list[Values]) -> Va
 
 
 def _texts(parts: Iterable[Values], join: Callable[..., str] | None = None) -> Values:
-    """The parts put together in all ways; a part of which nothing is known may be anything."""
-    choices = [[str(one) for one in scalars(part)] or [ANY] for part in parts]
-    products = itertools.islice(itertools.product(*choices), MOST)
+    """The parts put together in all ways; a part of which nothing is known may be anything.
+
+    What lies in a folder that can be no path of the notebook (a temporary one) can be none either.
+    """
+    choices = [[str(one) for one in scalars(part)] for part in parts]
+    if choices and not choices[0] and (join or all(text.startswith("/") for text in [*choices, ["-"]][1])):
+        return []
+    products = itertools.islice(itertools.product(*(choice or [ANY] for choice in choices)), MOST)
     return merged([[join(*texts) if join else "".join(texts) for texts in products if texts]])
 
 

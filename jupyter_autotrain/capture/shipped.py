@@ -26,7 +26,8 @@ def find(code: opened.Code, imported: Iterable[str], folder: Path, patterns: Seq
     """
     ignore = Ignore.beside(folder, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
-    local = modules.local_files(modules.imported(code.script).union(imported), folder, ignore)
+    roots = [folder / text for text in opened.import_roots(code)]
+    local = modules.local_files(modules.imported(code.script).union(imported), folder, ignore, roots)
     found = Travelling(folder, ignore, named=bool(wanted)).add(opened.openings(replace(code, modules=local)))
     found.add_all(local, "import")
     found.add_all(ship.globbed(wanted, folder, ignore), "ship:")

@@ -266,6 +266,16 @@ def test_a_package_without_init_travels_by_its_code_alone(notebook, folder):
     assert book.both(code) == "3\n"
 
 
+def test_modules_of_a_folder_that_the_cell_puts_on_the_path_travel(notebook, folder):
+    (folder / "lib").mkdir()
+    (folder / "lib" / "in_lib.py").write_text("V = 5")
+    (folder.parent / "beside" / "outside.py").write_text("V = 6")
+    book = notebook("LIB = 'lib'", cwd=folder)
+    code = "import sys\nsys.path.append(LIB)\nsys.path.insert(0, '../beside')\nimport in_lib, outside\nprint(in_lib.V + outside.V)"
+    assert set(book.capture(code).files) == {"in_lib.py", "outside.py"}
+    assert book.elsewhere(code) == "11\n"
+
+
 def test_the_table_tells_size_and_line_of_every_file(notebook, folder):
     book = notebook("def load(p):\n    return open(p)", cwd=folder)
     captured = book.capture("x = 1\nload('data/a.csv')\nopen('top.csv')", ship=["vocab.txt"])
@@ -298,11 +308,16 @@ def test_a_file_whose_name_only_the_run_knows_is_told(notebook, folder, code):
         "import zipfile, numpy as np\nwith zipfile.ZipFile('top.csv') as z:\n    with z.open('x.npy') as f:\n        np.load(f)",
         "import torch\nstate = torch.load(checkpoint.path)",
         "def never(path): return open(path)",
+        "import torch\ntrainer = fit()\ntorch.load(trainer.checkpoint_callback.best_model_path)",
+        "import pandas as pd\ntrainer = fit()\npd.read_csv(f'{trainer.logger.log_dir}/metrics.csv')",
         "import pandas as pd\npd.read_csv(f'https://x.org/{run}.csv')",
     ],
 )
 def test_what_the_cell_itself_writes_or_fetches_is_not_told(notebook, folder, code):
-    assert notebook("import time\nrun = time.time()", cwd=folder).capture(code).differences == ()
+    assert (
+        notebook("import time\nrun = time.time()\ndef fit(): return object()", cwd=folder).capture(code).differences
+        == ()
+    )
 
 
 def test_a_part_of_a_path_that_is_not_known_brings_all_files_that_fit(notebook, folder):
