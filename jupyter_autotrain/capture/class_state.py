@@ -19,7 +19,7 @@ DELETED = object()
 _MADE_BY_PYTHON = frozenset({
     "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__",
     "__doc__", "__firstlineno__", "__module__", "__orig_bases__", "__parameters__", "__qualname__",
-    "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
+    "__slotnames__", "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
 })  # fmt: skip
 _WRAPPED_BY_PYTHON = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 _PLAIN = (list, dict, set, frozenset, tuple)

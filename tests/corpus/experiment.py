@@ -86,7 +86,7 @@ class Comparison:
             draft = submission.read(self.kernel.shell, "corpus", self.cell.source, cwd=Path.cwd(), environ=os.environ)
         except Exception:  # noqa: BLE001 - a refusal or a fault of ours: the submission itself will tell
             return []
-        return [entry.name for entry in draft.captured.captured if entry.how == "data"]
+        return [entry.name for entry in draft.captured.captured if entry.how == "data" and entry.name.isidentifier()]
 
     # The trial
 
