@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
 
 from jupyter_autotrain.capture.live_values import objects
 from jupyter_autotrain.capture.path_methods import ANY
@@ -16,27 +17,24 @@ UNKNOWN: Values = [ANY]
 _SEPARATORS = {"os.sep": "/", "os.path.sep": "/", "os.curdir": ".", "os.pardir": ".."}
 
 
-class Bindings:
+class Bindings(ABC):
     """Gives the values of names, and of attributes that the code sets.
 
     Args:
         program: The code.
         values: The captured values by name.
         parameters: Names that the search chooses.
-        of: Gives the values of an expression.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        values: Mapping[str, object],
-        parameters: Collection[str],
-        of: Callable[[ast.expr, Scope], Values],
-    ) -> None:
-        self._program, self._values, self._parameters, self._of = program, values, parameters, of
+    def __init__(self, program: Program, values: Mapping[str, object], parameters: Collection[str]) -> None:
+        self._program, self._values, self._parameters = program, values, parameters
         self._names: dict[tuple[Scope, str], Values] = {}
         self._attributes: dict[str, Values] = {}
         self._objects = [one for one in objects(values.values()) if hasattr(one, "__dict__")]
+
+    @abstractmethod
+    def of(self, node: ast.expr, scope: Scope) -> Values:
+        """The values that an expression may have."""
 
     def name(self, name: str, scope: Scope) -> Values:
         """The values of a name, read in a scope."""
@@ -52,7 +50,7 @@ class Bindings:
             self._names[key] = []  # what is made from itself is made from what is known of it so far
             self._names[key] = merged(self._from_outside(name, inner))
             for value, where in inner.bound[name]:
-                self._names[key] = merged([self._names[key], self._of(value, where)])
+                self._names[key] = merged([self._names[key], self.of(value, where)])
         return self._names[key]
 
     def attribute(self, name: str) -> Values:
@@ -60,7 +58,7 @@ class Bindings:
         if name not in self._attributes:
             self._attributes[name] = []
             bound = self._program.attributes.get(name, ())
-            self._attributes[name] = merged(self._of(value, where) for value, where in bound)
+            self._attributes[name] = merged(self.of(value, where) for value, where in bound)
         return self._attributes[name]
 
     def imported(self, dotted: str) -> Values:
@@ -102,7 +100,7 @@ class Bindings:
         if place is not None and place < 0:
             return [self._owners(scope)]
         sites = self._program.sites.get(scope.name, ())
-        found = [self._of(value, where) for call, where in sites for value in _argument(call, name, place)]
+        found = [self.of(value, where) for call, where in sites for value in _argument(call, name, place)]
         return found or ([] if scope.bound[name] else [UNKNOWN])
 
     def _owners(self, method: Scope) -> Values:

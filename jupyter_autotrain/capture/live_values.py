@@ -66,6 +66,8 @@ def attribute(value: object, name: str) -> list[object]:
         return item(value, name) if name in list(value.columns) else [value]  # type: ignore[attr-defined] # as above
     if is_container(value) and not isinstance(value, Mapping):
         return [value]
+    if isinstance(value, Mapping) and name in value:
+        return item(value, name)
     stored = getattr(value, "__dict__", None)
     if isinstance(stored, Mapping) and name in stored:
         return [stored[name]]

@@ -23,7 +23,17 @@ def imported(tree: ast.AST, package: str = "") -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
             names.update([base, *(f"{base}.{alias.name}" for alias in node.names)] if base else [])
+        elif isinstance(node, ast.Call):
+            names.update(_by_call(node))
     return names
+
+
+def _by_call(call: ast.Call) -> list[str]:
+    """The module that `import_module("helpers")` names."""
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    if name not in {"__import__", "import_module"} or not call.args or not isinstance(call.args[0], ast.Constant):
+        return []
+    return [str(call.args[0].value)]
 
 
 def local_files(names: Iterable[str], folder: Path, ignore: Ignore, roots: Sequence[Path] = ()) -> dict[str, Path]:
@@ -64,7 +74,7 @@ class _Finder:
 
     def files_of(self, top: str) -> Iterator[tuple[str, Path]]:
         """Each file of a module or package, by its place relative to the import root."""
-        if top in sys.builtin_module_names or top in sys.stdlib_module_names or top in _NEVER:
+        if not top or top in sys.builtin_module_names or top in sys.stdlib_module_names or top in _NEVER:
             return
         origin = self._origin(top)
         if origin is None or self._is_installed(origin):
@@ -104,7 +114,10 @@ class _Finder:
 
 def _holds_code(folder: Path) -> bool:
     """Whether a folder is a package without `__init__.py`, itself or by a folder in it."""
-    return folder.is_dir() and any(any(folder.glob(pattern)) for pattern in ("*.py", "*/*.py"))
+    try:
+        return folder.is_dir() and any(any(folder.glob(pattern)) for pattern in ("*.py", "*/*.py"))
+    except OSError:
+        return False
 
 
 def _holds_installed(root: Path) -> bool:

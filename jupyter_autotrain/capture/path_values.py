@@ -12,7 +12,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 from jupyter_autotrain.capture import path_methods
 from jupyter_autotrain.capture.bindings import UNKNOWN, Bindings, Values, merged
@@ -30,9 +30,16 @@ _NO_PATH: Final = frozenset({
     "cached_path", "extractfile", "fetch", "get_file", "hf_hub_download", "mkdtemp", "mkstemp", "open",
     "snapshot_download", "urlopen", "urlretrieve",
 })  # fmt: skip
+_METHODS: Final[Mapping[type[ast.AST], str]] = {
+    ast.Attribute: "_attribute", ast.BinOp: "_operation", ast.Call: "_call", ast.Constant: "_constant",
+    ast.Dict: "_dict", ast.JoinedStr: "_f_string", ast.Name: "_named", ast.Starred: "_element",
+    ast.Subscript: "_item", **dict.fromkeys((ast.List, ast.Tuple, ast.Set), "_sequence"),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), "_comprehension"),
+    **dict.fromkeys((ast.IfExp, ast.BoolOp), "_either"), **dict.fromkeys((ast.NamedExpr, ast.Await), "_value"),
+}  # fmt: skip
 
 
-class PathValues:
+class PathValues(Bindings):
     """Gives the values that expressions may have.
 
     Args:
@@ -42,23 +49,9 @@ class PathValues:
     """
 
     def __init__(self, program: Program, values: Mapping[str, object], parameters: Collection[str]) -> None:
-        self._program = program
-        self._bindings = Bindings(program, values, parameters, self.of)
+        super().__init__(program, values, parameters)
         self._busy: set[Scope] = set()
         self._depth = self._looks = 0
-        # ast gives each kind of expression a class of its own, which the method then takes.
-        self._by_kind: dict[type[ast.expr], Callable[[Any, Scope], Values]] = {
-            ast.Attribute: self._attribute, ast.BinOp: self._operation, ast.Call: self._call, ast.Dict: self._dict,
-            ast.Constant: lambda node, _: _constant(node.value),
-            ast.JoinedStr: self._f_string, ast.Name: lambda node, scope: self._bindings.name(node.id, scope),
-            ast.Subscript: self._item, ast.Starred: self._element,
-            **dict.fromkeys((ast.List, ast.Tuple, ast.Set), self._sequence),
-            **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp), self._comprehension),
-            ast.DictComp: lambda node, scope: [self.of(node.value, scope)],
-            ast.IfExp: lambda node, scope: self._union([node.body, node.orelse], scope),
-            ast.BoolOp: lambda node, scope: self._union(node.values, scope),
-            **dict.fromkeys((ast.NamedExpr, ast.Await), lambda node, scope: self.of(node.value, scope)),
-        }  # fmt: skip
 
     def texts(self, node: ast.expr, scope: Scope) -> frozenset[str]:
         """The texts that an expression may be; none when it is no path."""
@@ -68,15 +61,28 @@ class PathValues:
         """The values that an expression may have."""
         if self._depth >= _MOST_DEPTH or self._looks >= _MOST_LOOKS:
             return UNKNOWN
-        by_kind = self._by_kind.get(type(node))
-        if by_kind is None:
+        method = _METHODS.get(type(node))
+        if method is None:
             return []
         self._depth, self._looks = self._depth + 1, self._looks + 1
-        found = by_kind(node, scope)
+        found: Values = getattr(self, method)(node, scope)
         self._depth -= 1
         return found[:MOST]
 
     # Expressions
+
+    def _constant(self, node: ast.Constant, _: Scope) -> Values:
+        value = node.value
+        return [value] if isinstance(value, str | int | float) and not isinstance(value, bool) else []
+
+    def _named(self, node: ast.Name, scope: Scope) -> Values:
+        return self.name(node.id, scope)
+
+    def _value(self, node: ast.NamedExpr | ast.Await, scope: Scope) -> Values:
+        return self.of(node.value, scope)
+
+    def _either(self, node: ast.IfExp | ast.BoolOp, scope: Scope) -> Values:
+        return self._union(node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse], scope)
 
     def _union(self, nodes: Iterable[ast.expr], scope: Scope) -> Values:
         return merged(self.of(node, scope) for node in nodes)
@@ -84,8 +90,10 @@ class PathValues:
     def _sequence(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Values:
         return [[_one(self.of(part, scope)) for part in node.elts]] if node.elts else []
 
-    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Values:
-        return [self.of(node.elt, scope)]
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
+    ) -> Values:
+        return [self.of(node.value if isinstance(node, ast.DictComp) else node.elt, scope)]
 
     def _element(self, node: ast.Starred, scope: Scope) -> Values:
         return merged(elements(value) for value in self.of(node.value, scope))
@@ -123,11 +131,11 @@ class PathValues:
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Values:
         dotted = self._program.dotted(node, scope.source)
         if dotted:
-            return self._bindings.imported(dotted) or UNKNOWN
+            return self.imported(dotted) or UNKNOWN
         owners = self.of(node.value, scope)
         if node.attr in _PARTS and (texts := [one for one in scalars(owners) if isinstance(one, str)]):
             return [path_methods.part(text, node.attr) for text in texts]
-        found = merged([*(attribute(owner, node.attr) for owner in owners), self._bindings.attribute(node.attr)])
+        found = merged([*(attribute(owner, node.attr) for owner in owners), self.attribute(node.attr)])
         if found or node.attr in self._program.attributes:
             return found
         return UNKNOWN if owners and node.attr not in _OF_LOGGERS else []  # what these say, the run itself has written
@@ -198,10 +206,6 @@ class PathValues:
 def _one(values: Values) -> object:
     """What a place in a container holds; several values stand together."""
     return values[0] if len(values) == 1 else values
-
-
-def _constant(value: object) -> Values:
-    return [value] if isinstance(value, str | int | float) and not isinstance(value, bool) else []
 
 
 def _by_method(value: object, name: str, arguments: list[Values]) -> Values:

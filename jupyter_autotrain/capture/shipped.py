@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from jupyter_autotrain.capture import modules, opened, ship
+from jupyter_autotrain.capture.found import Found
 from jupyter_autotrain.capture.ignore import Ignore
-from jupyter_autotrain.capture.travelling import Found, Travelling
+from jupyter_autotrain.capture.travelling import Travelling
 from jupyter_autotrain.core.spec import CapturedName
 
 

@@ -6,11 +6,11 @@ import ast
 import os
 import posixpath
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 
 from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.found import Found
 from jupyter_autotrain.capture.ignore import Ignore
 from jupyter_autotrain.capture.opened import Opening
 from jupyter_autotrain.capture.openers import How
@@ -23,37 +23,6 @@ from jupyter_autotrain.errors import ShipError
 _LONGEST, _SHOWN, _MOST_FOLDERS = 400, 3, 2_000
 _READS = frozenset({How.READ, How.FOLDER, How.UPDATE, How.CHECK})
 _WRITES = frozenset({How.WRITE, How.UPDATE})
-
-
-@dataclass(slots=True)
-class Found:
-    """What the code's calls need of the notebook's folder.
-
-    Attributes:
-        files: The files, by their place in the trial's folder.
-        origins: Where the first call stands that opens each of them.
-        folders: Folders that are made in a trial, empty as far as nothing travels into them.
-        written: Places that the code may write to; parts may be unknown.
-        notes: What would fail, as it would here.
-        differences: What a trial does not have.
-    """
-
-    files: dict[str, Path] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
-    folders: set[str] = field(default_factory=set)
-    written: set[str] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
-
-    def add_all(self, files: Mapping[str, Path], origin: str) -> None:
-        """Take in files that something else names."""
-        for place, path in files.items():
-            self.files.setdefault(place, path)
-            self.origins.setdefault(place, origin)
-
-    def may_write(self, place: str) -> bool:
-        """Whether the code may write to a file that travels; where it writes is not always known."""
-        return any(expression(one).fullmatch(place) for one in self.written)
 
 
 class Travelling:

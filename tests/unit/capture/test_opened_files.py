@@ -266,6 +266,13 @@ def test_a_package_without_init_travels_by_its_code_alone(notebook, folder):
     assert book.both(code) == "3\n"
 
 
+def test_a_module_that_is_imported_by_a_call_travels(notebook, folder):
+    (folder / "lazily.py").write_text("V = 8")
+    code = "import importlib\nprint(importlib.import_module('lazily').V)"
+    assert set(notebook(cwd=folder).capture(code).files) == {"lazily.py"}
+    assert notebook(cwd=folder).both(code) == "8\n"
+
+
 def test_modules_of_a_folder_that_the_cell_puts_on_the_path_travel(notebook, folder):
     (folder / "lib").mkdir()
     (folder / "lib" / "in_lib.py").write_text("V = 5")
@@ -377,6 +384,13 @@ def test_a_notebook_that_has_changed_its_folder_sends_files_by_the_new_one(noteb
     assert set(book.capture("open('a.csv')").files) == {"a.csv"}
     assert book.both("from pathlib import Path\nprint(Path('a.csv').read_text())") == "x,y\n1,2\n\n"
     os.chdir(folder)
+
+
+def test_attributes_of_dictionaries_are_followed(notebook, folder):
+    book = notebook("class Settings(dict):\n    __getattr__ = dict.get\ncfg = Settings(path='data/a.csv')", cwd=folder)
+    assert set(book.capture("open(cfg.path)").files) == {"data/a.csv"}
+    code = "from types import SimpleNamespace\nc = SimpleNamespace(path='data/a.csv')\nopen(c.path)"
+    assert set(book.capture(code).files) == {"data/a.csv"}
 
 
 def test_capture_of_a_large_folder_table_stays_quick(notebook, folder):
