@@ -136,7 +136,8 @@ def _renamed(code: Code, slice_: Slice, script: Script, tree_: ast.Module) -> li
     is_free = not (taken.is_notebooks(TRIAL, slice_.namespace) or TRIAL in bound)
     firm = [one for one in slice_.taken if one.name not in bound]
     taken.refuse_meant_as_the_trials(tree_, script.source_map, firm, slice_.parameters, trial_is_free=is_free)
-    return taken.differences(slice_.taken, trial_is_free=is_free)
+    unused = taken.unused(sorted(slice_.parameters & bound), slice_.items, script.text)
+    return [*taken.differences(slice_.taken, trial_is_free=is_free), *unused]
 
 
 def _futures(code: Code, items: Sequence[Item], history: History) -> set[str]:

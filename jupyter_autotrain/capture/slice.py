@@ -8,7 +8,7 @@ import types
 from collections import ChainMap
 from collections.abc import Collection, Mapping
 
-from jupyter_autotrain.capture import attributes, definitions, imports, staleness, taken
+from jupyter_autotrain.capture import attributes, definitions, imports, kernel_only, staleness, taken
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.history import Binding, History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
@@ -19,8 +19,6 @@ from jupyter_autotrain.capture.stream import Budget
 from jupyter_autotrain.capture.text_names import TextNames
 from jupyter_autotrain.capture.values import Values
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
-
-_ASK_A_PERSON = frozenset({"breakpoint", "input"})
 
 
 class Slice:
@@ -115,8 +113,7 @@ class Slice:
     def _use(self, names: Names, user: str) -> None:
         self._sets |= names.sets
         self.differences += self.texts.use(names, self._origin(user))
-        for name in names.called & _ASK_A_PERSON - set(self.namespace):
-            self.values.refused[name] = "it asks a person, and a trial has nobody to answer"
+        self.values.refused.update(kernel_only.asking(names.called, self.namespace))
         for name in names.called & self.parameters - set(self.namespace):
             if callable(getattr(builtins, name, None)):
                 self.clashes[name] = "a function of Python that this code calls"
@@ -240,10 +237,8 @@ class Slice:
     def _plain(self, name: str, stale: str = "") -> Item:
         binding = self.history.last(name)
         value = self.namespace.get(name)
-        if name not in self.namespace or name == "get_ipython":
-            self.values.refused[name] = "a part of IPython, which trials do not have"
-        elif isinstance(value, types.ModuleType):
-            self.values.refused[name] = "a module that exists only in this kernel's memory"
+        if why := kernel_only.reason(name, value, is_bound=name in self.namespace):
+            self.values.refused[name] = why
         stale = stale or staleness.of_value(value, binding, self.namespace, self.history)
         return Item(
             name, "data", origin=binding.label if binding else "", stale=stale,

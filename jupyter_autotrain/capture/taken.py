@@ -48,12 +48,13 @@ class Taken:
 
 def is_notebooks(name: str, namespace: Mapping[str, object]) -> bool:
     """Whether the notebook binds `name` to something other than what the trial has under it."""
-    return name in namespace and not str(getattr(namespace[name], "__module__", "")).startswith(_OURS)
+    return name in namespace and not str(_attribute(namespace[name], "__module__")).startswith(_OURS)
 
 
 def clash(value: object, origin: str) -> str:
     """What the notebook binds a searched name to; "" for a plain value, such as a number: that is its default."""
-    if isinstance(value, _PLAIN) or getattr(value, "shape", None) == ():
+    shape = _attribute(value, "shape")
+    if isinstance(value, _PLAIN) or (isinstance(shape, tuple) and not shape):
         return ""
     return f"{described(value)} in the notebook{f' ({origin})' if origin else ''}"
 
@@ -86,6 +87,21 @@ def _line(one: Taken, *, trial_is_free: bool) -> str:
         return f"trial is {one.what}; the trial's names are at.report, at.params, ... (import jupyter_autotrain as at)"
     imported = "" if trial_is_free else " (import jupyter_autotrain as at)"
     return f"{one.name} is {one.what}; the trial's is {way_to(one.name, trial_is_free=trial_is_free)}{imported}"
+
+
+def unused(bound: Sequence[str], items: Collection[str], script: str) -> list[Difference]:
+    """Tell searched names that the cell binds before it reads them: then the search changes nothing.
+
+    Args:
+        bound: Searched names that the cell binds.
+        items: Names that the script reads before it binds them.
+        script: The script, in which literals are overridden already.
+    """
+    if {"params", TRIAL} & set(items):
+        return []
+    covered = [name for name in bound if name not in items and f'__autotrain_override__("{name}"' not in script]
+    text = "{} is bound by the cell itself, to no literal: the searched value is params.{}"
+    return [Difference(Kind.RENAMED, text.format(name, name)) for name in covered]
 
 
 def refuse_meant_as_the_trials(
@@ -147,6 +163,13 @@ def _may_call(value: object, call: ast.Call) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _attribute(value: object, name: str) -> object:
+    try:
+        return getattr(value, name, None)
+    except Exception:  # noqa: BLE001 - the value is the user's, and so is its __getattr__
+        return None
 
 
 def _has(value: object, attribute: str) -> bool:

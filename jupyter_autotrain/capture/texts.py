@@ -172,9 +172,16 @@ def _formula(call: ast.Call, known: Known) -> Reading | None:
     if not formulas:
         return None
     data = _argument(call, 1, "data")
-    columns = getattr(known(data), "columns", ()) if data is not None else ()
     found = {word for text in formulas for word in _identifiers(text)}
-    return Reading(found - {str(column) for column in columns})
+    return Reading(found - _columns(known(data) if data is not None else None))
+
+
+def _columns(data: object) -> set[str]:
+    """The names of a table's columns; empty for what is no table."""
+    try:
+        return {str(column) for column in getattr(data, "columns", ())}
+    except Exception:  # noqa: BLE001 - whatever the user's object has under this name
+        return set()
 
 
 def _format(call: ast.Call, known: Known) -> Reading | None:

@@ -185,6 +185,13 @@ def test_a_plain_value_of_a_searched_name_is_a_default_that_the_search_overrides
     notebook("def lr(): pass").capture("lr = 1e-3\nprint(lr)", parameters=["lr"])
 
 
+def test_a_searched_name_that_the_cell_binds_itself_is_told(notebook):
+    text = "lr is bound by the cell itself, to no literal: the searched value is params.lr"
+    assert told(notebook, "lr = 10 ** -3\nprint(lr)", parameters=["lr"]) == [text]
+    for cell in ("lr = 1e-3\nprint(lr)", "lr = params['lr'] / 2", "lr = lr * 2", "lr = trial.params.lr", "print(lr)"):
+        assert told(notebook, cell, parameters=["lr"]) == []
+
+
 def test_a_submitted_function_gets_its_parameters_although_its_file_binds_params(notebook, tmp_path):
     space = {"__name__": "__main__", "params": {"mine": 1}}
     source = "def fit(lr, rest):\n    print(lr, rest, params)\n"

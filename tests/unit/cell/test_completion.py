@@ -67,6 +67,11 @@ def test_a_cell_that_may_be_code_keeps_the_completions_of_python(shell):
     assert "reversed" in found
 
 
+def test_the_names_of_a_trial_are_completed_in_its_cell(shell):
+    assert "trial" in names(shell, "%%autotrain\ntrials: 2\n---\ntri|@")
+    assert "trial.report" in names(shell, "%%autotrain\ntrials: 2\n---\ntrial.re|@")
+
+
 def test_other_cells_are_not_touched(shell):
     assert "objective: " not in names(shell, "obj|@")
 

@@ -108,6 +108,32 @@ def test_the_notebooks_own_names_are_seen_in_a_real_shell(shell):
     assert shell.capture("exit()").script == "exit()\n"
 
 
+def test_a_function_with_a_magic_is_refused_in_the_right_words(shell):
+    shell.run("def f(x):\n    %timeit -n1 -r1 x\n    return x", "def g():\n    !mkdir -p models")
+    with pytest.raises(CaptureError, match=r"f \(cell \[1\]\): a function with IPython's own syntax \(% or !\)"):
+        shell.capture("f(2)")
+    with pytest.raises(CaptureError, match=r"g .*write these lines as plain Python"):
+        shell.capture("g()")
+
+
+def test_a_variable_of_the_environment_set_by_a_magic_is_set_in_the_trial(shell, monkeypatch):
+    monkeypatch.setenv("AUTOTRAIN_MODE", "slow")
+    shell.run("%env AUTOTRAIN_MODE=fast")
+    monkeypatch.setenv("AUTOTRAIN_MODE", "fast")
+    cell = "import os\nprint(os.environ['AUTOTRAIN_MODE'])"
+    assert "fast" in shell.capture(cell).script
+    assert shell.trial(cell) == "fast\n"
+
+
+def test_a_cell_that_is_timed_around_the_experiment_is_read_alike(shell):
+    shell.shell.run_line_magic("load_ext", "jupyter_autotrain")
+    with redirect_stdout(io.StringIO()) as out:
+        result = shell.shell.run_cell("%%time\n%%autotrain --dry-run\n%%time\nx = 1\nprint(x)", store_history=True)
+    assert result.success
+    assert "Line 2 is left out: `%%time`" in out.getvalue()
+    shell.shell.run_line_magic("unload_ext", "jupyter_autotrain")
+
+
 def test_names_that_ipython_has_put_there_do_not_travel_unasked(shell):
     shell.run("x = 1")
     assert [row.name for row in shell.capture("print(x)").captured] == ["x"]
