@@ -7,7 +7,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.capture.history import Position
+from jupyter_autotrain.capture.history import Binding, Position
+from jupyter_autotrain.capture.names import Names
 
 EARLIEST: Position = (-1, 0, 0)
 FIRST: Position = (-2, 0, 0)
@@ -47,6 +48,21 @@ class Item:
     eager: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
     deferred: frozenset[str] = field(default=frozenset())
+
+
+def import_item(name: str, text: str, binding: Binding | None, uses: Names) -> Item:
+    """The item of an import.
+
+    Args:
+        name: The name it binds.
+        text: The statements.
+        binding: Where the notebook has them.
+        uses: What they need.
+    """
+    return Item(
+        name, "import", text, binding.label if binding else "",
+        position=binding.position if binding else EARLIEST, eager=uses.eager, called=uses.called,
+    )  # fmt: skip
 
 
 def in_order(items: Mapping[str, Item]) -> tuple[list[Item], frozenset[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Collection, Iterator
 
-from jupyter_autotrain.capture.definitions import code_names
+from jupyter_autotrain.capture.codes import code_names
 
 _ASK_A_PERSON = frozenset({"breakpoint", "input"})
 

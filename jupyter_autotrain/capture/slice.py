@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 
 from jupyter_autotrain.capture import attributes, definitions, imports, kernel_only, staleness, taken
 from jupyter_autotrain.capture.differences import Difference
-from jupyter_autotrain.capture.history import Binding, History, Kind
-from jupyter_autotrain.capture.items import EARLIEST, Item, in_order
+from jupyter_autotrain.capture.history import History, Kind
+from jupyter_autotrain.capture.items import EARLIEST, Item, import_item, in_order
 from jupyter_autotrain.capture.names import Names, analyse
 from jupyter_autotrain.capture.rerun import Notebook
 from jupyter_autotrain.capture.scopes import is_special
@@ -180,7 +180,7 @@ class Slice:
             return None
         uses = analyse([line.binding.outer]) if line.binding and line.whole else analyse([])
         self._use(uses, name)
-        return _import_item(name, line.text, line.binding, uses)
+        return import_item(name, line.text, line.binding, uses)
 
     def _conditional_import(self, name: str) -> Item | None:
         last = self.history.last(name)
@@ -189,7 +189,7 @@ class Slice:
         text = ast.get_source_segment(last.text, last.outer) or ast.unparse(last.outer)
         uses = analyse([last.outer])
         self._use(uses, name)
-        return _import_item(name, text, last, uses)
+        return import_item(name, text, last, uses)
 
     # Definitions
 
@@ -252,10 +252,3 @@ class Slice:
             return None
         self._classify(root)
         return name if self.items[root].how == "source" and name not in self.attributes else None
-
-
-def _import_item(name: str, text: str, binding: Binding | None, uses: Names) -> Item:
-    return Item(
-        name, "import", text, binding.label if binding else "",
-        position=binding.position if binding else EARLIEST, eager=uses.eager, called=uses.called,
-    )  # fmt: skip
