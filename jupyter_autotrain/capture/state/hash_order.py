@@ -43,6 +43,7 @@ class _Order:
     def __init__(self, tree: ast.Module, namespace: Mapping[str, object]) -> None:
         self.tree, self.namespace = tree, namespace
         self.sets = {name for node in ast.walk(tree) if (name := self._bound_to_set(node))}
+        self.attributes = {name for node in ast.walk(tree) if (name := self._attribute_of_set(node))}
 
     def uses(self) -> Iterator[ast.expr]:
         """The sets that are gone through in their order, and the calls of `hash`."""
@@ -58,8 +59,16 @@ class _Order:
             return node.targets[0].id
         return ""
 
+    def _attribute_of_set(self, node: ast.AST) -> str:
+        """The attribute that an assignment sets to a set, as in `self.parents = set(parents)`."""
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute) and self._is_set(node.value):
+            return node.targets[0].attr
+        return ""
+
     def _is_set(self, node: ast.expr) -> bool:
-        """Whether an expression is a set whose order depends on hashes of texts."""
+        """Whether an expression is a set whose order depends on hashes of texts, or on addresses of objects."""
+        if isinstance(node, ast.Attribute):
+            return node.attr in getattr(self, "attributes", ())
         if isinstance(node, ast.Name):
             return node.id in getattr(self, "sets", ()) or _depends_on_hashes(self.namespace.get(node.id))
         if isinstance(node, ast.Set):
