@@ -12,7 +12,15 @@ from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, Modu
 
 from jupyter_autotrain.capture.codes import functions_in
 from jupyter_autotrain.capture.scopes import Function, bound_by
-from jupyter_autotrain.capture.written import Scope, function_state, gives, held_once, is_atomic, same_text
+from jupyter_autotrain.capture.written import (
+    Scope,
+    decorated_state,
+    function_state,
+    gives,
+    held_once,
+    is_atomic,
+    same_text,
+)
 
 DELETED = object()
 """Stands for an attribute that the class no longer has."""
@@ -139,7 +147,9 @@ def _method(here: str, value: object, node: Function, scope: Scope) -> Iterator[
         if len(known) < len(inner) or any(function_state(here, known[0], node, scope)):
             yield here, value
     elif isinstance(value, FunctionType) and value in known:
-        yield from function_state(here, value, node, scope)
+        yield from decorated_state(here, value, node, scope)
+    elif any(any(decorated_state(here, function, node, scope)) for function in known if function.__name__ == node.name):
+        yield here, value
 
 
 def _is_from_body(value: object, name: str, member: _Member, cls: type, scope: Scope, *, alone: bool) -> bool:

@@ -15,11 +15,11 @@ from types import CodeType, FunctionType
 
 from jupyter_autotrain.capture import rerun
 from jupyter_autotrain.capture.class_state import class_state
-from jupyter_autotrain.capture.codes import compiled, has_globals, live_codes, same_code, with_nested
+from jupyter_autotrain.capture.codes import compiled, functions_in, has_globals, live_codes, same_code, with_nested
 from jupyter_autotrain.capture.history import Binding, History
 from jupyter_autotrain.capture.rerun import Notebook
 from jupyter_autotrain.capture.scopes import Function
-from jupyter_autotrain.capture.written import Scope, function_state
+from jupyter_autotrain.capture.written import Scope, decorated_state, function_state
 
 _MAKES_OBJECTS = frozenset({
     "__eq__", "__getnewargs__", "__getnewargs_ex__", "__hash__", "__init_subclass__", "__new__", "__reduce__",
@@ -112,11 +112,25 @@ def _unmakeable(name: str, value: object, binding: Binding, codes: list[CodeType
         return f"it extends an earlier {name}"
     if why := rerun.effect(value, binding, notebook) or rerun.kept(value, with_nested(codes), binding, notebook):
         return why
+    return _changed(name, value, binding, codes, notebook)
+
+
+def _changed(name: str, value: object, binding: Binding, codes: list[CodeType], notebook: Notebook) -> str:
+    """What has changed in the object that no setting of attributes could change in another; "" when nothing."""
     if isinstance(value, type) and isinstance(binding.node, ast.ClassDef):
         return _other_class(value, binding.node, notebook)
-    if isinstance(value, FunctionType | type):
-        return ""
-    return notebook.history.patches(name, binding.position)
+    if _wrapped_changed(value, binding, Scope(notebook.namespace, with_nested(codes), {})):
+        return "its default or an attribute has changed"
+    return "" if isinstance(value, FunctionType | type) else notebook.history.patches(name, binding.position)
+
+
+def _wrapped_changed(value: object, binding: Binding, scope: Scope) -> bool:
+    """Whether a function that a decorator has wrapped holds something else than its statement gives it."""
+    if not isinstance(binding.node, Function) or not binding.node.decorator_list:
+        return False
+    inner = [function for function in functions_in(value, scope.namespace) if scope.made(function)]
+    named = [function for function in inner if function is not value and function.__code__.co_name == binding.name]
+    return any(any(decorated_state("", function, binding.node, scope)) for function in named)
 
 
 def _other_class(value: type, node: ast.ClassDef, notebook: Notebook) -> str:
@@ -153,8 +167,11 @@ def _function(name: str, value: FunctionType, binding: Binding, scope: Scope) ->
     node = binding.node.value if isinstance(binding.node, ast.Assign) else binding.node
     if not isinstance(node, Function | ast.Lambda):
         return
-    if not getattr(node, "decorator_list", ()):
+    if isinstance(node, ast.Lambda) or not node.decorator_list:
         yield from function_state(name, value, node, scope)
+        return
+    if scope.made(value):
+        yield from decorated_state(name, value, node, scope)
         return
     for attribute, content in list(vars(value).items()):
         if not attribute.startswith("_") and not callable(content):

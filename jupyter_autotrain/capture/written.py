@@ -102,6 +102,14 @@ def function_state(path: str, live: object, node: ast.Lambda | Function, scope: 
     yield from _function_words(path, live, node)
 
 
+def decorated_state(path: str, live: object, node: Function, scope: Scope) -> Iterator[tuple[str, object]]:
+    """The same for a function with decorators, which give it a name, a documentation and private attributes."""
+    for found, value in function_state(path, live, node, scope):
+        name = found.rpartition(".")[2]
+        if name in {"__defaults__", "__kwdefaults__"} or not name.startswith("_"):
+            yield found, value
+
+
 def _function_words(path: str, live: FunctionType, node: ast.Lambda | Function) -> Iterator[tuple[str, object]]:
     """The name and the documentation of a function, where they were set by hand."""
     if isinstance(node, ast.Lambda):

@@ -64,6 +64,9 @@ CASES = {
     "a context manager": (["from contextlib import contextmanager", "depth = []", "@contextmanager\ndef inside(d=depth):\n    d.append(1)\n    yield len(d)", "with inside(): pass"], "with inside() as n: print(n, len(depth))"),
     "a function that sets a global": (["def up():\n    global total\n    total = total + 1 if 'total' in globals() else 1\n    return total", "up(); up()"], "print(up())"),
     "functions in a loop": (["fs = {}", "for i in range(3):\n    def f(x, i=i): return x, i\n    fs[i] = f"], "print(fs[0](1), fs[2](1), f(1))"),
+    "a filled default under a decorator": (["import functools", "def loud(f):\n    @functools.wraps(f)\n    def run(*a): return 'loud', f(*a)\n    return run", "@loud\ndef f(x, acc=[]):\n    acc.append(x)\n    return acc", "f(1)"], "print(f(2))"),
+    "a filled default of a decorated method": (["import functools", "def loud(f):\n    @functools.wraps(f)\n    def run(*a): return 'loud', f(*a)\n    return run", "class A:\n    @loud\n    def f(self, x, acc=[]):\n        acc.append(x)\n        return acc", "A().f(1)"], "print(A().f(2))"),
+    "a filled default under a library's decorator": (["from contextlib import contextmanager", "@contextmanager\ndef f(x, acc=[]):\n    acc.append(x)\n    yield acc", "with f(1): pass"], "with f(2) as acc: print(acc)"),
     "a conditional definition": (["fast = True", "if fast:\n    def f(n=int()): return 'fast', n\nelse:\n    def f(n=1): return 'slow', n", "f.__defaults__ = (8,)", "fast = False"], "print(f())"),
     "a type alias in defaults": (["from typing import Optional", "def f(x: Optional[int] = None, y: 'list[int]' = []): return x, y"], "print(f())"),
 }  # fmt: skip
