@@ -8,17 +8,22 @@ import sys
 import sysconfig
 from pathlib import Path
 
+_NEVER = frozenset({"__main__", "jupyter_autotrain"})
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+def loaded() -> list[str]:
+    """The names of all of them, sorted."""
+    return sorted(name for name in list(sys.modules) if file_of(name) is not None)
 
 
 def file_of(name: str) -> Path | None:
     """The Python file of a loaded module of the user's; None for a module that an installation brings."""
     file = getattr(sys.modules.get(name), "__file__", None)
-    if name.partition(".")[0] in {"__main__", "jupyter_autotrain"} or not isinstance(file, str):
+    if not isinstance(file, str) or any(part in file for part in _INSTALLED):  # most, and very many are asked for
         return None
-    if not file.endswith(".py") or name.partition(".")[0] in sys.stdlib_module_names:
-        return None
-    if any(part in file for part in _INSTALLED):  # first what is quick: very many modules are asked for
+    package = name.partition(".")[0]
+    if not file.endswith(".py") or package in sys.stdlib_module_names or package in _NEVER:
         return None
     path = Path(file)
     folders = {sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")}

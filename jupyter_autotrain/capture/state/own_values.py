@@ -27,7 +27,7 @@ def carry(touches: Sequence[Touch], uses: Uses) -> Iterator[tuple[str, Item, Dif
         touches: What the cells did.
         uses: What the trial uses.
     """
-    for module in sorted(name for name in list(sys.modules) if own_modules.file_of(name) and uses.loads(top(name))):
+    for module in (name for name in uses.own if top(name) in uses.direct):
         last = next((touch for touch in reversed(touches) if touch.path.startswith(f"{module}.")), None)
         for name, value in _changed(module):
             path, label = f"{module}.{name}", last.place.label if last else ""

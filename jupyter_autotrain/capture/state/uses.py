@@ -21,7 +21,10 @@ class Uses:
     """
 
     def __init__(self, direct: Collection[str]) -> None:
-        self.direct = frozenset(direct)
+        self.own = own_modules.loaded()
+        self.direct = _with_own(direct, self.own)
+        self._reached = set(self.direct)
+        self._todo = sorted(self.direct)
 
     def __contains__(self, path: str) -> bool:
         """Whether a trial uses the package that a full name begins with."""
@@ -30,11 +33,16 @@ class Uses:
 
     def reaches(self, package: str) -> bool:
         """Whether it uses a package itself or by what it loads; one of the standard library too."""
-        return package in self.direct or self._is_open or package in self._reached
+        return self.loads(package) or self._is_open
 
     def loads(self, package: str) -> bool:
-        """Whether it is known to use a package."""
-        return package in self.direct or package in self._reached
+        """Whether it is known to use a package; looks at no more loaded modules than it must."""
+        while package not in self._reached and self._todo:
+            fresh = {inner for module in self._members.get(self._todo.pop(), ()) for inner in _packages_in(module)}
+            fresh -= self._reached
+            self._reached |= fresh
+            self._todo += sorted(fresh & set(self._members) - sys.stdlib_module_names)
+        return package in self._reached
 
     @cached_property
     def _is_open(self) -> bool:
@@ -42,18 +50,12 @@ class Uses:
         return any(name not in sys.modules and name not in sys.stdlib_module_names for name in self.direct)
 
     @cached_property
-    def _reached(self) -> set[str]:
-        """The packages that are loaded by those used; looked up only when something else was changed."""
+    def _members(self) -> dict[str, list[types.ModuleType]]:
         members: dict[str, list[types.ModuleType]] = {}
         for name, module in list(sys.modules.items()):
             if isinstance(module, types.ModuleType):  # anything may be put there
                 members.setdefault(top(name), []).append(module)
-        reached, todo = set(self.direct), sorted(self.direct)
-        while todo:
-            fresh = {package for module in members.get(todo.pop(), ()) for package in _packages_in(module)} - reached
-            reached |= fresh
-            todo += sorted(fresh & set(members) - sys.stdlib_module_names)
-        return reached
+        return members
 
 
 def of(trees: Iterable[ast.Module], pickled: Iterable[Collection[str]]) -> Uses:
@@ -62,9 +64,20 @@ def of(trees: Iterable[ast.Module], pickled: Iterable[Collection[str]]) -> Uses:
     return Uses({top(name) for name in names})
 
 
+def _with_own(direct: Collection[str], own: Collection[str]) -> frozenset[str]:
+    """These packages, and those that the modules beside the notebook among them import."""
+    known, todo = set(direct), set(direct)
+    while todo:
+        package = todo.pop()
+        for name in own:
+            read = own_modules.read(name) if top(name) == package else None
+            fresh = {top(inner) for inner in modules.imported(read[0])} - known if read else set[str]()
+            known |= fresh
+            todo |= fresh
+    return frozenset(known)
+
+
 def _packages_in(module: types.ModuleType) -> Iterator[str]:
-    """The packages whose modules it holds; a module of the user's own may also import only parts of one."""
+    """The packages whose modules it holds."""
     # No isinstance: that asks some values for their class, and there are very many.
-    yield from (top(value.__name__) for value in list(vars(module).values()) if type(value) is types.ModuleType)
-    if (read := own_modules.read(module.__name__)) is not None:
-        yield from map(top, modules.imported(read[0]))
+    return (top(value.__name__) for value in list(vars(module).values()) if type(value) is types.ModuleType)
