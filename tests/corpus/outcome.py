@@ -12,7 +12,6 @@ VERDICTS = ("equal", "told", "refused", "different", "failed", "left out")
 _HEAD = "In a trial, other than here:"
 _RANDOM = re.compile(r"random|seed|generator", re.IGNORECASE)
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
-_ATTRIBUTE = re.compile(r"\.\w+$")
 _WORD = re.compile(r"\w+")
 
 
@@ -74,17 +73,12 @@ def is_told(path: str, told: Sequence[str]) -> bool:
 def unexplained(trial: Sequence[str], again: Sequence[str]) -> list[str]:
     """The paths at which the trial differs, without those at which a second ordinary run differs too.
 
-    Beside what is random in itself, other attributes of the same object may be the same in two runs by accident; not
-    so beside a time that was measured.
+    A variable that is random in itself may agree in parts of it by accident, so it is left out as a whole; not so one
+    of which only measured times differ.
     """
-    own = {path if "time" in path else _object(path) for path in again}
-    return [path for path in trial if not any(path.startswith(one) or one.startswith(path) for one in own)]
-
-
-def _object(path: str) -> str:
-    """The path of the object whose attribute a path leads to, or the path itself."""
-    attribute = _ATTRIBUTE.search(path)
-    return path[: attribute.start()] if attribute else path
+    if any("time" not in path for path in again):
+        return []
+    return [path for path in trial if not any(path.startswith(own) for own in again)]
 
 
 def lines_that_differ(here: str, again: str, trial: str) -> list[str]:
