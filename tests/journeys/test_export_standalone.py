@@ -110,7 +110,7 @@ def test_what_only_ipython_has_is_refused_and_what_it_wraps_is_plain(shell, tmp_
     captured = capture.capture("print(open(__file__) and exit)", shell.user_ns, cells_of(shell), cwd=tmp_path)
     assert captured.captured == ()
     with pytest.raises(CaptureError, match="get_ipython: a part of IPython"):
-        capture.capture("get_ipython().run_line_magic('time', '')", shell.user_ns, cells_of(shell), cwd=tmp_path)
+        capture.capture("print(get_ipython().user_ns)", shell.user_ns, cells_of(shell), cwd=tmp_path)
 
 
 def test_torch_and_pandas_objects_travel_and_stay_tied(shell, tmp_path):
