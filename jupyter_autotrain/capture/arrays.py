@@ -25,13 +25,11 @@ def reduce_array(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - any a
     owns = value.flags.owndata
     if not owns:
         places.copies += _mapped_file(value, np)
-    region = places.region(one, owns=owns)
+    region = places.shared(one, owns=owns)
     if region is None:
-        return places.later()
-    if kind is np.ndarray and not region.is_shared and value.flags.forc:
-        return None
-    if not region.is_shared and is_sparse(one):
-        one = _span(np.ndarray.copy(value, order="K"))
+        if kind is np.ndarray and value.flags.forc:
+            return None
+        one = _span(np.ndarray.copy(value, order="K")) if is_sparse(one) else one
         region = places.alone(one)
     return _rebuilt(value, one, region)
 
@@ -45,9 +43,11 @@ def _span(value: Any) -> Span:  # noqa: ANN401 - any array
 
 def _is_pickled_by_numpy(kind: type[Any], np: Any) -> bool:  # noqa: ANN401 - NumPy itself
     """Whether a class leaves it to NumPy how its arrays are pickled; masked arrays are known too."""
+    if kind is np.ndarray:
+        return True
     names = ("__reduce__", "__reduce_ex__", "__setstate__")
     inherited = all(getattr(kind, name) is getattr(np.ndarray, name) for name in names)
-    return kind is np.ndarray or inherited or kind is np.ma.MaskedArray
+    return inherited or kind is np.ma.MaskedArray
 
 
 def _rebuilt(value: Any, one: Span, region: Region) -> Reduced:  # noqa: ANN401 - any array

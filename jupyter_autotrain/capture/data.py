@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 
 from jupyter_autotrain.capture.memory import Span, span
@@ -26,10 +26,8 @@ class Pickled:
         refers: Names of the script's own functions and classes that must exist before it is read.
         uses: Globals that functions inside it read when they are called.
         modules: Modules that classes and functions inside it are imported from.
-        parts: The mutable objects inside by identity, to see what is shared with other names; held, so that no
-            passing object takes the identity of another.
         spans: Where its arrays lie.
-        buffers: Where its bytearrays and the like lie, which arrays may be views of.
+        pickler: What wrote it; holds every object inside, so that no passing object takes the identity of another.
         again: Whether the content is not whole, because arrays in it lie in the same memory.
         copies: In which way something in it is only a copy of what is here.
         emptied: Functions whose cached results stay here.
@@ -39,12 +37,19 @@ class Pickled:
     refers: frozenset[str] = frozenset()
     uses: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
-    parts: Mapping[int, object] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()
-    buffers: tuple[Span, ...] = ()
+    pickler: Pickler | None = None
     again: bool = False
     copies: tuple[str, ...] = ()
     emptied: frozenset[str] = frozenset()
+
+    def parts(self) -> list[int]:
+        """The identities of what can change inside, to see what is shared with other names."""
+        return [] if self.pickler is None else self.pickler.shareable()
+
+    def buffers(self) -> list[Span]:
+        """Where its bytearrays and the like lie, which arrays may be views of."""
+        return [] if self.pickler is None else list(_buffers(self.pickler.kept()))
 
 
 def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool = False) -> Pickled:
@@ -74,9 +79,8 @@ def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool
         refers=frozenset(pickler.refers),
         uses=frozenset(pickler.uses),
         modules=frozenset(pickler.modules),
-        parts=pickler.shareable() | pickler.places.roots,
         spans=tuple(pickler.places.spans),
-        buffers=tuple(_buffers(pickler.kept())),
+        pickler=pickler,
         again=pickler.places.again,
         copies=tuple(pickler.places.copies),
         emptied=frozenset(pickler.emptied),

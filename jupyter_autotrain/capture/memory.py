@@ -105,6 +105,11 @@ class Memory:
         self._starts: list[int] = []
         self._object_views: dict[int, tuple[object, dict[int, object]]] = {}
 
+    @property
+    def has_views(self) -> bool:
+        """Whether any array was noted that does not own its memory; else none can overlap."""
+        return self._noted is not None
+
     def views_of(self, root: object) -> dict[int, object]:
         """The views of an array of objects found so far, itself among them, by identity; to be added to."""
         return self._object_views.setdefault(id(root), (root, {}))[1]
@@ -132,8 +137,6 @@ class Memory:
             spans: The arrays.
             owners: Other objects that arrays may be views of, such as bytearrays; they travel themselves.
         """
-        if self._noted is None:
-            return
         parts = [part for cluster in _clusters([*spans, *owners]) for part in _overlapping(cluster)]
         whole = {id(one.value): one for one in owners}
         regions = [Region(part, next((one.value for one in part if id(one.value) in whole), None)) for part in parts]

@@ -19,7 +19,7 @@ from jupyter_autotrain.capture.by_value import CACHED, TRAVELS, class_reduced, f
 from jupyter_autotrain.capture.codes import code_names, has_globals
 from jupyter_autotrain.capture.embedded import EMBEDDED
 from jupyter_autotrain.capture.memory import Memory
-from jupyter_autotrain.capture.places import Places, Reduced
+from jupyter_autotrain.capture.places import LaterError, Places, Reduced
 from jupyter_autotrain.capture.stream import Stream
 from jupyter_autotrain.capture.tables import reduce_table_part
 from jupyter_autotrain.capture.tensors import reduce_torch
@@ -30,6 +30,7 @@ _NEVER_SHARED = (
     types.ModuleType, types.BuiltinFunctionType, types.CodeType, Enum, PickleBuffer, *EMBEDDED,
 )  # fmt: skip
 
+_DEFINITIONS = (type, types.FunctionType)
 Reducer = Callable[[object, Places], Reduced]
 
 
@@ -84,35 +85,33 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
         module, main = sys.modules.get(self._home), _MainGlobals()
         self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = main
         self._ordinary = set[type]()
-        self._reducers: dict[type, Reducer | None] = {}
+        self._reducers: dict[type, Reducer] = {}
 
     def kept(self) -> Iterator[object]:
-        """Every object in the pickle that has an identity of its own there."""
+        """Every object that has an identity of its own in the pickle."""
         return (value for _, value in self.memo.copy().values())
 
-    def shareable(self) -> dict[int, object]:
-        """Those that can be shared with another name so that it makes a difference, by identity."""
+    def shareable(self) -> list[int]:
+        """The identities of those that can be shared with another name so that it makes a difference."""
         can_change: dict[type, bool] = {}
-        found: dict[int, object] = {}
-        for value in self.kept():
+        found = list(self.places.roots)
+        for key, (_, value) in self.memo.copy().items():
             kind = type(value)
             if kind not in can_change:
                 can_change[kind] = not (issubclass(kind, _NEVER_SHARED) or kind.__name__.endswith("DType"))
-            if can_change[kind] and not self._is_global(value):
-                found[id(value)] = value
+            if can_change[kind] and not (issubclass(kind, _DEFINITIONS) and self._is_global(value)):
+                found.append(key)
         return found
 
     def _is_global(self, value: object) -> bool:
-        return isinstance(value, type | types.FunctionType) and (
-            value.__module__ != self._home or self._in_script(value) is not None
-        )
+        return getattr(value, "__module__", None) != self._home or self._in_script(value) is not None
 
     def reducer_override(self, value: object) -> object:
         """Refer to what the script defines, refuse what cannot travel; give functions the script's globals."""
         kind = type(value)
         if kind in self._ordinary:
             return NotImplemented
-        is_definition = isinstance(value, type | types.FunctionType)
+        is_definition = isinstance(value, _DEFINITIONS)
         if is_definition or callable(value):
             name = self._in_script(value)
             if name is not None:
@@ -121,25 +120,27 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
             self.modules.add(str(getattr(value, "__module__", "")))
         if is_definition:
             return self._definition(value)
-        if why := refuse.reason(value):  # deeper than one can see from outside, such as a model's tensors
-            raise UnpicklableError(f"it holds {why}")
         return self._instance(value, kind)
 
     def _instance(self, value: object, kind: type) -> object:
+        reducer = self._reducers.get(kind)
+        # Of tensors each can have a reason of its own; for other values their class tells.
+        if reducer in {None, reduce_torch} and (why := refuse.reason(value)):
+            raise UnpicklableError(f"it holds {why}")
         if isinstance(value, types.CellType):
             return _cell(value)
         if kind is CACHED and (special := function_reduced(value, self._home)) is not None:
             self.emptied.update({str(getattr(value, "__qualname__", value))} if has_cached(value) else ())
             return special
-        if kind not in self._reducers:
-            self._reducers[kind] = _reducer(kind)
-        reducer = self._reducers[kind]
-        if reducer is not None:
-            reduced = reducer(value, self.places)
-            return NotImplemented if reduced is None else reduced
-        if not callable(value):
+        if reducer is None:
+            reducer = self._reducers[kind] = _reducer(kind)
+        if reducer is _by_pickle and not callable(value):
             self._ordinary.add(kind)
-        return NotImplemented
+        try:
+            reduced = reducer(value, self.places)
+        except LaterError:
+            return bytearray, ()
+        return NotImplemented if reduced is None else reduced
 
     def _definition(self, value: object) -> object:
         if any(value is own for own in TRAVELS):
@@ -172,14 +173,18 @@ def _cell(cell: types.CellType) -> tuple[object, ...]:
     return types.CellType, (), state
 
 
-def _reducer(kind: type) -> Reducer | None:
-    """How values of a library that keep their own memory are pickled; None for other values."""
+def _reducer(kind: type) -> Reducer:
+    """How values of a class are pickled."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None and issubclass(kind, numpy.ndarray):
         return reduce_array
     if torch is not None and issubclass(kind, _torch_kinds(torch)):
         return reduce_torch
-    return reduce_table_part if kind.__module__.partition(".")[0] == "pandas" else None
+    return reduce_table_part if kind.__module__.partition(".")[0] == "pandas" else _by_pickle
+
+
+def _by_pickle(_value: object, _places: Places) -> Reduced:
+    return None
 
 
 def _torch_kinds(torch: types.ModuleType) -> tuple[type, ...]:

@@ -10,6 +10,10 @@ Reduced = tuple[object, ...] | None
 """How to make a value again, as `__reduce__` gives it; None where pickle knows itself."""
 
 
+class LaterError(Exception):
+    """An array can only be pickled once the memory of all arrays is known."""
+
+
 class Places:
     """Finds for each array the memory it travels in.
 
@@ -31,29 +35,28 @@ class Places:
         self._made: dict[object, object] = {}
         self._kept: list[Region] = []
 
-    def region(self, one: Span, *, owns: bool) -> Region | None:
-        """The memory in which an array travels; None when that is not known yet.
+    def shared(self, one: Span, *, owns: bool) -> Region | None:
+        """The memory in which an array travels together with others; None when it shares none.
 
         Args:
             one: Where the array lies.
             owns: Whether it owns its memory.
+
+        Raises:
+            LaterError: What else lies there is not known yet.
         """
         if self._is_joined:
-            return self._memory.region(one.low, one.high) or self.alone(one)
+            return self._memory.region(one.low, one.high)
         self.spans.append(one)
         if self._memory.note(one.low, one.high, owns=owns):
             self.again = True
-            return None
-        return self.alone(one)
+            raise LaterError
+        return None
 
     def alone(self, one: Span) -> Region:
         """The memory of an array that shares it with nothing; kept until it is written."""
         self._kept.append(Region([one]))
         return self._kept[-1]
-
-    def later(self) -> Reduced:
-        """What to pickle for an array that is left out."""
-        return bytearray, ()
 
     def shares_objects(self, root: object, view: object) -> bool:
         """Whether an array of objects travels as a view of `root`, which another one is or is a view of, too."""

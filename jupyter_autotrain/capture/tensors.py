@@ -74,12 +74,9 @@ def _tensor(value: Any, places: Places, torch: Any) -> Reduced:  # noqa: ANN401 
     if not value.numel():
         return _made(value, _Storage(None, 0, 0, shared=False), 0, torch)
     one = _span(value)
-    region = places.region(one, owns=False)
+    region, source = places.shared(one, owns=False), value
     if region is None:
-        return places.later()
-    source = value
-    if not region.is_shared and is_sparse(one):
-        source = value.detach().clone()
+        source = value.detach().clone() if is_sparse(one) else value
         one = _span(source)
         region = places.alone(one)
     # Memory that begins inside an element of another type is a storage of its own.
@@ -137,9 +134,8 @@ def _untyped(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - any stora
     if value.device.type != "cpu" or not value.nbytes():
         return None
     low, size_bytes = value.data_ptr(), value.nbytes()
-    region = places.region(span(low, (size_bytes,), (1,), 1, value), owns=False)
-    if region is None:
-        return places.later()
+    one = span(low, (size_bytes,), (1,), 1, value)
+    region = places.shared(one, owns=False) or places.alone(one)
     storage = _Storage(region, low, size_bytes, shared=value.is_shared())
     whole = (low, size_bytes) == (region.low, region.high - region.low)
     return operator.getitem, ((places.once((region.low, low), lambda: storage) if whole else storage,), 0)

@@ -98,12 +98,8 @@ class Values:
 
     def share(self) -> None:
         """Write the pickles; names whose values share objects or memory go into one, to share them in the trial."""
-        memory = self._around.memory
-        spans = [one for pickled in self.pickles.values() for one in pickled.spans]
-        memory.join(spans, [one for pickled in self.pickles.values() for one in pickled.buffers])
         taken: set[str] = set()
-        parts = {name: [*pickled.parts, *_shared_memory(pickled, memory)] for name, pickled in self.pickles.items()}
-        for names in sharing({name: parts[name] for name in sorted(parts)}):
+        for names in self._groups():
             first, file = self._items[names[0]], file_name(names, taken)
             together = self.pickles[names[0]]
             if len(names) > 1 or together.again:
@@ -117,6 +113,16 @@ class Values:
             first.text = f'{", ".join(names)} = __autotrain_data__("{file}")'
             for other in names[1:]:
                 self._items[other].eager = frozenset({first.name})
+
+    def _groups(self) -> list[tuple[str, ...]]:
+        memory, all_pickled = self._around.memory, list(self.pickles.values())
+        if memory.has_views:
+            spans = [one for pickled in all_pickled for one in pickled.spans]
+            memory.join(spans, [one for pickled in all_pickled for one in pickled.buffers()])
+        if len(self.pickles) < 2:
+            return [(name,) for name in self.pickles]
+        shared = {name: _shared_memory(self.pickles[name], memory) for name in sorted(self.pickles)}
+        return sharing({name: [*self.pickles[name].parts(), *shared[name]] for name in shared})
 
     def copies(self) -> list[Difference]:
         """What is only a copy in a trial."""
@@ -140,7 +146,9 @@ class Values:
 
 def _shared_memory(pickled: Pickled, memory: Memory) -> set[int]:
     """What stands for the memory in which arrays lie that others share; no object has such an identity."""
-    regions = (memory.region(one.low, one.high) for one in (*pickled.spans, *pickled.buffers))
+    if not memory.has_views:
+        return set()
+    regions = (memory.region(one.low, one.high) for one in (*pickled.spans, *pickled.buffers()))
     return {-region.low for region in regions if region is not None}
 
 

@@ -20,7 +20,7 @@ def refusal(book, code, limits=SMALL):
 def test_a_model_counts_as_its_weights(notebook):
     book = notebook("import torch\nmodel = torch.nn.Linear(1000, 1000)")
     text = refusal(book, "print(model)")
-    assert "4 MB  model" in text
+    assert "4.01 MB  model" in text
     assert "At most 2 MB" in text
 
 
