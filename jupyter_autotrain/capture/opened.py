@@ -65,7 +65,6 @@ def openings(code: Code) -> list[Opening]:
         if scope in program.live
         for use in _uses(call, scope, program)
     ]
-    paths.forget()
     return [one for one in found if one.texts] + list(_held(code.values))
 
 

@@ -53,11 +53,6 @@ class PathValues(Bindings):
         self._busy: set[Scope] = set()
         self._depth = self._looks = 0
 
-    def forget(self) -> None:
-        """Let go of the notebook's values at once: a table with two owners is copied when it is written to."""
-        self._by_kind.clear()
-        del self._bindings
-
     def texts(self, node: ast.expr, scope: Scope) -> frozenset[str]:
         """The texts that an expression may be; none when it is no path."""
         return frozenset(str(one) for one in scalars(self.of(node, scope)))
