@@ -4,7 +4,7 @@ The walk: `cells` reads what the notebook executed, `names` finds what the cell 
 its import (`imports`), its source (`definitions`) or its value (`values`, `data`, `stream`, `refuse`), `script` writes
 it all down, `reports` finds the metrics in it; `modules`, `ship` and `ignore` find the files that travel; `bundle` puts
 the result on disk, `export` turns it into one script, `table` shows it, `differences` tells what a trial does not have
-as the notebook has it.
+as the notebook has it; `state` sets libraries as earlier cells left them.
 """
 
 from __future__ import annotations
