@@ -10,7 +10,7 @@ from pathlib import Path
 
 VERDICTS = ("equal", "told", "refused", "different", "failed", "left out")
 _HEAD = "In a trial, other than here:"
-_RANDOM = re.compile(r"random|seed|generator", re.IGNORECASE)
+_VARYING = re.compile(r"random|seed|generator|the order of", re.IGNORECASE)
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 _WORD = re.compile(r"\w+")
 
@@ -65,9 +65,9 @@ def told_lines(notice: str) -> list[str]:
 
 
 def is_told(path: str, told: Sequence[str]) -> bool:
-    """True when a line of the notice names the variable that differs, or what is random in a trial."""
+    """True when a line of the notice names the variable that differs, or what varies with random numbers or order."""
     name = _WORD.match(path)
-    return any(_RANDOM.search(line) or (name and name[0] in _WORD.findall(line)) for line in told)
+    return any(_VARYING.search(line) or (name and name[0] in _WORD.findall(line)) for line in told)
 
 
 def unexplained(trial: Sequence[str], again: Sequence[str]) -> list[str]:
