@@ -16,25 +16,25 @@ from math import inf
 import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
-from jupyter_autotrain.parallel.cost.activations import facts_of
+from jupyter_autotrain.parallel.cost.activations import analyse_graph
 from jupyter_autotrain.parallel.cost.layout import NONE, Ints
 from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
-from jupyter_autotrain.parallel.cost.states import Assumptions, Option
+from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding
 from jupyter_autotrain.parallel.graph.build import linear
 from jupyter_autotrain.parallel.graph.builder import Builder, Costs
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph
 from jupyter_autotrain.parallel.graph.rules import Call
-from jupyter_autotrain.parallel.search.chain import chain_of
-from jupyter_autotrain.parallel.search.loads import Price
-from jupyter_autotrain.parallel.search.outcome import Outcome
+from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights
+from jupyter_autotrain.parallel.search.outer.branch_and_bound import solve_candidate
+from jupyter_autotrain.parallel.search.outer.context import SearchContext
+from jupyter_autotrain.parallel.search.request.space import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.solution import cost_of
-from jupyter_autotrain.parallel.search.space import Candidate, mesh_of
-from jupyter_autotrain.parallel.search.stage import StageProblem
-from jupyter_autotrain.parallel.search.task import Task
-from jupyter_autotrain.parallel.search.whole import solve_candidate
+from jupyter_autotrain.parallel.search.stage.chain import chain_of
+from jupyter_autotrain.parallel.search.stage.outcome import Outcome
+from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
 
 
 @dataclass(frozen=True)
@@ -139,42 +139,42 @@ def predict(case: Case, mode: Recompute) -> Outcome:
     graph, cluster = build(case), ClusterSpec.parse(f"{case.devices // 8}x8xA100-80GB")
     selective = mode is Recompute.SELECTIVE
     replicas = case.devices // case.tensor // case.stages
-    task = Task(
+    context = SearchContext(
         graph=graph,
         chain=chain_of(graph),
         cluster=cluster,
-        settings=Settings(assumptions=Assumptions(Optimizer(gradient_bytes=4)), options=(Option(Zero.NOTHING),)),
+        settings=Settings(assumptions=Assumptions(Optimizer(gradient_bytes=4)), options=(StateSharding(Zero.NOTHING),)),
         modes=(mode,),
         limit_bytes=inf,
-        facts=facts_of(graph),
+        analysis=analyse_graph(graph),
         restrict=megatron_plan(sequence_parallel=selective),
     )
     schedule = Schedule.INTERLEAVED if case.chunks > 1 else Schedule.ONE_F_ONE_B
     microbatches = case.batch // replicas // case.microbatch
     candidate = Candidate(case.stages, mesh_of((case.tensor,)), microbatches, schedule, case.chunks)
-    outcome, _, least = solve_candidate(task, candidate)
-    if outcome is None:
-        raise SystemExit(f"{case.name} does not fit: {least / 1e9:.1f} GB")
-    return outcome
+    result = solve_candidate(context, candidate)
+    if result.outcome is None:
+        raise SystemExit(f"{case.name} does not fit: {result.least_bytes / 1e9:.1f} GB")
+    return result.outcome
 
 
 def layer_activation_bytes(case: Case, mode: Recompute) -> float:
     """Bytes that one layer keeps per microbatch under tensor and sequence parallelism."""
     graph = build(case)
-    run, facts = graph.runs[0], facts_of(graph)
+    run, analysis = graph.runs[0], analyse_graph(graph)
     replicas = case.devices // case.tensor // case.stages
     model = CostModel(
         graph,
         ClusterSpec.parse(f"{case.tensor}xA100-80GB"),
         mesh_of((case.tensor,)),
         case.batch // replicas // case.microbatch,
-        facts=facts,
+        analysis=analysis,
         restrict=megatron_plan(sequence_parallel=True),
     )
     chain = chain_of(graph)
     assert chain is not None
     problem = StageProblem(model, chain, run.count, modes=(mode,))
-    plan = problem.solve(Price()).point.what
+    plan = problem.solve(LagrangianWeights()).point.what
     return plan.pieces[1].load.act_bytes
 
 

@@ -14,7 +14,7 @@ import time
 from jupyter_autotrain.parallel.graph.build import gpt
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
-from jupyter_autotrain.parallel.search import Question, Space, solve
+from jupyter_autotrain.parallel.search import SearchRequest, StrategySpace, solve
 
 MINDSPORE_ONE_LAYER_CPU_S = 29.7
 ROWS = ((48, 64, "8x8xA100", 0.5), (96, 1024, "128x8xA100", 3.0))
@@ -25,7 +25,7 @@ def main() -> None:
     for layers, batch, cluster, limit_s in ROWS:
         sizes = {"width": 1024, "heads": 16, "sequence": 512, "vocabulary": 32000}
         graph = fold(fuse(gpt(layers=layers, batch=batch, **sizes)))
-        asked = Question(space=Space.placements(), baselines=False)
+        asked = SearchRequest(space=StrategySpace.placements(), baselines=False)
         taken = []
         for _ in range(REPEATS):
             began = time.process_time()

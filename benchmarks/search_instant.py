@@ -21,7 +21,7 @@ from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import OpGraph
-from jupyter_autotrain.parallel.search import Method, Question, Space, solve
+from jupyter_autotrain.parallel.search import Method, SearchRequest, StrategySpace, solve
 
 MINDSPORE_SEARCH_S, LIMIT_S = 1.1, 0.05
 CLUSTERS = ("8xA100", "2x6xA100", "8x8xA100", "125x8xA100", "128x8xA100", "8192x8xA100")
@@ -49,7 +49,7 @@ def main() -> None:
     python = parser.parse_args().mindspore_python
     if python:
         print(f"MindSpore 2.10 compiles the GPT for 8 devices, search included, in {peer_compile_s(python):.2f} CPU s")
-    exact = Question(space=Space.placements(), baselines=False)
+    exact = SearchRequest(space=StrategySpace.placements(), baselines=False)
     instant = replace(exact, search=Method.RECURSIVE_PROGRAMMING)
     for cluster in CLUSTERS:
         devices = solve(mlp(width=8, layers=1, batch=8), cluster, instant).mesh.devices

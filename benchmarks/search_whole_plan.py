@@ -14,7 +14,7 @@ import time
 from jupyter_autotrain.parallel.graph.build import gpt, llama
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
-from jupyter_autotrain.parallel.search import Limits, Method, Question, Solution, solve
+from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, Solution, solve
 
 LLAMA_2_7B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 2048, "vocabulary": 32000, "hidden": 11008}
 LLAMA_3_8B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 4096, "vocabulary": 128256, "hidden": 14336}
@@ -22,17 +22,17 @@ LLAMA_3_70B = {"width": 8192, "layers": 80, "heads": 64, "sequence": 4096, "voca
 GPT_3 = {"width": 12288, "layers": 96, "heads": 96, "sequence": 2048, "vocabulary": 51200}
 
 
-def timed(graph: OpGraph, cluster: str, question: Question) -> tuple[Solution, float]:
+def timed(graph: OpGraph, cluster: str, request: SearchRequest) -> tuple[Solution, float]:
     began = time.process_time()
-    plan = solve(graph, cluster, question)
+    plan = solve(graph, cluster, request)
     return plan, time.process_time() - began
 
 
 def run(name: str, graph: OpGraph, cluster: str, memory_gib: float, limit_s: float = 0.0, peer_s: float = 0.0) -> None:
-    limits = Limits(memory_bytes=memory_gib * 2**30)
-    plan, taken_s = timed(graph, cluster, Question(limits=limits))
+    limits = SearchLimits(memory_bytes=memory_gib * 2**30)
+    plan, taken_s = timed(graph, cluster, SearchRequest(limits=limits))
     quick, quick_s = timed(
-        graph, cluster, Question(limits=limits, search=Method.RECURSIVE_PROGRAMMING, baselines=False)
+        graph, cluster, SearchRequest(limits=limits, search=Method.RECURSIVE_PROGRAMMING, baselines=False)
     )
     limit = f" (limit {limit_s:g})" if limit_s else ""
     peer = f"; {peer_s / taken_s:.0f}x faster than Galvatron" if peer_s else ""

@@ -1,4 +1,4 @@
-"""Walk B, from a model to a running split.
+"""Data flow B: from a model to a running split.
 
-Inner floors, bottom-up: placement, graph, cost, search, plan, trace, api. `api.plan` is the door.
+Inner layers, bottom-up: placement, graph, cost, search, plan, trace, api. `api.plan` is the entry point.
 """

@@ -18,8 +18,17 @@ from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.plan import Imported, Plan
-from jupyter_autotrain.parallel.search import PROOF_S, Limits, Method, Mode, Pins, Question, Space, persistently
-from jupyter_autotrain.parallel.search.space import batch_of
+from jupyter_autotrain.parallel.search import (
+    PROOF_S,
+    Method,
+    Mode,
+    Pins,
+    SearchLimits,
+    SearchRequest,
+    StrategySpace,
+    retry_on_interrupt,
+)
+from jupyter_autotrain.parallel.search.request.space import batch_of
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +38,7 @@ Given: TypeAlias = Pins | Imported | Mapping[str, Any] | None
 TIME_LIMIT_S = 60.0
 
 
-def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part of the question has its own word
+def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part of the request has its own word
     model: torch.nn.Module | OpGraph,
     example_inputs: object = None,
     cluster: str | JsonObject | ClusterSpec = "8xH100",
@@ -39,7 +48,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     loss_fn: Callable[[Any], torch.Tensor] | None = None,
     *,
     pins: Given = None,
-    space: Space | None = None,
+    space: StrategySpace | None = None,
     offload: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
     proof_s: float | None = PROOF_S,
@@ -73,17 +82,17 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     """
     machine = ClusterSpec.parse(cluster)
     how, solver = _word(Mode, mode, "mode"), _word(Method, search, "search")
-    limits = Limits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s, proof_s)
+    limits = SearchLimits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s, proof_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
-    graph, _ = persistently(lambda: prepared(traced))
+    graph, _ = retry_on_interrupt(lambda: prepared(traced))
     pinned = _pins(pins, traced, graph, machine)
     if pinned != Pins() and how is Mode.AUTO_PARALLEL:
         how = Mode.HYBRID_PARALLEL
     if how is Mode.DATA_PARALLEL:
         _check_batch(graph, machine)
-    where = space or Space()
-    question = Question(how, solver, limits, pinned, replace(where, offload=offload or where.offload))
-    return Plan.of(graph, machine, question, trace_s)
+    where = space or StrategySpace()
+    request = SearchRequest(how, solver, limits, pinned, replace(where, offload=offload or where.offload))
+    return Plan.of(graph, machine, request, trace_s)
 
 
 def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | None) -> tuple[OpGraph, float]:  # noqa: ANN401 - see `plan`

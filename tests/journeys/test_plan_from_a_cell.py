@@ -49,9 +49,9 @@ def test_the_verb_takes_what_the_call_takes(with_model):
     result.raise_error()
     plan = with_model.value("_")
     assert plan.mode == "data_parallel"
-    assert plan.question.search == "recursive_programming"
-    assert plan.question.limits.memory_bytes == 10e9
-    assert plan.question.space.offload
+    assert plan.request.search == "recursive_programming"
+    assert plan.request.limits.memory_bytes == 10e9
+    assert plan.request.space.offload
     assert "2x4xH100" in shown
 
 

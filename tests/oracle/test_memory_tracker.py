@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.distributed._tools.mem_tracker import MemTracker
 
-from jupyter_autotrain.parallel.search import Mode, Question, solve
+from jupyter_autotrain.parallel.search import Mode, SearchRequest, solve
 from jupyter_autotrain.parallel.trace import trace
 
 transformers = pytest.importorskip("transformers")
@@ -86,7 +86,7 @@ def both(request):
     torch.set_num_threads(1)
     model, inputs = request.param()
     graph = trace(model, inputs, loss_fn=None if "labels" in inputs else lambda out: out.pow(2).mean())
-    solution = solve(graph, "1xCPU", Question(mode=Mode.STAND_ALONE))
+    solution = solve(graph, "1xCPU", SearchRequest(mode=Mode.STAND_ALONE))
     yield solution.cost.ranks[0], measured(model.train(), inputs)
     torch.set_num_threads(before)
 
@@ -95,7 +95,7 @@ def test_a_device_with_fused_kernels_keeps_a_byte_per_dropped_element_and_no_sco
     model, inputs = gpt2()
     graph = trace(model, inputs)
     on_cpu, on_gpu = (
-        solve(graph, f"1x{device}", Question(mode=Mode.STAND_ALONE)).cost.ranks[0].activation_bytes
+        solve(graph, f"1x{device}", SearchRequest(mode=Mode.STAND_ALONE)).cost.ranks[0].activation_bytes
         for device in ("CPU", "A100")
     )
     scores, width = BATCH * 4 * LENGTH * LENGTH, BATCH * LENGTH * 128

@@ -11,15 +11,15 @@ from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.memory import Zero
 from jupyter_autotrain.parallel.cost.model import CostModel, Settings
-from jupyter_autotrain.parallel.cost.states import Option
+from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.build import gpt
 from jupyter_autotrain.parallel.plan import Plan
-from jupyter_autotrain.parallel.search import Space
+from jupyter_autotrain.parallel.search import StrategySpace
 
 WORDS, WIDTH, ROWS = 200_000, 256, 16 * 128
 GRAPH = gpt(width=WIDTH, layers=4, heads=8, sequence=128, batch=16, vocabulary=WORDS)
-SMALL = Space(max_axes=1, stages=(1,))
-ON_DEVICE, ON_HOST = Option(Zero.NOTHING), Option(Zero.NOTHING, offload=True, host_table=True)
+SMALL = StrategySpace(max_axes=1, stages=(1,))
+ON_DEVICE, ON_HOST = StateSharding(Zero.NOTHING), StateSharding(Zero.NOTHING, offload=True, host_table=True)
 
 
 def planned(memory=None, *, offload, graph=GRAPH):
@@ -62,7 +62,7 @@ def test_replicas_gather_the_gradients_of_each_others_rows():
 
 
 def test_other_weights_keep_to_the_optimizer_on_the_host():
-    _, states = states_of("h.0.mlp.c_fc", (Option(Zero.NOTHING, offload=True), ON_HOST))
+    _, states = states_of("h.0.mlp.c_fc", (StateSharding(Zero.NOTHING, offload=True), ON_HOST))
     assert (states.state_bytes[0] == states.state_bytes[1]).all()
     assert (states.update_s[0] == states.update_s[1]).all()
 
@@ -87,7 +87,7 @@ def test_the_host_never_makes_a_plan_slower_where_memory_binds():
 def test_the_host_makes_room_for_what_fits_no_other_way(tight):
     assert tight.hosted["table"] == WORDS * WIDTH
     assert tight.strategies["wte"].host_table
-    assert tight.cost.peak_memory_bytes <= tight.question.limits.memory_bytes
+    assert tight.cost.peak_memory_bytes <= tight.request.limits.memory_bytes
 
 
 def test_nothing_is_on_the_host_unless_asked_for():

@@ -15,7 +15,7 @@ from jupyter_autotrain.parallel.graph.build import gpt, mlp
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.timeline import passes_of
-from jupyter_autotrain.parallel.search import Space
+from jupyter_autotrain.parallel.search import StrategySpace
 
 
 def tiny(layers=4, batch=16):
@@ -153,7 +153,7 @@ def test_a_graph_with_a_cycle_is_answered_in_three_clauses(reader):
 
 
 def test_a_batch_that_nothing_divides_is_still_planned():
-    found = plan(mlp(width=64, layers=3, batch=7), None, "8xA100", space=Space(all_devices=True))
+    found = plan(mlp(width=64, layers=3, batch=7), None, "8xA100", space=StrategySpace(all_devices=True))
     assert found.mesh.devices == 8
     seven = plan(mlp(width=64, layers=3, batch=7), None, "8xA100")
     assert seven.mesh.devices == 7

@@ -5,11 +5,11 @@ import pytest
 from scipy.optimize import LinearConstraint, milp
 
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.search.bounded import minimise_bounded
-from jupyter_autotrain.parallel.search.dual import Infeasible
-from jupyter_autotrain.parallel.search.elimination import eliminate, minimise
-from jupyter_autotrain.parallel.search.exhaustive import exhaustive
-from jupyter_autotrain.parallel.search.problem import Factor, Problem
+from jupyter_autotrain.parallel.search.factors.elimination import eliminate, minimise
+from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
+from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit
+from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
+from jupyter_autotrain.parallel.search.factors.problem import Factor, Problem
 
 SHAPES = {
     "chain": [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)],
@@ -44,7 +44,7 @@ def graphs(many):
 @pytest.mark.parametrize("start", range(0, 2_000, 100))
 def test_elimination_equals_exhaustion_on_thousands_of_graphs(start):
     for problem in graphs(range(start, start + 100)):
-        value, chosen, exact = minimise(problem.priced(0.0))
+        value, chosen, exact = minimise(problem.weighted(0.0))
         assert exact
         assert value == exhaustive(problem)[0] == problem.seconds_of(chosen)
 
@@ -52,7 +52,7 @@ def test_elimination_equals_exhaustion_on_thousands_of_graphs(start):
 @pytest.mark.parametrize("start", range(0, 2_000, 100))
 def test_under_a_memory_bound_the_answer_is_still_the_best_on_thousands_of_graphs(start):
     for seed, problem in enumerate(graphs(range(start, start + 100)), start):
-        heaviest, least = minimise(problem.priced(0.0))[1], minimise(problem.bytes_only())[0]
+        heaviest, least = minimise(problem.weighted(0.0))[1], minimise(problem.bytes_only())[0]
         limit = least + (0.0, 0.15, 0.3, 0.5, 0.7)[seed % 5] * max(0.0, problem.bytes_of(heaviest) - least)
         found = minimise_bounded(problem, limit)
         assert found.gap == 0.0
@@ -64,7 +64,7 @@ def test_under_a_memory_bound_the_answer_is_still_the_best_on_thousands_of_graph
 def test_an_infeasible_limit_names_the_least_memory_and_that_memory_does(seed):
     problem = random_problem(seed)
     least = minimise(problem.bytes_only())[0]
-    with pytest.raises(Infeasible) as caught:
+    with pytest.raises(DoesNotFit) as caught:
         minimise_bounded(problem, least - 1)
     assert caught.value.least_bytes == least
     assert exhaustive(problem, least - 1) is None
@@ -113,7 +113,7 @@ def as_program(problem, limit):
 def test_elimination_equals_the_mixed_integer_program_on_larger_graphs(seed, bounded):
     edges = [(i, i + 1) for i in range(17)] + [(i, i + 3) for i in range(0, 15, 3)]
     problem = random_problem(seed, edges=edges, values=5)
-    heavy, least = minimise(problem.priced(0.0))[1], minimise(problem.bytes_only())[0]
+    heavy, least = minimise(problem.weighted(0.0))[1], minimise(problem.bytes_only())[0]
     limit = (least + problem.bytes_of(heavy)) // 2 if bounded else 1e9
     found = minimise_bounded(problem, limit)
     assert found.gap == 0.0
@@ -122,7 +122,7 @@ def test_elimination_equals_the_mixed_integer_program_on_larger_graphs(seed, bou
 
 def test_too_wide_a_graph_gives_a_true_lower_bound_and_a_valid_answer():
     problem = random_problem(3, edges=[(u, v) for v in range(8) for u in range(v)], values=4)
-    reduction = eliminate(problem.priced(0.0), limit=16)
+    reduction = eliminate(problem.weighted(0.0), limit=16)
     best = exhaustive(problem)[0]
     assert not reduction.exact
     assert reduction.constant <= best <= problem.seconds_of(reduction.decode())

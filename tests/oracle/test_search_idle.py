@@ -8,12 +8,12 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.subset import subsets
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.cost.floor import reach_of
+from jupyter_autotrain.parallel.cost.compute_lower_bound import device_count_bound
 from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.fold import prepared
-from jupyter_autotrain.parallel.search import Limits, Method, Mode, Pins, Question, Space, solve
-from jupyter_autotrain.parallel.search.space import divisors
+from jupyter_autotrain.parallel.search import Method, Mode, Pins, SearchLimits, SearchRequest, StrategySpace, solve
+from jupyter_autotrain.parallel.search.request.space import divisors
 
 SIZES = {"width": 1024, "layers": 8, "heads": 16, "sequence": 1024, "vocabulary": 8192}
 MODELS = {
@@ -21,8 +21,8 @@ MODELS = {
     "gpt": prepared(gpt(batch=12, **SIZES)),
     "mlp": prepared(mlp(width=2048, layers=6, batch=4096)),
 }
-FEW = Space(max_axes=2, microbatches=(1, 2, 4))
-ASKED = Question(space=FEW, baselines=False)
+FEW = StrategySpace(max_axes=2, microbatches=(1, 2, 4))
+ASKED = SearchRequest(space=FEW, baselines=False)
 
 
 def steps(model, clusters, asked=ASKED):
@@ -40,7 +40,7 @@ def test_one_equal_device_more_never_raises_the_step_time(model):
 
 @pytest.mark.parametrize("memory_gb", [2, 4])
 def test_nor_does_it_where_memory_is_short(memory_gb):
-    asked = replace(ASKED, limits=Limits(memory_bytes=memory_gb * 1e9))
+    asked = replace(ASKED, limits=SearchLimits(memory_bytes=memory_gb * 1e9))
     assert never_rises(steps("llama", [f"{count}xA100" for count in range(2, 9)], asked))
 
 
@@ -91,9 +91,9 @@ def test_a_plan_that_uses_every_device_says_nothing():
 def test_no_device_stays_idle_where_that_was_asked():
     every = replace(ASKED, space=replace(FEW, all_devices=True))
     assert solve(MODELS["llama"], "7xH100", every).given is None
-    pinned = Question(mode=Mode.HYBRID_PARALLEL, pins=Pins(mesh=(7,)), space=FEW, baselines=False)
+    pinned = SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=Pins(mesh=(7,)), space=FEW, baselines=False)
     assert solve(MODELS["llama"], "7xH100", pinned).mesh.shape == (7,)
-    data = solve(MODELS["llama"], "8xH100", Question(mode=Mode.DATA_PARALLEL, baselines=False))
+    data = solve(MODELS["llama"], "8xH100", SearchRequest(mode=Mode.DATA_PARALLEL, baselines=False))
     assert data.mesh.shape == (8,)
 
 
@@ -103,7 +103,7 @@ def test_no_plan_takes_less_than_what_its_devices_can_compute(model, cluster):
     graph, machine = MODELS[model], ClusterSpec.parse(cluster)
     run = max(graph.runs, key=lambda run: run.count)
     blocks = range(run.start, run.start + run.length * run.count)
-    reach = reach_of(graph, machine, Efficiency(), blocks, run.count)
+    reach = device_count_bound(graph, machine, Efficiency(), blocks, run.count)
     every = replace(ASKED, space=replace(FEW, all_devices=True))
     for part in (machine, *subsets(machine)):
         stages = [p for p in divisors(part.devices) if p <= run.count]

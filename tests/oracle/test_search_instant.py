@@ -6,15 +6,15 @@ import pytest
 
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.fold import prepared
-from jupyter_autotrain.parallel.search import Limits, Method, Question, Space, solve
+from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
 
 SIZES = {"layers": 48, "width": 1024, "heads": 16, "sequence": 512, "vocabulary": 32000}
 BILLIONS = {"layers": 32, "width": 4096, "heads": 32, "sequence": 4096, "vocabulary": 128256, "hidden": 14336}
 
 
-def both(graph, cluster, question):
-    exact = solve(graph, cluster, question)
-    instant = solve(graph, cluster, replace(question, search=Method.RECURSIVE_PROGRAMMING))
+def both(graph, cluster, request):
+    exact = solve(graph, cluster, request)
+    instant = solve(graph, cluster, replace(request, search=Method.RECURSIVE_PROGRAMMING))
     assert instant.cost.step_s >= exact.cost.step_s * (1 - 1e-9)
     return exact, instant
 
@@ -25,7 +25,7 @@ def both(graph, cluster, question):
 def test_placements_are_within_five_percent_of_exact(model, cluster, batch):
     made = {"gpt": gpt, "llama": llama}.get(model)
     graph = made(batch=batch, **SIZES) if made else mlp(width=4096, layers=48, batch=64 * batch)
-    exact, instant = both(prepared(graph), cluster, Question(space=Space.placements(), baselines=False))
+    exact, instant = both(prepared(graph), cluster, SearchRequest(space=StrategySpace.placements(), baselines=False))
     assert instant.cost.step_s <= 1.05 * exact.cost.step_s
 
 
@@ -33,8 +33,8 @@ def test_placements_are_within_five_percent_of_exact(model, cluster, batch):
 @pytest.mark.parametrize("memory_gb", [24, 40, 80])
 def test_whole_plans_are_within_five_percent_of_exact(devices, memory_gb):
     graph = prepared(llama(batch=16, **BILLIONS))
-    question = Question(limits=Limits(memory_bytes=memory_gb * 1e9), baselines=False)
-    exact, instant = both(graph, f"{devices}xH100", question)
+    request = SearchRequest(limits=SearchLimits(memory_bytes=memory_gb * 1e9), baselines=False)
+    exact, instant = both(graph, f"{devices}xH100", request)
     assert instant.cost.step_s <= 1.05 * exact.cost.step_s
     assert instant.cost.peak_memory_bytes <= memory_gb * 1e9
 
@@ -44,15 +44,17 @@ def test_whole_plans_are_within_five_percent_of_exact(devices, memory_gb):
 )
 def test_where_memory_slows_the_first_plan_that_fits_others_are_tried(batch, cluster, memory_gb):
     """At first too few microbatches, with most layers computed twice."""
-    graph, limits = prepared(llama(batch=batch, **BILLIONS)), Limits(memory_bytes=memory_gb * 1e9, proof_s=0.0)
-    exact, instant = both(graph, cluster, Question(limits=limits, baselines=False))
-    hasty = solve(graph, cluster, Question(search=Method.RECURSIVE_PROGRAMMING, limits=replace(limits, effort=0.0)))
+    graph, limits = prepared(llama(batch=batch, **BILLIONS)), SearchLimits(memory_bytes=memory_gb * 1e9, proof_s=0.0)
+    exact, instant = both(graph, cluster, SearchRequest(limits=limits, baselines=False))
+    hasty = solve(
+        graph, cluster, SearchRequest(search=Method.RECURSIVE_PROGRAMMING, limits=replace(limits, effort=0.0))
+    )
     assert instant.cost.step_s <= 1.05 * exact.cost.step_s
     assert hasty.cost.step_s > instant.cost.step_s
 
 
 def test_microbatches_that_do_not_divide_well_are_stepped_over():
     graph = prepared(llama(batch=96, **(BILLIONS | {"layers": 16})))
-    limits = Limits(memory_bytes=24e9, proof_s=0.0)
-    exact, instant = both(graph, "2x8xH100", Question(limits=limits, baselines=False))
+    limits = SearchLimits(memory_bytes=24e9, proof_s=0.0)
+    exact, instant = both(graph, "2x8xH100", SearchRequest(limits=limits, baselines=False))
     assert instant.cost.step_s <= 1.05 * exact.cost.step_s

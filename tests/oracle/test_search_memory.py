@@ -10,35 +10,35 @@ from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph.build import gpt, llama
 from jupyter_autotrain.parallel.graph.fold import prepared
-from jupyter_autotrain.parallel.search import Limits, Question, Space, solve
+from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest, StrategySpace, solve
 
 LLAMA_2_7B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 2048, "vocabulary": 32000, "hidden": 11008}
 BILLIONS = prepared(llama(batch=32, **LLAMA_2_7B))
-FEW = Space(max_axes=1, stages=(1,))
+FEW = StrategySpace(max_axes=1, stages=(1,))
 
 
 def test_a_plan_that_memory_slows_leaves_what_is_reserved_free():
     device = ClusterSpec.parse("8xA100-40GB").device
-    found = solve(BILLIONS, "8xA100-40GB", Question(space=FEW, baselines=False))
+    found = solve(BILLIONS, "8xA100-40GB", SearchRequest(space=FEW, baselines=False))
     assert 0.9 * device.usable_bytes < found.cost.peak_memory_bytes <= device.usable_bytes
     assert found.limit_bytes == device.usable_bytes
 
 
 def test_memory_that_was_asked_for_is_filled():
-    asked = Question(space=FEW, baselines=False, limits=Limits(memory_bytes=40 * 2**30))
+    asked = SearchRequest(space=FEW, baselines=False, limits=SearchLimits(memory_bytes=40 * 2**30))
     found = solve(BILLIONS, "8xA100-40GB", asked)
     assert found.limit_bytes == 40 * 2**30
-    assert found.cost.step_s <= solve(BILLIONS, "8xA100-40GB", Question(space=FEW, baselines=False)).cost.step_s
+    assert found.cost.step_s <= solve(BILLIONS, "8xA100-40GB", SearchRequest(space=FEW, baselines=False)).cost.step_s
 
 
 def test_less_reserved_is_never_slower_and_more_may_not_fit():
     steps = []
     for kept in (0, "3GB", "20GB"):
         cluster = {"cluster": "8xA100-40GB", "reserved": kept}
-        steps.append(solve(BILLIONS, cluster, Question(space=FEW, baselines=False)).cost.step_s)
+        steps.append(solve(BILLIONS, cluster, SearchRequest(space=FEW, baselines=False)).cost.step_s)
     assert steps == sorted(steps)
     with pytest.raises(InfeasibleError, match="No split"):
-        solve(BILLIONS, {"cluster": "8xA100-40GB", "reserved": "42GB"}, Question(space=FEW, baselines=False))
+        solve(BILLIONS, {"cluster": "8xA100-40GB", "reserved": "42GB"}, SearchRequest(space=FEW, baselines=False))
 
 
 def test_the_limit_shown_is_what_can_be_used():

@@ -11,7 +11,7 @@ from jupyter_autotrain.parallel.graph.batch import batch_in
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import LoopRole
 from jupyter_autotrain.parallel.graph.samples import moved_by_view
-from jupyter_autotrain.parallel.search.space import batch_of, cut_of
+from jupyter_autotrain.parallel.search.request.space import batch_of, cut_of
 from jupyter_autotrain.parallel.trace import trace
 
 transformers = pytest.importorskip("transformers")

@@ -13,11 +13,11 @@ from jupyter_autotrain.errors import InfeasibleError, InvariantError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.graph.build import gpt
 from jupyter_autotrain.parallel.graph.fold import prepared
-from jupyter_autotrain.parallel.search import Limits, Pins, Question, solve
-from jupyter_autotrain.parallel.search.completion import _lightest, with_blocks
-from jupyter_autotrain.parallel.search.hunt import Hunt
-from jupyter_autotrain.parallel.search.invariant import check_blocks, check_cover
-from jupyter_autotrain.parallel.search.partition import shared_out
+from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, solve
+from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
+from jupyter_autotrain.parallel.search.stage.invariants import check_blocks, check_cover
+from jupyter_autotrain.parallel.search.stage.partition import shared_out
+from jupyter_autotrain.parallel.search.stage.partition_solver import _lightest, with_blocks
 
 SIZES = {"width": 128, "heads": 4, "sequence": 128, "batch": 64, "vocabulary": 512}
 ONE_F_ONE_B = Schedule.ONE_F_ONE_B
@@ -26,9 +26,9 @@ ONE_F_ONE_B = Schedule.ONE_F_ONE_B
 def piped(layers, stages, microbatches, schedule=ONE_F_ONE_B, recompute=None):
     graph = gpt(layers=layers, **SIZES)
     pins = Pins(stages=stages, microbatches=microbatches, schedule=schedule, recompute=recompute)
-    hunt = Hunt.of(graph, ClusterSpec.parse(f"{stages}xA100"), Question(pins=pins), lambda: 0.0, 0.0)
-    (candidate,) = hunt.found
-    return hunt.search.task.pipeline(candidate)
+    search_run = SearchRun.of(graph, ClusterSpec.parse(f"{stages}xA100"), SearchRequest(pins=pins), lambda: 0.0, 0.0)
+    (candidate,) = search_run.found
+    return search_run.search.context.pipeline(candidate)
 
 
 def within(pipeline, limit_bytes):
@@ -44,10 +44,14 @@ def test_partitions_of_any_number_of_blocks_over_any_number_of_stages_lose_none(
     pipeline = piped(layers, stages, microbatches, draw.choice((ONE_F_ONE_B, Schedule.GPIPE)), recompute)
     even_bytes = max(pipeline.problem(i, n).lightest().bytes for i, n in enumerate(pipeline.even))
     for share in (2.0, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5, 0.4):
-        staging = within(pipeline, even_bytes * share).staging
-        for byte_s in (0.0, 1e-11, 1e-9):
-            for counts in (staging.partition(byte_s), staging.fitting(byte_s), staging.lightest()):
-                assert counts is None or (sum(counts) == layers and min(counts) >= 1), (share, byte_s)
+        partition_bounds = within(pipeline, even_bytes * share).partition_bounds
+        for multiplier in (0.0, 1e-11, 1e-9):
+            for counts in (
+                partition_bounds.partition(multiplier),
+                partition_bounds.fitting(multiplier),
+                partition_bounds.lightest(),
+            ):
+                assert counts is None or (sum(counts) == layers and min(counts) >= 1), (share, multiplier)
 
 
 @pytest.mark.parametrize("recompute", [None, Recompute.NONE])
@@ -61,7 +65,7 @@ def test_what_fits_is_found_wherever_looking_at_every_partition_finds_it(stages,
     for share in (0.9, 0.99, 1.0001, 1.1, 1.4, 2.0):
         limit_bytes = min(needs.values()) * share
         limited = within(pipeline, limit_bytes)
-        counts = limited.staging.fitting()
+        counts = limited.partition_bounds.fitting()
         assert (counts is not None) == (share > 1), share
         if counts:
             assert needs[tuple(counts)] <= limit_bytes
@@ -93,11 +97,11 @@ def test_a_plan_that_memory_makes_uneven_holds_every_block_and_every_op():
     """Early stages hold so few blocks that the last ones need far more than their even share."""
     graph = prepared(gpt(layers=80, **SIZES))
     pins = Pins(stages=4, microbatches=64, schedule=ONE_F_ONE_B, recompute=Recompute.NONE)
-    asked = Question(pins=pins, baselines=False, limits=Limits(memory_bytes=1.0))
+    asked = SearchRequest(pins=pins, baselines=False, limits=SearchLimits(memory_bytes=1.0))
     with pytest.raises(InfeasibleError) as refused:
         solve(graph, "4xA100", asked)
     for share in (1.0, 1.05, 1.1, 1.2, 1.3, 1.5):
-        limits = Limits(memory_bytes=refused.value.least_memory_bytes * share)
+        limits = SearchLimits(memory_bytes=refused.value.least_memory_bytes * share)
         plan = solve(graph, "4xA100", replace(asked, limits=limits))
         assert sum(stage.blocks for stage in plan.stages) == 80
         held = [op for stage in plan.stages for op in stage.ops]

@@ -12,13 +12,13 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp, random_graph
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
-from jupyter_autotrain.parallel.search import Limits, Method, Mode, Pins, Question, Space, solve
-from jupyter_autotrain.parallel.search.chain import chain_of
-from jupyter_autotrain.parallel.search.elimination import minimise
-from jupyter_autotrain.parallel.search.folding import power, product
-from jupyter_autotrain.parallel.search.loads import PLAIN, Price, load_of, tables_of
-from jupyter_autotrain.parallel.search.space import mesh_shapes
-from jupyter_autotrain.parallel.search.stage import StageProblem
+from jupyter_autotrain.parallel.search import Method, Mode, Pins, SearchLimits, SearchRequest, StrategySpace, solve
+from jupyter_autotrain.parallel.search.factors.elimination import minimise
+from jupyter_autotrain.parallel.search.factors.factors import PLAIN, LagrangianWeights, load_of, tables_of
+from jupyter_autotrain.parallel.search.request.space import mesh_shapes
+from jupyter_autotrain.parallel.search.stage.chain import chain_of
+from jupyter_autotrain.parallel.search.stage.folding import power, product
+from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
 
 INSTANT, ORACLE = Method.RECURSIVE_PROGRAMMING, Method.EXHAUSTIVE
 
@@ -33,7 +33,7 @@ MODELS = {
     "llama": fold(fuse(llama(width=512, layers=4, heads=8, sequence=256, batch=16, vocabulary=4096))),
     "mlp": fold(fuse(mlp(width=1024, layers=4, batch=256))),
 }
-PLACEMENTS = Question(space=Space.placements(2), baselines=False)
+PLACEMENTS = SearchRequest(space=StrategySpace.placements(2), baselines=False)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -42,8 +42,8 @@ def test_folding_changes_nothing(name, shape):
     graph = MODELS[name]
     model = CostModel(graph, ClusterSpec.parse("2x4xA100"), MeshSpec(("a", "b")[: len(shape)], shape))
     chain = chain_of(graph)
-    folded = StageProblem(model, chain, chain.run.count).solve(Price())
-    unfolded, _, exact = minimise(tables_of(model, range(len(graph.ops)), PLAIN, Price()))
+    folded = StageProblem(model, chain, chain.run.count).solve(LagrangianWeights())
+    unfolded, _, exact = minimise(tables_of(model, range(len(graph.ops)), PLAIN, LagrangianWeights()))
     assert exact
     assert folded.value == pytest.approx(unfolded, rel=1e-12)
     assert folded.point.seconds == pytest.approx(unfolded, rel=1e-12)
@@ -60,7 +60,7 @@ def test_the_reported_cost_is_the_sum_over_the_chosen_strategies():
 
 @pytest.mark.parametrize("method", [Method.DYNAMIC_PROGRAMMING, INSTANT])
 def test_strategies_in_words_are_the_ones_that_were_priced(method):
-    solution = solve(MODELS["llama"], "2x4xA100", replace(PLACEMENTS, space=Space.placements(3), search=method))
+    solution = solve(MODELS["llama"], "2x4xA100", replace(PLACEMENTS, space=StrategySpace.placements(3), search=method))
     free = CostModel(MODELS["llama"], solution.cluster, MeshSpec(solution.mesh.axes, solution.mesh.shape))
     chosen = {}
     for op in MODELS["llama"].ops:
@@ -82,7 +82,7 @@ def test_a_power_is_repeated_products():
 @pytest.mark.parametrize("seed", range(12))
 def test_the_exact_search_equals_the_oracle_on_random_models(seed):
     graph = replace(random_graph(seed, ops=4), runs=())
-    asked = replace(PLACEMENTS, space=replace(Space.placements(1), zero=(Zero.NOTHING, Zero.PARAMETERS)))
+    asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(Zero.NOTHING, Zero.PARAMETERS)))
     exact, oracle = solve(graph, "4xCPU", asked), solve(graph, "4xCPU", replace(asked, search=ORACLE))
     assert exact.gap == 0.0
     assert exact.cost.step_s == pytest.approx(oracle.cost.step_s, rel=1e-9)
@@ -91,13 +91,13 @@ def test_the_exact_search_equals_the_oracle_on_random_models(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_exact_search_equals_the_oracle_under_a_memory_bound(seed):
     graph = replace(random_graph(seed, ops=4), runs=())
-    asked = replace(PLACEMENTS, space=replace(Space.placements(1), zero=(Zero.NOTHING, Zero.PARAMETERS)))
+    asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(Zero.NOTHING, Zero.PARAMETERS)))
     free = solve(graph, "4xCPU", asked).cost.peak_memory_bytes
     with pytest.raises(InfeasibleError) as refused:
-        solve(graph, "4xCPU", replace(asked, limits=Limits(memory_bytes=1.0)))
+        solve(graph, "4xCPU", replace(asked, limits=SearchLimits(memory_bytes=1.0)))
     least = refused.value.least_memory_bytes
     for share in (0.0, 0.4, 0.8):
-        bounded = replace(asked, limits=Limits(memory_bytes=least + share * (free - least)))
+        bounded = replace(asked, limits=SearchLimits(memory_bytes=least + share * (free - least)))
         exact, oracle = solve(graph, "4xCPU", bounded), solve(graph, "4xCPU", replace(bounded, search=ORACLE))
         assert exact.gap == 0.0
         assert exact.cost.step_s == pytest.approx(oracle.cost.step_s, rel=1e-9)
@@ -144,9 +144,9 @@ def test_a_step_is_its_parts_and_a_rank_its_memory(roomy):
 
 def test_less_memory_or_bandwidth_never_makes_the_plan_better(roomy):
     peak, last = roomy.cost.peak_memory_bytes, roomy.cost.step_s
-    asked = Question(space=Space(max_axes=1, stages=(1,), microbatches=(1, 2)), baselines=False)
+    asked = SearchRequest(space=StrategySpace(max_axes=1, stages=(1,), microbatches=(1, 2)), baselines=False)
     times = [
-        solve(MODELS["gpt"], "8xA100", replace(asked, limits=Limits(memory_bytes=peak * share))).cost.step_s
+        solve(MODELS["gpt"], "8xA100", replace(asked, limits=SearchLimits(memory_bytes=peak * share))).cost.step_s
         for share in (1.0, 0.7, 0.5)
     ]
     assert times == sorted(times)
@@ -156,7 +156,7 @@ def test_less_memory_or_bandwidth_never_makes_the_plan_better(roomy):
 
 def test_a_tight_limit_is_kept_by_sharing_states_and_recomputing(roomy):
     limit = roomy.cost.peak_memory_bytes * 0.35
-    asked = Question(space=Space(stages=(1,)), limits=Limits(memory_bytes=limit))
+    asked = SearchRequest(space=StrategySpace(stages=(1,)), limits=SearchLimits(memory_bytes=limit))
     solution = solve(MODELS["gpt"], "8xA100", asked)
     assert solution.cost.peak_memory_bytes <= limit
     assert solution.bound_s <= solution.cost.step_s
@@ -164,17 +164,19 @@ def test_a_tight_limit_is_kept_by_sharing_states_and_recomputing(roomy):
 
 
 def test_an_infeasible_limit_names_memory_that_then_does():
-    asked = Question(space=Space(max_axes=1, stages=(1,)), baselines=False, limits=Limits(memory_bytes=1e6))
+    asked = SearchRequest(
+        space=StrategySpace(max_axes=1, stages=(1,)), baselines=False, limits=SearchLimits(memory_bytes=1e6)
+    )
     with pytest.raises(InfeasibleError, match="least memory") as caught:
         solve(MODELS["gpt"], "8xA100", asked)
     least = caught.value.least_memory_bytes
-    solution = solve(MODELS["gpt"], "8xA100", replace(asked, limits=Limits(memory_bytes=least)))
+    solution = solve(MODELS["gpt"], "8xA100", replace(asked, limits=SearchLimits(memory_bytes=least)))
     assert solution.cost.peak_memory_bytes <= least
 
 
 def test_pinned_stages_make_a_pipeline_over_all_blocks():
     pins = Pins(stages=4, microbatches=8, schedule=Schedule.ONE_F_ONE_B)
-    solution = solve(tiny_gpt(layers=6), "8xA100", Question(mode=Mode.HYBRID_PARALLEL, pins=pins))
+    solution = solve(tiny_gpt(layers=6), "8xA100", SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=pins))
     assert [stage.index for stage in solution.stages] == [0, 1, 2, 3]
     assert sum(stage.blocks for stage in solution.stages) == 6
     assert solution.cost.bubble_s > 0
@@ -184,22 +186,22 @@ def test_pinned_stages_make_a_pipeline_over_all_blocks():
 def test_an_uneven_cluster_gives_the_weaker_stage_fewer_blocks():
     pins = Pins(stages=2, microbatches=16, mesh=(4,), schedule=Schedule.ONE_F_ONE_B)
     graph = tiny_gpt(layers=12, width=2048, vocabulary=512)
-    first, second = solve(graph, "4xH100+4xV100-32GB", Question(mode=Mode.HYBRID_PARALLEL, pins=pins)).stages
+    first, second = solve(graph, "4xH100+4xV100-32GB", SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=pins)).stages
     assert first.device == "H100"
     assert first.blocks > second.blocks
 
 
 def test_modes_restrict_what_is_searched():
-    alone = solve(MODELS["gpt"], "8xA100", Question(mode=Mode.STAND_ALONE))
+    alone = solve(MODELS["gpt"], "8xA100", SearchRequest(mode=Mode.STAND_ALONE))
     assert alone.mesh.devices == 1
-    data = solve(MODELS["gpt"], "8xA100", Question(mode=Mode.DATA_PARALLEL))
+    data = solve(MODELS["gpt"], "8xA100", SearchRequest(mode=Mode.DATA_PARALLEL))
     assert data.mesh.axes == ("data",)
     assert {s.zero for s in data.strategies.values()} == {Zero.NOTHING}
 
 
 def test_a_pinned_op_keeps_its_split_and_the_rest_is_searched():
     pins = Pins(mesh=(2, 4), ops={"h.*.mlp.c_fc": ("batch", "feature"), "h.2.mlp.c_proj": (None, None)})
-    solution = solve(MODELS["gpt"], "8xA100", Question(mode=Mode.HYBRID_PARALLEL, pins=pins))
+    solution = solve(MODELS["gpt"], "8xA100", SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=pins))
     assert all(solution.strategies[f"h.{i}.mlp.c_fc"].loops[0] == "a" for i in range(4))
     assert solution.strategies["h.2.mlp.c_proj"].loops == (None, None)
 
@@ -217,7 +219,7 @@ def test_a_pinned_op_keeps_its_split_and_the_rest_is_searched():
 )
 def test_a_contradiction_is_named(pins, word):
     with pytest.raises(PlanError, match=word):
-        solve(MODELS["gpt"], "8xA100", Question(mode=Mode.HYBRID_PARALLEL, pins=pins))
+        solve(MODELS["gpt"], "8xA100", SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=pins))
 
 
 def test_a_cyclic_graph_is_refused():

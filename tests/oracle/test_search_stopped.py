@@ -16,8 +16,9 @@ from jupyter_autotrain.parallel.graph.build import gpt, random_graph
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.plan import Plan
-from jupyter_autotrain.parallel.search import Limits, Method, Question, Space, hunt, solve
-from jupyter_autotrain.parallel.search.hunt import Hunt
+from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
+from jupyter_autotrain.parallel.search.outer import search_run
+from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 
 LAYERS = gpt(layers=4, batch=16, width=512, heads=8, sequence=256, vocabulary=4096)
 NO_LAYERS = random_graph(3, ops=60)
@@ -53,7 +54,7 @@ def readings_of(graph, asked):
 
 @pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
 def test_whenever_it_is_interrupted_a_search_gives_its_best_plan_so_far_with_a_true_gap(graph):
-    asked = Question(space=Space(max_axes=1, microbatches=(1, 2)))
+    asked = SearchRequest(space=StrategySpace(max_axes=1, microbatches=(1, 2)))
     total, best = readings_of(graph, asked)
     steps = sorted({1, 2, 3, total // 4, total // 2, total - 2})
     for at in steps:
@@ -76,7 +77,7 @@ def test_an_interrupt_between_any_two_calls_gives_a_plan(graph, calls):
         if event == "call" and not frame.f_code.co_flags & inspect.CO_GENERATOR and next(left) == 0:
             raise KeyboardInterrupt
 
-    asked = Question(space=Space(max_axes=1, microbatches=(1, 2)))
+    asked = SearchRequest(space=StrategySpace(max_axes=1, microbatches=(1, 2)))
     began = count()
 
     def clock():
@@ -106,17 +107,17 @@ def test_the_second_interrupt_ends_the_search_itself():
 
 @pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
 def test_an_interrupted_plan_says_so_wherever_it_is_read(graph):
-    plan = Plan.of(graph, MACHINE, Question(), clock=Clock(1))
+    plan = Plan.of(graph, MACHINE, SearchRequest(), clock=Clock(1))
     assert not plan.solution.complete
     for text in (repr(plan), plan.to_html()):
         assert "stopped early" in text
     assert plan.view()["complete"] is False
-    whole = Plan.of(graph, MACHINE, Question(space=Space(max_axes=1, microbatches=(1,))))
+    whole = Plan.of(graph, MACHINE, SearchRequest(space=StrategySpace(max_axes=1, microbatches=(1,))))
     assert "stopped early" not in repr(whole) + whole.to_html()
 
 
 def test_an_interrupt_among_the_well_known_plans_still_gives_one_that_was_searched():
-    instant = solve(LAYERS, MACHINE, Question(search=Method.RECURSIVE_PROGRAMMING))
+    instant = solve(LAYERS, MACHINE, SearchRequest(search=Method.RECURSIVE_PROGRAMMING))
     stopped = solve(LAYERS, MACHINE, clock=Clock(3))
     assert any(b.fits for b in stopped.baselines.values())
     assert not stopped.complete
@@ -124,10 +125,10 @@ def test_an_interrupt_among_the_well_known_plans_still_gives_one_that_was_search
 
 
 def test_a_huge_graph_has_a_time_limit_of_its_own(monkeypatch):
-    monkeypatch.setattr(hunt, "HUGE_OPS", 10)
+    monkeypatch.setattr(search_run, "HUGE_OPS", 10)
     ticks = count(step=30)
     assert not solve(NO_LAYERS, MACHINE, clock=lambda: float(next(ticks))).complete
-    monkeypatch.setattr(hunt, "HUGE_OPS", 1_000)
+    monkeypatch.setattr(search_run, "HUGE_OPS", 1_000)
     assert solve(NO_LAYERS, MACHINE, clock=lambda: float(next(ticks))).complete
 
 
@@ -139,21 +140,21 @@ def test_a_baseline_that_was_not_weighed_says_why():
 @pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
 def test_no_time_at_all_still_gives_a_plan(graph):
     ticks = count()
-    solution = solve(graph, MACHINE, Question(limits=Limits(time_s=0.0)), clock=lambda: float(next(ticks)))
+    solution = solve(graph, MACHINE, SearchRequest(limits=SearchLimits(time_s=0.0)), clock=lambda: float(next(ticks)))
     assert not solution.complete
     assert 0 < solution.gap < 1
 
 
 def test_when_time_is_up_the_best_so_far_comes_with_its_gap():
     ticks = count()
-    asked = Question(space=Space.placements(2), baselines=False, limits=Limits(time_s=1.5))
+    asked = SearchRequest(space=StrategySpace.placements(2), baselines=False, limits=SearchLimits(time_s=1.5))
     solution = solve(LAYERS, MACHINE, asked, clock=lambda: float(next(ticks)))
     assert not solution.complete
     assert solution.gap > 0
 
 
 def test_a_first_plan_that_does_not_fit_is_an_error_that_says_what_to_do():
-    asked = Question(limits=Limits(memory_bytes=100.0, time_s=0.0))
+    asked = SearchRequest(limits=SearchLimits(memory_bytes=100.0, time_s=0.0))
     ticks = count()
     with pytest.raises(PlanError, match="stopped before it found a plan that fits"):
         solve(NO_LAYERS, MACHINE, asked, clock=lambda: float(next(ticks)))
@@ -162,7 +163,7 @@ def test_a_first_plan_that_does_not_fit_is_an_error_that_says_what_to_do():
 def test_a_huge_graph_without_layers_has_a_plan_before_time_is_up_and_a_gap_after():
     graph = prepared(random_graph(5, ops=20_000, batch=64))
     ticks = count()
-    asked = Question(limits=Limits(time_s=100.0))
+    asked = SearchRequest(limits=SearchLimits(time_s=100.0))
     solution = solve(graph, MACHINE, asked, clock=lambda: float(next(ticks)))
     assert not solution.complete
     assert len(solution.strategies) == len(graph.ops)
@@ -172,7 +173,7 @@ def test_a_huge_graph_without_layers_has_a_plan_before_time_is_up_and_a_gap_afte
 def test_a_huge_graph_of_layers_is_as_easy_as_a_small_one():
     graph = gpt(layers=1_000, batch=16, width=512, heads=8, sequence=256, vocabulary=4096)
     assert len(graph.ops) > 19_000
-    asked = Question(search=Method.RECURSIVE_PROGRAMMING, baselines=False)
+    asked = SearchRequest(search=Method.RECURSIVE_PROGRAMMING, baselines=False)
     solution = solve(graph, MACHINE, asked)
     assert solution.complete
     assert len(solution.strategies) == len(prepared(graph).ops)
@@ -192,7 +193,7 @@ def tangled(ops, seed):
 def test_a_tangled_graph_that_seems_to_repeat_has_a_plan_with_a_gap():
     graph = prepared(tangled(60, 7))
     assert graph.runs
-    solution = solve(graph, MACHINE, Question(space=Space.placements(2)))
+    solution = solve(graph, MACHINE, SearchRequest(space=StrategySpace.placements(2)))
     assert solution.complete
     assert solution.bound_s <= solution.cost.step_s
     assert solution.gap < 0.01
@@ -201,7 +202,7 @@ def test_a_tangled_graph_that_seems_to_repeat_has_a_plan_with_a_gap():
 def test_a_tangled_graph_has_a_plan_in_bounded_time():
     graph = tangled(1_500, 7)
     ticks = count()
-    asked = Question(limits=Limits(time_s=5_000.0))
+    asked = SearchRequest(limits=SearchLimits(time_s=5_000.0))
     solution = solve(graph, MACHINE, asked, clock=lambda: float(next(ticks)))
     assert not solution.complete
     assert solution.bound_s <= solution.cost.step_s
@@ -209,13 +210,13 @@ def test_a_tangled_graph_has_a_plan_in_bounded_time():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_floor_is_below_every_plan(seed):
-    asked = Question(space=replace(Space(max_axes=2), microbatches=(1, 2, 4)), baselines=False)
+    asked = SearchRequest(space=replace(StrategySpace(max_axes=2), microbatches=(1, 2, 4)), baselines=False)
     for graph in (random_graph(seed, ops=25), LAYERS):
-        one = Hunt.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, lambda: 0.0, 0.0)
+        one = SearchRun.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, lambda: 0.0, 0.0)
         one.run(hurried=False)
         assert one.search.seen
         for outcome in one.search.seen:
-            assert one.search.task.compute_bound_s(outcome.candidate) <= outcome.step_s
+            assert one.search.context.compute_bound_s(outcome.candidate) <= outcome.step_s
 
 
 def test_an_interrupt_of_the_tracing_is_said_in_three_clauses_and_leaves_the_model_as_it_was():

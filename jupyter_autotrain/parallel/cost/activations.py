@@ -29,7 +29,7 @@ _FOLLOWERS = frozenset({Family.ELEMENTWISE, Family.NORM, Family.DROPOUT, Family.
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class GraphAnalysis:
     """What the cost model needs to know of a graph, whatever the mesh.
 
     Attributes:
@@ -61,13 +61,13 @@ class Facts:
     forms: Mapping[int, int]
 
 
-def facts_of(graph: OpGraph) -> Facts:
+def analyse_graph(graph: OpGraph) -> GraphAnalysis:
     """Gather the facts; linear in the graph."""
     spans = [(run, range(run.start, run.start + run.length * run.count)) for run in graph.runs]
     repeats = {i: run.count for run, span in spans for i in span}
     core = _attention_core(graph)
     edges, own = _charges(graph, core, repeats)
-    facts = Facts(
+    analysis = GraphAnalysis(
         edge_shares=edges,
         own_shares=own,
         extra_shares={op.id: _shares(op.id, repeats, dropped=op.id in core) for op in graph.ops},
@@ -81,7 +81,7 @@ def facts_of(graph: OpGraph) -> Facts:
         twins={i: run.start + (i - run.start) % run.length for run, span in spans for i in span},
         forms={},
     )
-    return replace(facts, forms=_forms(graph, facts))
+    return replace(analysis, forms=_forms(graph, analysis))
 
 
 def block_of(run: BlockRun, op: int) -> int:
@@ -194,22 +194,22 @@ def _looked_up(graph: OpGraph) -> frozenset[int]:
     )
 
 
-def _forms(graph: OpGraph, facts: Facts) -> dict[int, int]:
+def _forms(graph: OpGraph, analysis: GraphAnalysis) -> dict[int, int]:
     numbers: dict[object, int] = {}
-    alone = (op for op in graph.ops if op.id not in facts.twins)
-    return {op.id: numbers.setdefault(_form(graph, op, facts), len(numbers)) for op in alone}
+    alone = (op for op in graph.ops if op.id not in analysis.twins)
+    return {op.id: numbers.setdefault(_form(graph, op, analysis), len(numbers)) for op in alone}
 
 
-def _form(graph: OpGraph, op: Op, facts: Facts) -> object:
+def _form(graph: OpGraph, op: Op, analysis: GraphAnalysis) -> object:
     """Everything of an op that its cost depends on."""
     operands = (*op.outputs, *op.inputs)
     places = {x.tensor: place for place, x in reversed(list(enumerate(operands)))}
-    charged = facts.charged_parameters[op.id]
+    charged = analysis.charged_parameters[op.id]
 
     def seen(x: Operand) -> object:
         tensor = graph.tensors[x.tensor]
         kind = (tensor.shape, tensor.dtype, tensor.kind, tensor.trainable)
-        return x.loops, kind, x.tensor in facts.batched, x.tensor in charged, x.tensor in facts.looked_up
+        return x.loops, kind, x.tensor in analysis.batched, x.tensor in charged, x.tensor in analysis.looked_up
 
     return (
         op.family,
@@ -218,6 +218,6 @@ def _form(graph: OpGraph, op: Op, facts: Facts) -> object:
         len(op.outputs),
         (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward),
         (op.saved_extra_bytes, op.unfused_extra_bytes),
-        (facts.extra_shares[op.id], facts.again[op.id], facts.repeats[op.id]),
-        tuple((places[tensor], shares) for tensor, shares in facts.own_shares.get(op.id, ())),
+        (analysis.extra_shares[op.id], analysis.again[op.id], analysis.repeats[op.id]),
+        tuple((places[tensor], shares) for tensor, shares in analysis.own_shares.get(op.id, ())),
     )

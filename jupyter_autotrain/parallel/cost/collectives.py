@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AlphaBeta:
     """Seconds = `start_s` + `s_per_byte` * bytes: one algorithm of a collective."""
 
     start_s: float
@@ -39,33 +39,33 @@ class Line:
 class Axis:
     """One mesh axis with the levels it runs on, innermost first, and its algorithms per collective.
 
-    `gather` serves all-gather and reduce-scatter, `reduce` all-reduce, both by bytes of the full tensor; `turn` serves
-    all-to-all, by bytes held per device.
+    `gather` serves all-gather and reduce-scatter, `reduce` all-reduce, both by bytes of the full tensor; `all_to_all`
+    serves all-to-all, by bytes held per device.
     """
 
     name: str
     size: int
     segments: tuple[Segment, ...]
-    gather: tuple[Line, ...]
-    reduce: tuple[Line, ...]
-    turn: tuple[Line, ...]
+    gather: tuple[AlphaBeta, ...]
+    reduce: tuple[AlphaBeta, ...]
+    all_to_all: tuple[AlphaBeta, ...]
 
 
 def axis_of(name: str, size: int, segments: tuple[Segment, ...]) -> Axis:
     """Work out the algorithms of an axis."""
     if size == 1:
-        free = (Line(0.0, 0.0),)
+        free = (AlphaBeta(0.0, 0.0),)
         return Axis(name, size, segments, free, free, free)
     start_s = max(s.link.latency_s for s in segments)
     slowest = max(1 / bandwidth(s) for s in segments)
     share = (size - 1) / size
-    gather = [Line(sum(_steps(s) for s in segments) * start_s, share * slowest)]
+    gather = [AlphaBeta(sum(_steps(s) for s in segments) * start_s, share * slowest)]
     if len(segments) > 1:
         gather.append(_by_levels(segments))
-    tree = Line(2 * math.log2(size) * start_s, 2 * slowest)
-    rings = [Line(2 * line.start_s, 2 * line.s_per_byte) for line in gather]
-    turn = Line((size - 1) * start_s, share * max(_hops(s) / bandwidth(s) for s in segments))
-    return Axis(name, size, segments, tuple(gather), (*rings, tree), (turn,))
+    tree = AlphaBeta(2 * math.log2(size) * start_s, 2 * slowest)
+    rings = [AlphaBeta(2 * line.start_s, 2 * line.s_per_byte) for line in gather]
+    all_to_all = AlphaBeta((size - 1) * start_s, share * max(_hops(s) / bandwidth(s) for s in segments))
+    return Axis(name, size, segments, tuple(gather), (*rings, tree), (all_to_all,))
 
 
 def _steps(segment: Segment) -> float:
@@ -74,7 +74,7 @@ def _steps(segment: Segment) -> float:
     return math.log2(segment.size) if anywhere else segment.size - 1
 
 
-def _by_levels(segments: tuple[Segment, ...]) -> Line:
+def _by_levels(segments: tuple[Segment, ...]) -> AlphaBeta:
     """Each level in turn: the innermost on all bytes, the next on what one inner group leaves to a device."""
     start_s, s_per_byte, inner = 0.0, 0.0, 1
     for segment in segments:
@@ -82,7 +82,7 @@ def _by_levels(segments: tuple[Segment, ...]) -> Line:
         start_s += _steps(segment) * segment.link.latency_s
         s_per_byte += steps / segment.size / inner / bandwidth(segment)
         inner *= segment.size
-    return Line(start_s, s_per_byte)
+    return AlphaBeta(start_s, s_per_byte)
 
 
 def axes_of(mesh: MeshSpec, cluster: ClusterSpec) -> tuple[Axis, ...]:
@@ -120,7 +120,7 @@ def _hops(segment: Segment) -> float:
     return max(1.0, dims * side / 3) if kind is LinkKind.MESH else 1.0
 
 
-def _least(lines: tuple[Line, ...], n_bytes: Floats | float, share: Floats | float = 1.0) -> Floats:
+def _least(lines: tuple[AlphaBeta, ...], n_bytes: Floats | float, share: Floats | float = 1.0) -> Floats:
     first, *others = lines
     best = np.asarray(first.start_s * share + first.s_per_byte * n_bytes)
     for line in others:
@@ -128,7 +128,7 @@ def _least(lines: tuple[Line, ...], n_bytes: Floats | float, share: Floats | flo
     return best
 
 
-def amortised_s(lines: tuple[Line, ...], n_bytes: Floats, bucket_bytes: float) -> Floats:
+def amortised_s(lines: tuple[AlphaBeta, ...], n_bytes: Floats, bucket_bytes: float) -> Floats:
     """A collective on tensors that travel in buckets: a small one pays its share of the latency; seconds."""
     return _least(lines, n_bytes, np.minimum(1.0, n_bytes / bucket_bytes))
 
@@ -145,7 +145,7 @@ def all_reduce_s(axis: Axis, n_bytes: Floats | float) -> Floats:
 
 def all_to_all_s(axis: Axis, local_bytes: Floats | float) -> Floats:
     """All-to-all where each device holds `local_bytes` and keeps 1/p of them; seconds."""
-    return _least(axis.turn, local_bytes)
+    return _least(axis.all_to_all, local_bytes)
 
 
 def send_s(segments: tuple[Segment, ...], n_bytes: float) -> float:

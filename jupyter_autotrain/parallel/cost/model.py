@@ -13,17 +13,17 @@ import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
-from jupyter_autotrain.parallel.cost.activations import MODES, Facts, Shares, facts_of
+from jupyter_autotrain.parallel.cost.activations import MODES, GraphAnalysis, Shares, analyse_graph
 from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, axes_of
 from jupyter_autotrain.parallel.cost.layout import Ints, Layouts, needed, produced, strategies
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
 from jupyter_autotrain.parallel.cost.ops import OpPricer, OpTable
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline
-from jupyter_autotrain.parallel.cost.states import Assumptions, Option, StatePricer
+from jupyter_autotrain.parallel.cost.states import Assumptions, StatePricer, StateSharding
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, Operand, OpGraph
 
-ALL_OPTIONS = tuple(Option(zero) for zero in Zero)
+ALL_STATE_SHARDINGS = tuple(StateSharding(zero) for zero in Zero)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Settings:
 
     efficiency: Efficiency = field(default_factory=Efficiency)
     assumptions: Assumptions = field(default_factory=Assumptions)
-    options: tuple[Option, ...] = ALL_OPTIONS
+    options: tuple[StateSharding, ...] = ALL_STATE_SHARDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class CostModel:
     microbatches: int = 1
     settings: Settings = field(default_factory=Settings)
     device: Device | None = None
-    facts: Facts | None = None
+    analysis: GraphAnalysis | None = None
     restrict: Restriction | None = None
     _rows: dict[int, Ints] = field(default_factory=dict, repr=False)
     _ops: dict[int, OpTable] = field(default_factory=dict, repr=False)
@@ -92,9 +92,9 @@ class CostModel:
         return axes_of(self.mesh, self.cluster)
 
     @cached_property
-    def known(self) -> Facts:
+    def graph_analysis(self) -> GraphAnalysis:
         """Facts of the graph."""
-        return self.facts or facts_of(self.graph)
+        return self.analysis or analyse_graph(self.graph)
 
     @cached_property
     def roofline(self) -> Roofline:
@@ -111,7 +111,7 @@ class CostModel:
         """Ops on this mesh."""
         settings = self.settings
         states = StatePricer(self.axes, self.roofline, settings.assumptions, settings.options)
-        return OpPricer(self.graph, self.known, self.axes, self.microbatches, self.roofline, states)
+        return OpPricer(self.graph, self.graph_analysis, self.axes, self.microbatches, self.roofline, states)
 
     def loop_sizes(self, op: Op) -> tuple[int, ...]:
         """Sizes of an op's loops in one microbatch."""
@@ -143,7 +143,7 @@ class CostModel:
     def alike(self, op_id: int) -> int:
         """The first op seen that costs the same: the twin of an op in a run; elsewhere one of equal form and rows."""
         twin = self.twin(op_id)
-        form = self.known.forms.get(twin)
+        form = self.graph_analysis.forms.get(twin)
         if form is None:
             return twin
         return self._alike.setdefault((form, self.table_rows(twin).tobytes()), twin)
@@ -156,7 +156,7 @@ class CostModel:
 
     def twin(self, op_id: int) -> int:
         """The op in the first block of its run that costs the same."""
-        return self.known.twins.get(op_id, op_id)
+        return self.graph_analysis.twins.get(op_id, op_id)
 
     def table_rows(self, op_id: int) -> Ints:
         """The op's strategies without pricing them; rows as in `op(op_id).table`."""
@@ -175,8 +175,8 @@ class CostModel:
 
     def _read(self, op_id: int) -> Iterable[tuple[Operand, int]]:
         """What an op reads of other ops, and who makes it; the same tensor once."""
-        known = self.known.made
-        made = {x: self.graph.producers[x.tensor] for x in self.graph.ops[op_id].inputs if x.tensor in known}
+        graph_analysis = self.graph_analysis.made
+        made = {x: self.graph.producers[x.tensor] for x in self.graph.ops[op_id].inputs if x.tensor in graph_analysis}
         return made.items()
 
     def _edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
@@ -191,8 +191,8 @@ class CostModel:
         key = (
             (self.alike(maker), next(i for i, x in enumerate(ops[maker].outputs) if x.tensor == tensor)),
             (self.alike(op_id), ops[op_id].inputs.index(operand)),
-            tensor in self.known.differentiable,
-            self.known.edge_shares.get((tensor, op_id)),
+            tensor in self.graph_analysis.differentiable,
+            self.graph_analysis.edge_shares.get((tensor, op_id)),
         )
         if key not in self._alike_edges:
             self._alike_edges[key] = self._price_edge(operand, maker, op_id)
@@ -213,7 +213,7 @@ class CostModel:
         source, target = self.op(maker), self.op(op_id)
         out, size = _output(source.op, operand.tensor), self.tensor_bytes(operand.tensor)
         lies, wanted = self._layouts(source, out, produced), self._layouts(target, operand, needed)
-        if operand.tensor not in self.known.differentiable:
+        if operand.tensor not in self.graph_analysis.differentiable:
             return [(lies, wanted, size)]
         gradient, whole = self._layouts(target, operand, produced), lies.reduced
         return [(lies, wanted, size), (gradient, whole, size), (whole, wanted, size)]
@@ -226,7 +226,7 @@ class CostModel:
             gradient, again = others
             # A gathered input is kept as a slice and gathered again behind the backward products, which it slows.
             backward = gradient.T + self.settings.assumptions.overlap_slowdown * again
-        shares: Shares = self.known.edge_shares.get((operand.tensor, target.op.id), (0.0, 0.0, 0.0))
+        shares: Shares = self.graph_analysis.edge_shares.get((operand.tensor, target.op.id), (0.0, 0.0, 0.0))
         before = self.pricer.split(source.op, _output(source.op, operand.tensor), source.table)
         after = self.pricer.split(target.op, operand, target.table)
         size = self.tensor_bytes(operand.tensor)

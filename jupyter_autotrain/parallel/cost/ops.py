@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.activations import MODES, Facts
+from jupyter_autotrain.parallel.cost.activations import MODES, GraphAnalysis
 from jupyter_autotrain.parallel.cost.collectives import Axis, Floats
 from jupyter_autotrain.parallel.cost.layout import Ints, needed, produced, split_of
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
@@ -39,7 +39,7 @@ class OpTable:
     table: Ints
     forward_s: Floats
     backward_s: Floats
-    again_s: Floats
+    recompute_s: Floats
     act_bytes: Floats
     states: StateTable
 
@@ -55,7 +55,7 @@ class OpPricer:
     """Prices ops on one mesh, for one number of microbatches; arguments as of `model.CostModel`."""
 
     graph: OpGraph
-    known: Facts
+    graph_analysis: GraphAnalysis
     axes: tuple[Axis, ...]
     microbatches: int
     roofline: Roofline
@@ -66,7 +66,7 @@ class OpPricer:
         """Tables of some ops, each with its strategies."""
         computed = self._compute(ops)
         asked = [
-            (list(self._weights(op, table)), compute, self.known.repeats[op.id])
+            (list(self._weights(op, table)), compute, self.graph_analysis.repeats[op.id])
             for (op, table), compute in zip(ops, computed, strict=True)
         ]
         return [
@@ -75,7 +75,7 @@ class OpPricer:
                 table=table,
                 forward_s=compute.forward_s,
                 backward_s=compute.backward_s,
-                again_s=np.outer(self.known.again[op.id], compute.forward_s),
+                recompute_s=np.outer(self.graph_analysis.again[op.id], compute.forward_s),
                 act_bytes=self._own_activations(op, table),
                 states=states,
             )
@@ -85,7 +85,7 @@ class OpPricer:
     def tensor_bytes(self, tensor: int) -> float:
         """Bytes of a whole tensor in one microbatch."""
         size = float(self.graph.tensors[tensor].size_bytes)
-        return size / self.microbatches if tensor in self.known.batched else size
+        return size / self.microbatches if tensor in self.graph_analysis.batched else size
 
     def split(self, op: Op, operand: Operand, table: Ints) -> Ints:
         """Number of slices that each strategy cuts an operand into."""
@@ -147,22 +147,24 @@ class OpPricer:
 
     def _own_activations(self, op: Op, table: Ints) -> Floats:
         held = np.zeros((len(MODES), len(table)))
-        for tensor, shares in self.known.own_shares.get(op.id, ()):
+        for tensor, shares in self.graph_analysis.own_shares.get(op.id, ()):
             operand = next(x for x in (*op.outputs, *op.inputs) if x.tensor == tensor)
             held += np.outer(shares, self._local_bytes(op, operand, table))
         extra = op.saved_extra_bytes + (0 if self.roofline.device.fuses else op.unfused_extra_bytes)
         if extra and op.outputs:
             out = op.outputs[0]
-            batch = self.microbatches if out.tensor in self.known.batched else 1
+            batch = self.microbatches if out.tensor in self.graph_analysis.batched else 1
             local = extra / batch / self.split(op, out, table)
-            held += np.outer(self.known.extra_shares[op.id], local)
+            held += np.outer(self.graph_analysis.extra_shares[op.id], local)
         return held
 
     def _weights(self, op: Op, table: Ints) -> Iterator[Weights]:
-        charged = self.known.charged_parameters[op.id]
+        charged = self.graph_analysis.charged_parameters[op.id]
         for operand in op.inputs:
             tensor = self.graph.tensors[operand.tensor]
             if tensor.id in charged and tensor.trainable:
-                rows = self._local_bytes(op, op.outputs[0], table) if tensor.id in self.known.looked_up else None
+                rows = (
+                    self._local_bytes(op, op.outputs[0], table) if tensor.id in self.graph_analysis.looked_up else None
+                )
                 item = DTYPE_BYTES[tensor.dtype]
                 yield Weights(tensor.numel, item, produced(op, operand, table), rows, self.microbatches)

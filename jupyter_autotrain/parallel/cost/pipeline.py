@@ -32,7 +32,7 @@ def bubble_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> fl
     return pipeline_s(stage_s, microbatches, chunks) - microbatches * max(stage_s)
 
 
-def border_s(model: CostModel, span: tuple[Segment, ...], rows: Mapping[int, int]) -> float:
+def p2p_s(model: CostModel, span: tuple[Segment, ...], rows: Mapping[int, int]) -> float:
     """What a stage sends its neighbour in one microbatch, forward or back; seconds.
 
     What several ranks hold alike each sends a slice of, to be gathered behind the border (Narayanan et al. 2021,

@@ -14,7 +14,7 @@ from jupyter_autotrain.parallel.cost.roofline import Roofline
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class StateSharding:
     """One way to keep an op's parameters.
 
     Attributes:
@@ -68,7 +68,7 @@ class StateTable:
         optimizer_bytes: Held per device.
     """
 
-    options: tuple[Option, ...]
+    options: tuple[StateSharding, ...]
     micro_s: Floats
     step_s: Floats
     update_s: Floats
@@ -127,7 +127,7 @@ class StatePricer:
     axes: tuple[Axis, ...]
     roofline: Roofline
     assumptions: Assumptions
-    options: tuple[Option, ...]
+    options: tuple[StateSharding, ...]
 
     def tables(self, asked: Sequence[Asked]) -> list[StateTable]:
         """Sums over each op's parameters; asked by these, what to hide behind, and the number of its run's blocks."""

@@ -51,22 +51,29 @@ class Batch:
 
 def followed(graph: OpGraph, tensor: int, dim: int) -> Batch:
     """All dims and loops that run along a dim of a tensor."""
-    walk = _Walk(graph, graph.tensors[tensor].shape[dim])
+    traversal = _Traversal(graph, graph.tensors[tensor].shape[dim])
     left = [(tensor, (dim, 1))]
     while left:
         at, place = left.pop()
-        if place in walk.places[at]:
+        if place in traversal.places[at]:
             continue
-        walk.places[at].add(place)
+        traversal.places[at].add(place)
         if graph.tensors[at].kind not in (TensorKind.PARAMETER, TensorKind.BUFFER):
-            left += [found for op in _around(graph, at) for found in walk.through(op, at, place)]
-    places = {at: frozenset(found) for at, found in walk.places.items()}
-    loops = {op: frozenset(found) for op, found in walk.loops.items()}
-    return Batch(walk.samples, places, loops, frozenset(walk.inner), frozenset(walk.lost), frozenset(walk.moved))
+            left += [found for op in _around(graph, at) for found in traversal.through(op, at, place)]
+    places = {at: frozenset(found) for at, found in traversal.places.items()}
+    loops = {op: frozenset(found) for op, found in traversal.loops.items()}
+    return Batch(
+        traversal.samples,
+        places,
+        loops,
+        frozenset(traversal.inner),
+        frozenset(traversal.lost),
+        frozenset(traversal.moved),
+    )
 
 
 @dataclass
-class _Walk:
+class _Traversal:
     """What has been followed so far; fields as in `Batch`."""
 
     graph: OpGraph

@@ -1,4 +1,4 @@
-"""Saves, explains, compares and prints a plan; takes in what others planned. `Plan` is the door."""
+"""Saves, explains, compares and prints a plan; takes in what others planned. `Plan` is the entry point."""
 
 from jupyter_autotrain.parallel.plan.difference import Change, Difference
 from jupyter_autotrain.parallel.plan.explain import Explanation, Way

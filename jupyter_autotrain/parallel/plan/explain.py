@@ -155,7 +155,7 @@ def _ways(pricing: Pricing, model: CostModel, op: Op, count: int) -> _Table:
     spare = record.solution.limit_bytes - record.cost.ranks[strategy.stage].peak_bytes
     return _Table(
         pricing,
-        m * (table.forward_s + table.backward_s + table.again_s[mode]),
+        m * (table.forward_s + table.backward_s + table.recompute_s[mode]),
         inputs,
         outputs,
         m * states.micro_s + states.step_s + states.update_s,
@@ -170,7 +170,7 @@ def _edge(pricing: Pricing, model: CostModel, edge: EdgeTable, op: int) -> tuple
     row = pricing.row(other)
     at = (row, slice(None)) if edge.target == op else (slice(None), row)
     strategy = pricing.strategy(pricing.record.graph.ops[edge.target])
-    again = 2 if strategy.recompute is Recompute.FULL and model.known.repeats[edge.target] > 1 else 1
+    again = 2 if strategy.recompute is Recompute.FULL and model.graph_analysis.repeats[edge.target] > 1 else 1
     kept = edge.act_bytes[MODES.index(strategy.recompute)]
     return np.asarray(again * edge.forward_s[at] + edge.backward_s[at]), np.asarray(kept[at])
 

@@ -22,7 +22,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.graph.graph import Loop, Op, OpGraph
 from jupyter_autotrain.parallel.plan.megatron import tensor_loops
 from jupyter_autotrain.parallel.search import Pins
-from jupyter_autotrain.parallel.search.space import batch_of, mesh_shapes
+from jupyter_autotrain.parallel.search.request.space import batch_of, mesh_shapes
 
 MOST_AXES = 4
 

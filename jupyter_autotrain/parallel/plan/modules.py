@@ -67,7 +67,7 @@ def modules_of(pricing: Pricing) -> tuple[Module, ...]:
                 strategy.stage,
                 tensor.numel,
                 strategy.offload,
-                strategy.host_table and operand.tensor in pricing.facts.looked_up,
+                strategy.host_table and operand.tensor in pricing.analysis.looked_up,
             )
     return tuple(found.values())
 

@@ -23,7 +23,7 @@ from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.plan.weighed import with_traffic
-from jupyter_autotrain.parallel.search import Method, Mode, Question, persistently, solve
+from jupyter_autotrain.parallel.search import Method, Mode, SearchRequest, retry_on_interrupt, solve
 
 Cluster: TypeAlias = str | JsonObject | ClusterSpec
 SLIDER_EFFORT = 0.15  # answers within the 0.2 s in which a slider feels alive
@@ -38,7 +38,7 @@ class Plan(PlanRecord):
         cls,
         graph: OpGraph,
         cluster: Cluster,
-        question: Question,
+        request: SearchRequest,
         trace_s: float = 0.0,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -49,11 +49,11 @@ class Plan(PlanRecord):
             InfeasibleError: When no split fits, with the least memory that would do.
             PlanError: For pins that contradict something, an unknown device, a cyclic graph.
         """
-        solution = solve(graph, cluster, question, clock=clock)
+        solution = solve(graph, cluster, request, clock=clock)
         assert solution.outcome is not None
         searched = solution.outcome.models[0].graph
-        counted, _ = persistently(lambda: with_traffic(searched, question, solution))
-        return cls(searched, question, counted, trace_s)
+        counted, _ = retry_on_interrupt(lambda: with_traffic(searched, request, solution))
+        return cls(searched, request, counted, trace_s)
 
     def explain(self, op: str) -> Explanation:
         """Why an op is split as it is: its runner-up, and what that would cost in time and memory.
@@ -83,9 +83,9 @@ class Plan(PlanRecord):
         """
         memory_bytes = None if memory is None else parse_bytes(memory)
         cluster = self.given.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
-        limits = self.question.limits
+        limits = self.request.limits
         limits = replace(limits, memory_bytes=memory_bytes or limits.memory_bytes, effort=SLIDER_EFFORT)
-        asked = replace(self.question, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
+        asked = replace(self.request, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
         if devices and asked.mode is Mode.HYBRID_PARALLEL:
             asked = replace(asked, pins=replace(asked.pins, mesh=None, stages=None, ops={}))
         return Plan.of(self.graph, cluster, asked)
@@ -125,7 +125,7 @@ class Plan(PlanRecord):
             PlanError: Not a plan, or of another version.
         """
         record = storage.read(saved)
-        return cls(record.graph, record.question, record.solution, record.trace_s)
+        return cls(record.graph, record.request, record.solution, record.trace_s)
 
     def __repr__(self) -> str:
         return text.summary(self)

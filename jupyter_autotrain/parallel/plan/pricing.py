@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from jupyter_autotrain.core.devices import Device
-from jupyter_autotrain.parallel.cost.activations import Facts, facts_of
+from jupyter_autotrain.parallel.cost.activations import GraphAnalysis, analyse_graph
 from jupyter_autotrain.parallel.cost.layout import NONE, PARTIAL, REPLICATE, Ints
 from jupyter_autotrain.parallel.cost.model import CostModel, Settings
-from jupyter_autotrain.parallel.cost.states import Option
+from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.graph import Op, Operand
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.search import Strategy
@@ -41,14 +41,14 @@ class Pricing:
                     record.microbatches,
                     self.settings,
                     device,
-                    self.facts,
+                    self.analysis,
                 )
         return tuple(made[device] for device in devices)
 
     @cached_property
-    def facts(self) -> Facts:
+    def analysis(self) -> GraphAnalysis:
         """Facts of the graph."""
-        return facts_of(self.record.graph)
+        return analyse_graph(self.record.graph)
 
     def strategy(self, op: Op) -> Strategy:
         """What was decided for an op."""
@@ -65,12 +65,12 @@ class Pricing:
     def option_row(self, op: Op) -> int:
         """Row of the op's way to keep its parameters in its tables."""
         strategy = self.strategy(op)
-        return self.settings.options.index(Option(strategy.zero, strategy.offload, strategy.host_table))
+        return self.settings.options.index(StateSharding(strategy.zero, strategy.offload, strategy.host_table))
 
     @cached_property
     def settings(self) -> Settings:
         """Constants of the search, with the ways to keep parameters that were open to it."""
-        asked = self.record.question
+        asked = self.record.request
         return replace(asked.settings, options=asked.space.options)
 
     def row(self, op: Op) -> int:

@@ -1,4 +1,4 @@
-"""What a plan is made of: the graph, the question, the answer, and how long it took."""
+"""What a plan is made of: the graph, the request, the solution, and how long tracing took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
 from jupyter_autotrain.parallel.plan.notes import notes_of
 from jupyter_autotrain.parallel.plan.unpriced import honest_gap, unpriced_shares
-from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, Question, Solution, StagePart, Strategy
+from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, SearchRequest, Solution, StagePart, Strategy
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class PlanRecord:
 
     Attributes:
         graph: The model, fused and folded, as it was searched.
-        question: What was asked: mode, solver, limits, pins.
+        request: What was asked: mode, solver, limits, pins.
         solution: What was found.
         trace_s: Seconds that tracing the model took; 0 for a graph that was there already.
     """
 
     graph: OpGraph
-    question: Question
+    request: SearchRequest
     solution: Solution
     trace_s: float = 0.0
 
@@ -56,7 +56,7 @@ class PlanRecord:
     @property
     def mode(self) -> Mode:
         """How much was searched."""
-        return self.question.mode
+        return self.request.mode
 
     @property
     def strategies(self) -> Mapping[str, Strategy]:

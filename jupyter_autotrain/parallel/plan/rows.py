@@ -50,7 +50,7 @@ def ranks(pricing: Pricing, folded: Folded) -> Iterator[dict[str, JsonValue]]:
             "optimizer_bytes": rank.optimizer_bytes,
             "activation_bytes": rank.activation_bytes,
             "peak_bytes": rank.peak_bytes,
-            "limit_bytes": device.limit_bytes(record.question.limits.memory_bytes),
+            "limit_bytes": device.limit_bytes(record.request.limits.memory_bytes),
             "sent_bytes": dict(sent_bytes(pricing, folded, stage.index)),
         }
 

@@ -11,14 +11,14 @@ from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.graph import io
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.view import VERSION, view
-from jupyter_autotrain.parallel.search import Question, Solution
+from jupyter_autotrain.parallel.search import SearchRequest, Solution
 
 
 def written(record: PlanRecord) -> str:
     """The plan as one JSON text; nothing is lost but the solvers' own notes."""
     kept = {
         "graph": json.loads(io.to_json(record.graph)),
-        "question": to_json(record.question),
+        "request": to_json(record.request),
         "solution": to_json(replace(record.solution, outcome=None)),
         "trace_s": record.trace_s,
     }
@@ -39,7 +39,7 @@ def read(text: str) -> PlanRecord:
         kept = cast("dict[str, JsonObject]", found["record"])
         return PlanRecord(
             io.from_json(json.dumps(kept["graph"])),
-            from_json(Question, kept["question"]),
+            from_json(SearchRequest, kept["request"]),
             from_json(Solution, kept["solution"]),
             cast("float", kept["trace_s"]),
         )

@@ -22,7 +22,7 @@ def summary(record: PlanRecord) -> str:
         f"{ms(cost.bubble_s)} + optimizer {ms(cost.optimizer_s)}",
         f"  memory  {memory_text(cost.peak_memory_bytes)} per rank of {memory_text(solution.limit_bytes)} usable"
         + _states(record),
-        f"  found   trace {record.trace_s:.2f} s, search {record.search_s:.2f} s ({record.question.search})",
+        f"  found   trace {record.trace_s:.2f} s, search {record.search_s:.2f} s ({record.request.search})",
     ]
     if record.unknown:
         lines.append(f"  unknown ops, replicated: {', '.join(record.unknown)}")

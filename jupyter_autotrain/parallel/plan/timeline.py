@@ -97,7 +97,7 @@ def passes_of(pricing: Pricing, folded: Folded, stage: int) -> Passes:
         states, row = table.states, pricing.row(op)
         for place, value in (
             (0, table.forward_s[row]),
-            (2, table.backward_s[row] + table.again_s[mode, row]),
+            (2, table.backward_s[row] + table.recompute_s[mode, row]),
             (3, states.micro_s[option, row]),
             (4, states.step_s[option, row]),
             (5, states.update_s[option, row]),
@@ -110,7 +110,7 @@ def passes_of(pricing: Pricing, folded: Folded, stage: int) -> Passes:
             priced = next(e for e in model.edges_into(reader) if e.tensor == edge.operand.tensor)
             ends = record.graph.ops[priced.source], record.graph.ops[reader]
             at = pricing.row(ends[0]), pricing.row(ends[1])
-            full = pricing.strategy(ends[1]).recompute is Recompute.FULL and pricing.facts.repeats[reader] > 1
+            full = pricing.strategy(ends[1]).recompute is Recompute.FULL and pricing.analysis.repeats[reader] > 1
             total[1] += count * float(priced.forward_s[at])
             total[3] += count * float(priced.backward_s[at] + (priced.forward_s[at] if full else 0.0))
     return _with_messages(pricing, stage, Passes(*total))

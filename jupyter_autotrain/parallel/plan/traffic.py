@@ -65,7 +65,7 @@ def edge_moves(pricing: Pricing, edge: Edge) -> tuple[tuple[Move, ...], tuple[Mo
     size, shape = model.tensor_bytes(edge.operand.tensor), record.mesh.shape
     lies = pricing.produced(maker, out)
     forward = moves(lies, pricing.needed(reader, edge.operand), size, shape)
-    if edge.operand.tensor not in pricing.facts.differentiable:
+    if edge.operand.tensor not in pricing.analysis.differentiable:
         return forward, ()
     goal = tuple(REPLICATE if code == PARTIAL else code for code in lies)
     again = moves(goal, pricing.needed(reader, edge.operand), size, shape)
@@ -77,10 +77,10 @@ def state_moves(pricing: Pricing, op: Op) -> Iterator[Move]:
     record = pricing.record
     for operand in op.inputs:
         weight = record.graph.tensors[operand.tensor]
-        if operand.tensor not in pricing.facts.charged_parameters[op.id] or not weight.trainable:
+        if operand.tensor not in pricing.analysis.charged_parameters[op.id] or not weight.trainable:
             continue
         gradient = pricing.produced(op, operand)
-        if pricing.strategy(op).host_table and operand.tensor in pricing.facts.looked_up:
+        if pricing.strategy(op).host_table and operand.tensor in pricing.analysis.looked_up:
             yield from _row_moves(pricing, op, gradient)
             continue
         held = weight.numel * DTYPE_BYTES[weight.dtype] / _parts(gradient, record.mesh.shape)
@@ -131,7 +131,7 @@ def sent_bytes(pricing: Pricing, folded: Folded, stage: int) -> Mapping[str, flo
 
 def _again(pricing: Pricing, op: Op) -> int:
     """Forward passes in a step: full recompute runs one more inside repeated blocks."""
-    full = pricing.strategy(op).recompute is Recompute.FULL and pricing.facts.repeats[op.id] > 1
+    full = pricing.strategy(op).recompute is Recompute.FULL and pricing.analysis.repeats[op.id] > 1
     return 2 if full else 1
 
 

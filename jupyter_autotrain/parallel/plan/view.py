@@ -68,7 +68,7 @@ def view(record: PlanRecord) -> JsonObject:
         "version": VERSION,
         "name": record.name,
         "mode": str(record.mode),
-        "search": str(record.question.search),
+        "search": str(record.request.search),
         "complete": solution.complete,
         "gap": record.gap if isfinite(record.gap) else None,
         "bound_s": solution.bound_s,

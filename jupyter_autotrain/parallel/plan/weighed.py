@@ -8,27 +8,27 @@ from math import inf
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.traffic import most_sent_bytes
-from jupyter_autotrain.parallel.search import Alternative, Question, Solution
+from jupyter_autotrain.parallel.search import Alternative, SearchRequest, Solution
 from jupyter_autotrain.parallel.search.solution import solution_of
 
 MOST_OPS, MOST_DIFFERENT = 10_000, 2_000  # a few seconds for all alternatives
 
 
-def with_traffic(graph: OpGraph, question: Question, solution: Solution) -> Solution:
+def with_traffic(graph: OpGraph, request: SearchRequest, solution: Solution) -> Solution:
     """The solution with `sent_bytes` in all its costs; its alternatives no longer hold their outcomes.
 
     Time: that of pricing each plan's folded graph once; only the found plan's of huge graphs, and where no well-known
     plans are weighed, since then somebody waits at a slider.
     """
     different = len(graph.ops) - sum(run.length * (run.count - 1) for run in graph.runs)
-    few = question.baselines and different <= MOST_DIFFERENT and len(graph.ops) <= MOST_OPS
-    own = most_sent_bytes(PlanRecord(graph, question, solution))
+    few = request.baselines and different <= MOST_DIFFERENT and len(graph.ops) <= MOST_OPS
+    own = most_sent_bytes(PlanRecord(graph, request, solution))
 
     def counted(found: Alternative) -> Alternative:
         if found.outcome is None or found.cost is None or not few:
             return replace(found, outcome=None)
         rival = solution_of(found.outcome, inf) if found.outcome is not solution.outcome else None
-        sent = most_sent_bytes(PlanRecord(graph, question, rival)) if rival else own
+        sent = most_sent_bytes(PlanRecord(graph, request, rival)) if rival else own
         return replace(found, cost=replace(found.cost, sent_bytes=sent), outcome=None)
 
     return replace(

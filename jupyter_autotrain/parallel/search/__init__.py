@@ -1,24 +1,24 @@
-"""Finds the best split: `solve(graph, cluster, question)` gives a `Solution` with its certificate."""
+"""Finds the best split: `solve(graph, cluster, request)` gives a `Solution` with its certificate."""
 
-from jupyter_autotrain.parallel.search.question import PROOF_S, Limits, Method, Mode, Question
+from jupyter_autotrain.parallel.search.request.request import PROOF_S, Method, Mode, SearchLimits, SearchRequest
+from jupyter_autotrain.parallel.search.request.space import Pins, StrategySpace
 from jupyter_autotrain.parallel.search.solution import Alternative, Cost, RankCost, Solution, StagePart, Strategy
-from jupyter_autotrain.parallel.search.solve import persistently, solve
-from jupyter_autotrain.parallel.search.space import Pins, Space
+from jupyter_autotrain.parallel.search.solve import retry_on_interrupt, solve
 
 __all__ = [
     "PROOF_S",
     "Alternative",
     "Cost",
-    "Limits",
     "Method",
     "Mode",
     "Pins",
-    "Question",
     "RankCost",
+    "SearchLimits",
+    "SearchRequest",
     "Solution",
-    "Space",
     "StagePart",
     "Strategy",
-    "persistently",
+    "StrategySpace",
+    "retry_on_interrupt",
     "solve",
 ]

@@ -13,10 +13,10 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
 from jupyter_autotrain.parallel.placement import Placements
-from jupyter_autotrain.parallel.search.dual import relative_gap
-from jupyter_autotrain.parallel.search.invariant import check_cover
-from jupyter_autotrain.parallel.search.loads import Choice
-from jupyter_autotrain.parallel.search.outcome import Outcome, Stage
+from jupyter_autotrain.parallel.search.factors.factors import Choice
+from jupyter_autotrain.parallel.search.factors.lagrangian import relative_gap
+from jupyter_autotrain.parallel.search.stage.invariants import check_cover
+from jupyter_autotrain.parallel.search.stage.outcome import Outcome, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The one door to strategy search: `solve(graph, cluster, ...)` gives the best `Solution`."""
+"""The entry point of strategy search: `solve(graph, cluster, ...)` gives the best `Solution`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.wording import memory_text
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.graph.graph import OpGraph
-from jupyter_autotrain.parallel.search.dual import relative_gap
-from jupyter_autotrain.parallel.search.fewer import Fewer
-from jupyter_autotrain.parallel.search.hunt import Hunt
-from jupyter_autotrain.parallel.search.question import Question
+from jupyter_autotrain.parallel.search.factors.lagrangian import relative_gap
+from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound
+from jupyter_autotrain.parallel.search.outer.context import OutOfTime
+from jupyter_autotrain.parallel.search.outer.fewer_devices import FewerDevices
+from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
+from jupyter_autotrain.parallel.search.request.request import SearchRequest
 from jupyter_autotrain.parallel.search.solution import Solution
-from jupyter_autotrain.parallel.search.task import OutOfTime
-from jupyter_autotrain.parallel.search.whole import Search
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 def solve(
     graph: OpGraph,
     cluster: str | JsonObject | ClusterSpec,
-    question: Question | None = None,
+    request: SearchRequest | None = None,
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> Solution:
@@ -39,21 +39,23 @@ def solve(
     Args:
         graph: As traced or built; prepared here where it is not yet (see `prepared`).
         cluster: The machine, in any form `ClusterSpec.parse` reads.
-        question: What is asked; the whole space by dynamic programming unless given.
+        request: What is asked; the whole space by dynamic programming unless given.
         clock: Monotonic seconds.
 
     Raises:
         InfeasibleError: When no split fits, with the least memory that would do.
         PlanError: For a cyclic graph, an unknown device, pins that contradict something.
     """
-    asked, began = question or Question(), clock()
-    hunt, hurried = persistently(lambda: Hunt.of(graph, ClusterSpec.parse(cluster), asked, clock, began))
-    search = hunt.search
+    asked, began = request or SearchRequest(), clock()
+    search_run, hurried = retry_on_interrupt(
+        lambda: SearchRun.of(graph, ClusterSpec.parse(cluster), asked, clock, began)
+    )
+    search = search_run.search
     try:
-        hunt.run(hurried=hurried)
+        search_run.run(hurried=hurried)
     except (OutOfTime, KeyboardInterrupt):
-        persistently(hunt.stop)
-    fewer, _ = persistently(lambda: Fewer.of(hunt, began))
+        retry_on_interrupt(search_run.stop)
+    fewer, _ = retry_on_interrupt(lambda: FewerDevices.of(search_run, began))
     try:
         fewer.run()
     except OutOfTime:
@@ -62,19 +64,19 @@ def solve(
         search.complete = False
     if fewer.best.best is None:
         raise _infeasible(search)
-    solution, _ = persistently(lambda: replace(_answer(hunt, fewer), search_s=clock() - began))
+    solution, _ = retry_on_interrupt(lambda: replace(_answer(search_run, fewer), search_s=clock() - began))
     return solution
 
 
-def _answer(hunt: Hunt, fewer: Fewer) -> Solution:
+def _answer(search_run: SearchRun, fewer: FewerDevices) -> Solution:
     """The best plan; with what all devices together come to, where some stay idle."""
-    whole, best = hunt.search, fewer.best
+    whole, best = search_run.search, fewer.best
     if best is whole:
-        return _within(hunt.answer(), fewer.bound_s)
+        return _within(search_run.answer(), fewer.bound_s)
     best.complete, best.bound_s = whole.complete, min(whole.bound_s, best.bound_s)
-    found = replace(hunt, search=best).answer()
+    found = replace(search_run, search=best).answer()
     step_s = whole.best.step_s if whole.best else None
-    return _within(replace(found, given=whole.task.cluster, all_devices_s=step_s), fewer.bound_s)
+    return _within(replace(found, given=whole.context.cluster, all_devices_s=step_s), fewer.bound_s)
 
 
 def _within(solution: Solution, bound_s: float) -> Solution:
@@ -83,7 +85,7 @@ def _within(solution: Solution, bound_s: float) -> Solution:
     return replace(solution, bound_s=least_s, gap=relative_gap(solution.cost.step_s, least_s))
 
 
-def persistently(work: Callable[[], T]) -> tuple[T, bool]:
+def retry_on_interrupt(work: Callable[[], T]) -> tuple[T, bool]:
     """Finish a short work, once more from the start when it is interrupted, and tell whether it was."""
     try:
         return work(), False
@@ -91,17 +93,17 @@ def persistently(work: Callable[[], T]) -> tuple[T, bool]:
         return work(), True
 
 
-def _infeasible(search: Search) -> PlanError:
-    least, task = search.least_bytes, search.task
-    limit = task.cluster.device.limit_bytes(task.limit_bytes)
+def _infeasible(search: BranchAndBound) -> PlanError:
+    least, context = search.least_bytes, search.context
+    limit = context.cluster.device.limit_bytes(context.limit_bytes)
     if least == inf:
         return PlanError(
             "No plan agrees with what is asked: no mesh, number of microbatches and pins go together.",
-            f"The cluster has {task.cluster.devices} devices.",
+            f"The cluster has {context.cluster.devices} devices.",
             "Drop a pin, or change the batch so that something divides it.",
         )
     return InfeasibleError(
-        f"No split of the model fits {memory_text(limit)} per device on {task.cluster}.",
+        f"No split of the model fits {memory_text(limit)} per device on {context.cluster}.",
         f"The least memory that would do is {memory_text(least, up=True)} per device.",
         "Use devices with more memory, more devices, a smaller batch, or offload the optimizer to the host.",
         int(-(-least // 1)),

@@ -9,7 +9,7 @@ import pytest
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.graph import build
 from jupyter_autotrain.parallel.plan import Plan
-from jupyter_autotrain.parallel.search import Method, Question
+from jupyter_autotrain.parallel.search import Method, SearchRequest
 from jupyter_autotrain.widgets.plan import Latest, PlanView, show
 
 DEADLINE_S = 20.0
@@ -18,7 +18,7 @@ DEADLINE_S = 20.0
 @pytest.fixture(scope="module")
 def plan():
     graph = build.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
-    return Plan.of(graph, "8xH100", Question(search=Method.RECURSIVE_PROGRAMMING))
+    return Plan.of(graph, "8xH100", SearchRequest(search=Method.RECURSIVE_PROGRAMMING))
 
 
 class Recorded(PlanView):

@@ -1,0 +1,134 @@
+"""The Lagrangian dual of "least seconds within a memory limit"; its multiplier is in seconds per byte.
+
+Recurrence: every assignment x is a line L_x(y) = seconds(x) + y (bytes(x) - limit) of the multiplier y; the dual max
+over y of min over x of L_x(y) is found by intersecting the lines of two assignments that bracket the limit and solving
+at that multiplier, until no line lies below the crossing. Each round is one solve; in practice four to eight rounds.
+
+Source: Geoffrion 1974; Handler and Zang 1980 (the bracketing of constrained shortest paths).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Generic, TypeVar
+
+ROUNDS = 40
+SLACK = 1e-9  # relative; seconds carry rounding
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DualPoint(Generic[T]):
+    """An assignment as a line of the dual; `what` is the assignment itself."""
+
+    seconds: float
+    bytes: float
+    what: T
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation(Generic[T]):
+    """The answer at one multiplier: a lower bound on seconds + multiplier * bytes, and an assignment near it."""
+
+    value: float
+    point: DualPoint[T]
+
+
+@dataclass(frozen=True, slots=True)
+class LagrangianDual(Generic[T]):
+    """The best multiplier found.
+
+    Attributes:
+        multiplier: Seconds per byte.
+        at: The assignment solved at that multiplier.
+        best: The fastest assignment seen that fits.
+        bound_s: No assignment that fits is faster.
+        heavy: The last assignment above the limit.
+        light: The last one within it.
+    """
+
+    multiplier: float
+    at: DualPoint[T]
+    best: DualPoint[T]
+    bound_s: float
+    heavy: DualPoint[T]
+    light: DualPoint[T]
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket(Generic[T]):
+    """An assignment above the limit, one within it, and what is proved already, at which multiplier."""
+
+    heavy: DualPoint[T]
+    light: DualPoint[T]
+    bound_s: float
+    multiplier: float = 0.0
+
+
+class NoPlan(Exception):  # noqa: N818 - a result inside the search, not an error to show
+    """No plan came of a solver; `least_bytes` would do, where that is known.
+
+    NoPlan
+    ├── DoesNotFit   proved: every plan needs more than the limit
+    ├── Pruned       proved: no plan is faster than the one to beat
+    └── Unknown      some plans were not looked at
+    """
+
+    def __init__(self, least_bytes: float = inf) -> None:
+        super().__init__(f"{least_bytes:.0f} bytes would do")
+        self.least_bytes = least_bytes
+
+
+class DoesNotFit(NoPlan):
+    """No plan fits; one with `least_bytes` would."""
+
+
+class Pruned(NoPlan):
+    """Nothing faster than the plan to beat can exist."""
+
+
+class Unknown(NoPlan):
+    """Nothing was found, but not everything was looked at."""
+
+
+def relative_gap(seconds: float, bound_s: float) -> float:
+    """(seconds - bound) / seconds; 0.0 when they differ by rounding only."""
+    gap = (seconds - bound_s) / seconds if seconds > 0 else 0.0
+    return gap if gap > SLACK else 0.0
+
+
+def maximise_dual(
+    solve: Callable[[float], Relaxation[T]],
+    known: Bracket[T],
+    limit: float,
+    *,
+    rounds: int = ROUNDS,
+    cutoff_s: float = inf,
+) -> LagrangianDual[T]:
+    """Maximise the dual between an assignment above the limit and one within it.
+
+    Raises:
+        Pruned: As soon as the bound reaches `cutoff_s`.
+    """
+    heavy, light = known.heavy, known.light
+    best, bound, kept = light, known.bound_s, (known.multiplier, heavy)
+    for _ in range(rounds):
+        multiplier = max(0.0, (light.seconds - heavy.seconds) / (heavy.bytes - light.bytes))
+        solved = solve(multiplier)
+        value, point = solved.value - multiplier * limit, solved.point
+        if value >= bound:
+            bound, kept = value, (multiplier, point)
+        if bound >= cutoff_s:
+            raise Pruned
+        fits = point.bytes <= limit
+        if fits and point.seconds < best.seconds:
+            best = point
+        crossing = heavy.seconds + multiplier * (heavy.bytes - limit)
+        reached = point.seconds + multiplier * (point.bytes - limit)
+        if reached >= crossing - SLACK * abs(crossing):
+            break
+        heavy, light = (heavy, point) if fits else (point, light)
+    return LagrangianDual(kept[0], kept[1], best, bound, heavy, light)

@@ -1,0 +1,81 @@
+"""The problem all solvers share: pick one value per variable, least seconds, bytes under a limit.
+
+    minimise   sum_f seconds_f(x_scope(f))   subject to   sum_f bytes_f(x_scope(f)) <= limit
+
+A variable is an op (its values are strategies) or a way to keep an op's parameters; a factor is a table over one, two
+or more variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.collectives import Floats
+
+Variable = int
+Assignment = dict[Variable, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """Seconds and bytes for every combination of the scope's values; `table.ndim == len(scope)`."""
+
+    scope: tuple[Variable, ...]
+    seconds: Floats
+    bytes: Floats | None = None
+
+    def weighted(self, multiplier: float) -> CostTable:
+        """One table: seconds + multiplier * bytes."""
+        if self.bytes is None or multiplier == 0.0:
+            return CostTable(self.scope, self.seconds)
+        return CostTable(self.scope, self.seconds + multiplier * self.bytes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CostTable:
+    """A cost for every combination of the scope's values."""
+
+    scope: tuple[Variable, ...]
+    values: Floats
+
+    def at(self, chosen: Mapping[Variable, int], free: Variable) -> Floats:
+        """The row over `free`, everything else as chosen."""
+        index = tuple(slice(None) if v == free else chosen[v] for v in self.scope)
+        return np.asarray(self.values[index])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Variables with their numbers of values, and factors."""
+
+    sizes: Mapping[Variable, int]
+    factors: tuple[Factor, ...]
+
+    def weighted(self, multiplier: float) -> list[CostTable]:
+        """All factors as tables of seconds + multiplier * bytes."""
+        return [factor.weighted(multiplier) for factor in self.factors]
+
+    def bytes_only(self) -> list[CostTable]:
+        """All factors as tables of bytes."""
+        return [CostTable(f.scope, f.bytes) for f in self.factors if f.bytes is not None]
+
+    def seconds_of(self, chosen: Mapping[Variable, int]) -> float:
+        """Objective of an assignment."""
+        return sum(float(f.seconds[tuple(chosen[v] for v in f.scope)]) for f in self.factors)
+
+    def bytes_of(self, chosen: Mapping[Variable, int]) -> float:
+        """Memory of an assignment."""
+        held = ((f, f.bytes) for f in self.factors)
+        return sum(float(b[tuple(chosen[v] for v in f.scope)]) for f, b in held if b is not None)
+
+
+def neighbours(scopes: Iterable[tuple[Variable, ...]]) -> dict[Variable, set[Variable]]:
+    """Who shares a table with whom."""
+    found: dict[Variable, set[Variable]] = {}
+    for scope in scopes:
+        for v in scope:
+            found.setdefault(v, set()).update(scope)
+    return {v: others - {v} for v, others in found.items()}

@@ -1,0 +1,171 @@
+"""The outer search: nodes of candidates, best bound first, until nothing left can win.
+
+Recurrence: best = min over candidates c of best(c) (see `pipeline`). A node holds all candidates of one mesh at
+first, under the pure compute time spread over all devices; looked into, it gets a better bound, or falls into halves
+(see `node`), and one candidate with all its bounds is solved. What reaches the best plan so far is dropped; what is
+never looked into when time runs out keeps its bound, so the answer's gap is always true. Meshes of one and two axes
+come first, then those that refine the best of them, then all others, for a while. Time: one block reduction per bound,
+and the stage problems of the candidates whose memory binds.
+
+Source: best-first branch and bound (Lawler and Wood 1966).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush, heapreplace
+from math import inf
+
+from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan, Unknown
+from jupyter_autotrain.parallel.search.outer.context import SearchContext
+from jupyter_autotrain.parallel.search.outer.node import Incumbent, Node, root_nodes
+from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.stage.outcome import CandidateResult, Outcome
+from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partitions
+from jupyter_autotrain.parallel.search.stage.unrolled_solver import plain_outcome
+
+COARSE_AXES = 2
+NEAR = 3  # numbers of stages whose best plan on few axes has its mesh refined before all others
+
+
+@dataclass
+class BranchAndBound:
+    """The state of a running search.
+
+    Attributes:
+        context: What is searched.
+        best: The fastest outcome so far.
+        least_bytes: Memory that would do where nothing fits.
+        bound_s: No plan in what was looked into and left is faster.
+        seen: All outcomes.
+        complete: False when it was stopped.
+        clock: Monotonic seconds.
+        proof_s: How long to look into fine meshes that are not near the best.
+        deadline: When that ends, by the clock.
+        multipliers: Lagrange multipliers of memory [s/byte], by the number of stages.
+    """
+
+    context: SearchContext
+    best: Outcome | None = None
+    least_bytes: float = inf
+    bound_s: float = inf
+    seen: list[Outcome] = field(default_factory=list)
+    complete: bool = True
+    clock: Callable[[], float] = time.monotonic
+    proof_s: float = inf
+    deadline: float = inf
+    multipliers: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def cutoff_s(self) -> float:
+        """Seconds to beat."""
+        return self.best.step_s if self.best else inf
+
+    def offer(self, outcome: Outcome) -> None:
+        """Take a plan that fits."""
+        self.seen.append(outcome)
+        if outcome.step_s < self.cutoff_s:
+            self.best = outcome
+
+    def run(self, candidates: Iterable[Candidate]) -> None:
+        """Look into nodes until none can win: few axes first, then finer meshes of the best, then all others.
+
+        What is never looked into keeps its bound, also when this is interrupted.
+
+        Raises:
+            OutOfTime: The time is spent.
+        """
+        left, queue = list(candidates), list[Node]()
+        try:
+            for choose in (_coarse, self._near, self._others):
+                chosen = choose(left)
+                queue = root_nodes(self.context, chosen)
+                left = [c for c in left if c not in chosen]
+                self._explore(queue)
+        finally:
+            self.bound_s = min(
+                [self.bound_s, *(node.bound_s for node in queue), *map(self.context.compute_bound_s, left)]
+            )
+
+    def _explore(self, queue: list[Node]) -> None:
+        heapify(queue)
+        while queue and queue[0].bound_s < self.cutoff_s and not (self.best and self.clock() > self.deadline):
+            self.context.check()
+            children = self._children(queue[0])
+            if not children:
+                heappop(queue)
+                continue
+            for child in children[1:]:
+                heappush(queue, child)  # each promises no more than its parent did, which stays on top of them
+            heapreplace(queue, children[0])
+        queue[:] = queue[:1]
+
+    def _near(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+        """Those whose mesh refines that of the best for some number of stages, all else alike."""
+        by_stages: dict[int, Candidate] = {}
+        for outcome in alternatives(self.seen, len(self.seen)):
+            by_stages.setdefault(outcome.candidate.stages, outcome.candidate)
+        best = list(by_stages.values())[:NEAR]
+        return frozenset(c for c in candidates if any(c.refines(one) for one in best))
+
+    def _others(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+        """All, and the time for them begins."""
+        self.deadline = self.clock() + self.proof_s
+        return frozenset(candidates)
+
+    def _children(self, node: Node) -> list[Node]:
+        """What is left of a node; nothing once it is solved."""
+        if node.is_ready:
+            self.open(node.members[0], node.bound_s)
+            return []
+        children = node.children(Incumbent(self.cutoff_s, self.multipliers.get(node.stages, 0.0)))
+        for child in children:
+            if child.multiplier:
+                self.multipliers[child.stages] = child.multiplier
+        return sorted(child for child in children if child.bound_s < self.cutoff_s)
+
+    def open(self, candidate: Candidate, bound_s: float = 0.0) -> None:
+        """Solve one candidate of a known bound."""
+        multiplier = self.multipliers.get(candidate.stages, 0.0)
+        result = solve_candidate(self.context, candidate, self.cutoff_s, multiplier)
+        self.bound_s = min(self.bound_s, max(bound_s, result.bound_s))
+        self.least_bytes = min(self.least_bytes, result.least_bytes)
+        if result.outcome is None:
+            return
+        if result.outcome.multiplier:
+            self.multipliers[candidate.stages] = result.outcome.multiplier
+        self.offer(result.outcome)
+
+
+def _coarse(candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+    return frozenset(c for c in candidates if len(c.mesh.shape) <= COARSE_AXES)
+
+
+def solve_candidate(
+    context: SearchContext, candidate: Candidate, cutoff_s: float = inf, multiplier: float = 0.0
+) -> CandidateResult:
+    """The best plan of a candidate, with a bound; `multiplier` is tried first where memory binds."""
+    model, limits = context.models(candidate)[0], context.limits(candidate)
+    if context.restrict and any(not len(model.table_rows(op.id)) for op in context.graph.ops):
+        return CandidateResult(None, inf)
+    if context.chain is None:
+        return plain_outcome(model, candidate, limits[0], context.check)
+    pipeline = context.pipeline(candidate)
+    try:
+        outcome = solve_partitions(pipeline, cutoff_s, multiplier)
+    except Unknown as found:
+        return CandidateResult(None, pipeline.bound_within_s(multiplier), found.least_bytes)
+    except NoPlan as found:
+        return CandidateResult(None, inf, found.least_bytes)
+    return CandidateResult(outcome, max(pipeline.bound_within_s(outcome.multiplier), outcome.bound_s))
+
+
+def alternatives(outcomes: Sequence[Outcome], count: int) -> Iterator[Outcome]:
+    """The fastest outcomes, one per set of outer choices."""
+    seen: set[Candidate] = set()
+    for outcome in sorted(outcomes, key=lambda o: o.step_s):
+        if outcome.candidate not in seen and len(seen) < count:
+            seen.add(outcome.candidate)
+            yield outcome

@@ -1,0 +1,125 @@
+"""What is searched, and the cost models of its candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
+
+from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
+from jupyter_autotrain.core.devices import Device
+from jupyter_autotrain.parallel.cost.activations import GraphAnalysis
+from jupyter_autotrain.parallel.cost.compute_lower_bound import ComputeLowerBound, compute_lower_bound
+from jupyter_autotrain.parallel.cost.memory import Recompute
+from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
+from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.stage.chain import Chain
+from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS
+
+KEPT = 24  # cost models, and pipelines
+
+Key = TypeVar("Key")
+Made = TypeVar("Made")
+
+
+class OutOfTime(Exception):  # noqa: N818 - a signal inside the search
+    """The time budget is spent."""
+
+
+@dataclass(frozen=True)
+class SearchContext:
+    """What is searched: a graph on a cluster under limits.
+
+    Attributes:
+        graph: The model.
+        chain: Its repeated blocks, when it has any.
+        cluster: The machine.
+        settings: Constants and open options.
+        modes: Recompute modes.
+        limit_bytes: Memory per rank that was asked for; None: what each device offers.
+        facts: Of the graph.
+        restrict: Pins.
+        check: Raises `OutOfTime` when the budget is spent.
+        most_multipliers: Most multipliers to try in a stage whose memory binds.
+    """
+
+    graph: OpGraph
+    chain: Chain | None
+    cluster: ClusterSpec
+    settings: Settings
+    modes: tuple[Recompute, ...]
+    limit_bytes: float | None
+    analysis: GraphAnalysis
+    restrict: Restriction | None = None
+    check: Callable[[], None] = lambda: None
+    most_multipliers: int = MULTIPLIERS
+    _models: dict[tuple[MeshSpec, int, Device], CostModel] = field(default_factory=dict, repr=False)
+    _pipelines: dict[tuple[Candidate, Candidate], Pipeline] = field(default_factory=dict, repr=False)
+    _computing: dict[int, float] = field(default_factory=dict, repr=False)
+
+    def devices(self, candidate: Candidate) -> list[Device]:
+        """The device that each stage must suit."""
+        size = candidate.mesh.devices
+        return [self.cluster.slowest(i * size, (i + 1) * size) for i in range(candidate.stages)]
+
+    def limits(self, candidate: Candidate) -> list[float]:
+        """Bytes per rank of each stage."""
+        return [device.limit_bytes(self.limit_bytes) for device in self.devices(candidate)]
+
+    def models(self, candidate: Candidate) -> list[CostModel]:
+        """One cost model per stage; equal devices share one, and so do candidates that differ in schedule only."""
+        return [self._model(candidate.mesh, candidate.microbatches, device) for device in self.devices(candidate)]
+
+    def _model(self, mesh: MeshSpec, microbatches: int, device: Device) -> CostModel:
+        def make() -> CostModel:
+            return CostModel(
+                self.graph, self.cluster, mesh, microbatches, self.settings, device, self.analysis, self.restrict
+            )
+
+        return _lately(self._models, (mesh, microbatches, device), make)
+
+    def restricted(self, restrict: Restriction) -> SearchContext:
+        """The same under other pins."""
+        return replace(self, restrict=restrict, _models={}, _pipelines={})
+
+    def compute_bound_s(self, candidate: Candidate) -> float:
+        """Seconds of the kernels alone, spread evenly over all devices of the fastest kind, with the bubble."""
+        parts, known = candidate.mesh.devices * candidate.microbatches, self._computing
+        if parts not in known:
+            known[parts] = self.compute_lower_bound.micro_s(parts)
+        return known[parts] / candidate.stages * candidate.rounds
+
+    def pipeline(self, candidate: Candidate, microbatches: int = 0) -> Pipeline:
+        """A candidate as a pipeline to solve; costed for fewer microbatches than it has, to bound."""
+        chain, counted = self.chain, replace(candidate, microbatches=microbatches or candidate.microbatches)
+        assert chain is not None
+
+        def make() -> Pipeline:
+            return Pipeline(
+                self.models(counted),
+                chain,
+                candidate,
+                self.cluster,
+                self.modes,
+                self.limits(candidate),
+                self.most_multipliers,
+            )
+
+        return _lately(self._pipelines, (candidate, counted), make)
+
+    @cached_property
+    def compute_lower_bound(self) -> ComputeLowerBound:
+        """The least that any plan computes."""
+        return compute_lower_bound(self.graph, self.cluster, self.settings.efficiency)
+
+
+def _lately(kept: dict[Key, Made], key: Key, make: Callable[[], Made]) -> Made:
+    """What was made for a key lately; tables of a mesh take megabytes, so that not all are kept."""
+    made = kept.pop(key) if key in kept else make()
+    kept[key] = made
+    while len(kept) > KEPT:
+        del kept[next(iter(kept))]
+    return made

@@ -1,0 +1,53 @@
+"""A plan at once: what an interrupted search, or one of a huge graph, falls back on.
+
+Graphs with layers have the instant search. Others get data parallelism on the fewest axes: every op along the batch,
+or whole, so that only the ways to keep its parameters are left to choose. Recurrence: none, choices do not meet but in
+memory (see `lagrangian_branch_and_bound`). Time linear in the graph for each number of microbatches tried, until one
+fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from jupyter_autotrain.parallel.cost.layout import Ints
+from jupyter_autotrain.parallel.cost.model import Restriction
+from jupyter_autotrain.parallel.graph.graph import Op
+from jupyter_autotrain.parallel.search.outer.baselines import data_only
+from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, solve_candidate
+from jupyter_autotrain.parallel.search.outer.context import SearchContext
+from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
+from jupyter_autotrain.parallel.search.request.space import Candidate
+
+
+def offer_fallback_plan(search: BranchAndBound, found: Sequence[Candidate]) -> None:
+    """Offer one plan, whatever the time; none when no such plan fits. Sets the bound over all of `found`."""
+    context = replace(search.context, check=lambda: None)
+    if context.chain is not None:
+        heuristic_search(search, found)
+    else:
+        _data_parallel(search, context.restricted(_along_batch(context)), found)
+    search.bound_s = min((context.compute_bound_s(c) for c in found), default=inf)
+
+
+def _data_parallel(search: BranchAndBound, context: SearchContext, found: Sequence[Candidate]) -> None:
+    whole = [c for c in found if c.stages == 1]
+    axes = min((len(c.mesh.shape) for c in whole), default=0)
+    for candidate in sorted((c for c in whole if len(c.mesh.shape) == axes), key=lambda c: c.microbatches):
+        result = solve_candidate(context, candidate)
+        search.least_bytes = min(search.least_bytes, result.least_bytes)
+        if result.outcome:
+            search.offer(result.outcome)
+            return
+
+
+def _along_batch(context: SearchContext) -> Restriction:
+    """One strategy per op: of those that agree with the pins the one along the batch, else the first."""
+
+    def restrict(op: Op, table: Ints) -> Ints:
+        rows = context.restrict(op, table) if context.restrict else table
+        return data_only(op, rows)[:1]
+
+    return restrict

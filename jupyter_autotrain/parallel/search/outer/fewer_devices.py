@@ -1,0 +1,161 @@
+"""Plans that leave devices idle: a search of its own on each part of the cluster that may be faster than the whole.
+
+Recurrence: best(C) = min over C itself and its parts c (see `core.subset`) of best plan on all devices of c. A part is
+left out when the least that its devices can compute (see `cost.compute_lower_bound.DeviceCountBound`) is no less than
+the best so far; of the others the instant search says which are near enough to be searched like the whole. Of small
+clusters all parts are in the space, so that one device more never makes the best plan slower. The gap is over the
+parts that were searched to the end. Time: as long again as the search with all devices, at most, once that took a
+while.
+
+Source: as `branch_and_bound`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.subset import SMALL, subsets
+from jupyter_autotrain.parallel.cost.compute_lower_bound import DeviceCountBound, device_count_bound
+from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound
+from jupyter_autotrain.parallel.search.outer.context import SearchContext
+from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
+from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
+from jupyter_autotrain.parallel.search.request.request import Method, Mode, SearchRequest
+from jupyter_autotrain.parallel.search.request.space import (
+    MOST_CHUNKS,
+    Candidate,
+    batch_of,
+    candidates,
+    cut_of,
+    divisors,
+)
+
+NEAR = 1.25  # how much slower a plan of the instant search may be for its part to be searched to the end
+LEAST_TIME_S = 3.0  # for all parts together, unless it is the instant search
+
+
+@dataclass
+class FewerDevices:
+    """The search on parts of a cluster.
+
+    Attributes:
+        whole: The search with all devices, as far as it came.
+        asked: The request.
+        blocks: Repeated blocks.
+        deadline: When to stop, by the search's clock.
+        best: The search that holds the best plan so far.
+        bound_s: No plan is faster, on any part searched to the end.
+    """
+
+    whole: BranchAndBound
+    asked: SearchRequest
+    blocks: int
+    deadline: float = inf
+    best: BranchAndBound = field(init=False)
+    bound_s: float = inf
+
+    def __post_init__(self) -> None:
+        self.best = self.whole
+
+    @classmethod
+    def of(cls, search_run: SearchRun, began: float) -> FewerDevices:
+        """What follows a search that began then: as long again at most, but at least a little unless it is instant."""
+        search, asked, chain = search_run.search, search_run.asked, search_run.search.context.chain
+        now = search.clock()
+        least_s = 0.0 if asked.search is Method.RECURSIVE_PROGRAMMING else LEAST_TIME_S
+        narrowed, blocks = replace(asked, space=search_run.space), chain.run.count if chain else 1
+        return cls(search, narrowed, blocks, now + max(least_s, now - began))
+
+    def run(self) -> None:
+        """Search all parts that may be faster, most promising first; none where all devices are to be used.
+
+        Raises:
+            OutOfTime: The time is spent.
+        """
+        if not self._is_open():
+            return
+        for least_s, part in self._promising()[: self._most_parts]:
+            if least_s < self.best.cutoff_s and self.whole.clock() <= self.deadline:
+                self.whole.context.check()
+                self._try(part)
+
+    def _is_open(self) -> bool:
+        """Whether devices may stay idle; at a slider only where something fits."""
+        asked, whole = self.asked, self.whole
+        searched = asked.mode in {Mode.AUTO_PARALLEL, Mode.HYBRID_PARALLEL} and asked.search is not Method.EXHAUSTIVE
+        open_counts = searched and not asked.space.all_devices and asked.pins.mesh is None
+        return open_counts and whole.complete and (whole.best is not None or asked.limits.effort >= 1)
+
+    @property
+    def _most_parts(self) -> int | None:
+        """How many parts to look at; at a slider one, of few devices that do not divide the batch."""
+        context = self.whole.context
+        if self.asked.limits.effort >= 1:
+            return None
+        few = context.cluster.devices <= SMALL
+        return 1 if few and batch_of(context.graph) % context.cluster.devices else 0
+
+    def _promising(self) -> list[tuple[float, ClusterSpec]]:
+        """Parts with the least that they take: of one kind first, then by that."""
+        reach, context = self._reach(), self.whole.context
+        ranked = []
+        for part in subsets(context.cluster, batch_of(context.graph)):
+            counts = [p for p in self.asked.space.stages or divisors(part.devices) if part.devices % p == 0]
+            stages = [p for p in counts if p <= max(1, self.blocks)]
+            least_s = reach.least_s(part, stages, max(1, cut_of(context.graph)), MOST_CHUNKS)
+            ranked.append((len(part.kinds), least_s, part))
+        return [(least_s, part) for _, least_s, part in sorted(ranked, key=lambda row: row[:2])]
+
+    def _reach(self) -> DeviceCountBound:
+        context = self.whole.context
+        run = context.chain.run if context.chain else None
+        ops = range(run.start, run.start + run.length * run.count) if run else range(0)
+        return device_count_bound(
+            context.graph, context.cluster, context.settings.efficiency, ops, run.count if run else 0
+        )
+
+    def _try(self, part: ClusterSpec) -> None:
+        context, found = self._on(part)
+        if not found:
+            return
+        quick = BranchAndBound(context, clock=self.whole.clock)
+        heuristic_search(quick, found, self.asked.limits.effort)
+        self.whole.least_bytes = min(self.whole.least_bytes, quick.least_bytes)
+        if self.asked.search is Method.RECURSIVE_PROGRAMMING:
+            self._take(quick)
+        elif quick.cutoff_s <= NEAR * self.best.cutoff_s:
+            self._take(quick)
+            self._search(quick, found)
+
+    def _search(self, quick: BranchAndBound, found: list[Candidate]) -> None:
+        """To the end, for what is faster than the best so far."""
+        search = BranchAndBound(quick.context, best=self.best.best, clock=self.whole.clock, proof_s=self.whole.proof_s)
+        search.run(found)
+        self.bound_s = min(self.bound_s, search.bound_s)
+        quick.bound_s = search.bound_s  # of the same plans
+        self._take(search)
+
+    def _take(self, search: BranchAndBound) -> None:
+        """Keep a search with a faster plan, the best without it beside its others."""
+        before = self.best.best
+        if search.cutoff_s < self.best.cutoff_s:
+            search.seen += [before] if before else []
+            self.best = search
+
+    def _on(self, part: ClusterSpec) -> tuple[SearchContext, list[Candidate]]:
+        context = replace(self.whole.context, cluster=part, _models={}, _pipelines={}, _computing={})
+        return context, list(candidates(context.graph, part, self.asked.space, self.blocks, self.asked.pins))
+
+
+def idle_devices(whole: ClusterSpec, used: ClusterSpec) -> Iterator[tuple[str, int]]:
+    """Kinds of devices that are not used, with how many."""
+    left: Counter[str] = Counter()
+    for device, count in whole.kinds:
+        left[device.name] += count
+    for device, count in used.kinds:
+        left[device.name] -= count
+    yield from ((name, count) for name, count in left.items() if count > 0)

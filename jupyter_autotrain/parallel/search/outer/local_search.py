@@ -1,0 +1,176 @@
+"""Local search over meshes: one prime factor moves from axis to axis, each mesh solved exactly.
+
+Recurrence: from the mesh M = (n/g, g) with g devices of a chassis on the inner axis, to the best of its neighbours, in
+which one prime factor has moved from one axis to the other, until none is better; then from (g, n/g). At the end an
+axis of the best is cut in two, the other axis keeping what each op chose:
+
+    T(M) = least time on M (see `folding`);   M' = argmin of T over the neighbours of M;   cuts of the best of all
+
+Time: a fixed number of reductions of one block, whatever the depth and the number of devices; any number of devices,
+prime factors instead of halves. No bound comes out of it.
+
+Source: Tofu (Wang et al. 2019), recursive partition by factors; double recursion (Wang et al., Euro-Par 2021), whose
+inner greedy pass is replaced by an exact one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+
+from jupyter_autotrain.parallel.cost.layout import Ints
+from jupyter_autotrain.parallel.cost.model import Restriction
+from jupyter_autotrain.parallel.graph.graph import Op
+from jupyter_autotrain.parallel.search.outer.context import SearchContext
+from jupyter_autotrain.parallel.search.request.space import Candidate, mesh_of
+from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+
+CUTS = 2  # axes of two that are cut at the end
+WORK = 155  # of one local search, in units of `Chain.work`
+
+
+@dataclass(frozen=True)
+class MeshSolution:
+    """A mesh with its least time and the tables behind it."""
+
+    shape: tuple[int, ...]
+    seconds: float
+    pipeline: Pipeline
+
+    @cached_property
+    def loops(self) -> Mapping[int, tuple[int, ...]]:
+        """What each op splits along each axis; of equal ops, the first."""
+        model, whole, found = self.pipeline.models[0], self.pipeline.whole, {}
+        for piece in whole.solve(whole.weights(0.0)).point.what.pieces:
+            for op, choice in piece.choices.items():
+                if (twin := model.twin(op)) not in found:
+                    found[twin] = tuple(model.table_rows(op)[choice.strategy].tolist())
+        return found
+
+
+def starts(context: SearchContext, some: Sequence[Candidate]) -> list[Candidate]:
+    """Of candidates that differ in their mesh only: where to start, best guess first."""
+    devices = some[0].mesh.devices
+    inner = math.gcd(devices, context.cluster.levels[0].size)
+    guesses = [_above_one(devices // inner, inner), _above_one(inner, devices // inner)]
+    guessed = [c for shape in guesses for c in some if c.mesh.shape == shape]
+    return guessed + sorted(some, key=lambda c: len(c.mesh.shape))
+
+
+def best_mesh(context: SearchContext, some: Sequence[Candidate]) -> MeshSolution:
+    """The best mesh found among candidates that differ in their mesh only; of two axes at most where such are open."""
+    fewest = max(2, min(len(c.mesh.shape) for c in some))
+    local_search = _LocalSearch(context, some[0], frozenset(c.mesh.shape for c in some if len(c.mesh.shape) <= fewest))
+    for start in starts(context, some):
+        local_search.downhill(start.mesh.shape)
+    return min(local_search.solved.values(), key=_seconds)
+
+
+def finer(
+    context: SearchContext, coarse: MeshSolution, candidate: Candidate, shapes: Collection[tuple[int, ...]]
+) -> MeshSolution | None:
+    """The best of a few meshes that cut an axis of two, of those that are open; None where none is faster."""
+    opened = (shape for shape in _cuts(coarse.shape) if shape in shapes)
+    cut = [solved_on(context, candidate, shape, coarse) for shape in islice(opened, CUTS)]
+    return min((solved for solved in cut if solved.seconds < coarse.seconds), key=_seconds, default=None)
+
+
+@dataclass
+class _LocalSearch:
+    """Meshes solved so far; a fixed number of them, the fewer the larger their tables."""
+
+    context: SearchContext
+    template: Candidate
+    open: frozenset[tuple[int, ...]]
+    solved: dict[tuple[int, ...], MeshSolution] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        """Meshes that may still be solved."""
+        assert self.context.chain is not None
+        return max(1, WORK // self.context.chain.work - CUTS) - len(self.solved)
+
+    def to(self, shape: tuple[int, ...]) -> MeshSolution | None:
+        """Solve a shape; None when it is not open, known already, or one too many."""
+        if shape not in self.open or shape in self.solved or self.steps <= 0:
+            return None
+        return self.solved.setdefault(shape, solved_on(self.context, self.template, shape))
+
+    def downhill(self, start: tuple[int, ...]) -> None:
+        """From neighbour to better neighbour."""
+        at = self.to(start)
+        while at:
+            before, at = at, None
+            for shape in _neighbours(before.shape):
+                found = self.to(shape)
+                if found and found.seconds < (at or before).seconds:
+                    at = found
+
+
+def _neighbours(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """A prime factor moved from one axis of two to the other."""
+    if len(shape) > 2:
+        return
+    outer, inner = (*shape, 1, 1)[:2]
+    for factor in sorted(set(prime_factors(inner))):
+        yield _above_one(outer * factor, inner // factor)
+    for factor in sorted(set(prime_factors(outer))):
+        yield _above_one(outer // factor, inner * factor)
+
+
+def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Each axis of two in two, near its root first."""
+    if len(shape) > 2:
+        return
+    factors = [prime_factors(size) for size in shape]
+    for away in range(max(map(len, factors), default=0)):
+        for index, size in enumerate(shape):
+            for place in {len(factors[index]) // 2 + away, len(factors[index]) // 2 - away}:
+                left = math.prod(factors[index][place:]) if place > 0 else size
+                if 1 < left < size:
+                    yield *shape[:index], left, size // left, *shape[index + 1 :]
+
+
+def _above_one(*sizes: int) -> tuple[int, ...]:
+    return tuple(size for size in sizes if size > 1)
+
+
+def solved_on(
+    context: SearchContext, template: Candidate, shape: tuple[int, ...], coarse: MeshSolution | None = None
+) -> MeshSolution:
+    """The least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
+    candidate = replace(template, mesh=mesh_of(shape))
+    narrowed = context.restricted(_keep(coarse, shape)) if coarse and len(coarse.shape) > 1 else context
+    pipeline = narrowed.pipeline(candidate)
+    return MeshSolution(shape, pipeline.whole.path(pipeline.whole.weights(0.0))[0], pipeline)
+
+
+def _keep(coarse: MeshSolution, shape: tuple[int, ...]) -> Restriction:
+    first = shape[0] == coarse.shape[0]  # else the first axis was cut
+    kept_now, kept_before = (0, 0) if first else (2, 1)
+
+    def restrict(op: Op, table: Ints) -> Ints:
+        """Rows whose uncut axis splits what it split before."""
+        chosen = coarse.loops.get(op.id)
+        kept = table[table[:, kept_now] == chosen[kept_before]] if chosen else table
+        return kept if len(kept) else table
+
+    return restrict
+
+
+def _seconds(solved: MeshSolution) -> float:
+    return solved.seconds
+
+
+def prime_factors(number: int) -> list[int]:
+    """Prime factors, rising."""
+    found, divisor = [], 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            found.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*found, number] if number > 1 else found

@@ -1,0 +1,157 @@
+"""A node of the outer search: candidates with one mesh that are not told apart yet, and bounds that hold for all.
+
+Recurrence: with m the common divisor of their microbatches and s the least stretch (microbatch times that a step lasts,
+over microbatches) of any of them,
+
+    bound(node) = min over plans of  s m micro_s(plan, m) + step_s(plan)  <=  least step of each member
+
+first without changes of layout between ops, then with them. Cutting the batch finer never helps: what is done once per
+step does not shrink, kernels and messages get no faster per byte, and whatever splits a microbatch splits the batch. A
+node whose bound does not rule it out is halved, few microbatches from many; one candidate has its pipeline's own
+bounds, and is then solved. Time: one reduction of a block per bound.
+
+Source: as `branch_and_bound`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from math import gcd, inf
+
+from jupyter_autotrain.parallel.search.outer.context import SearchContext
+from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+
+MULTIPLIER_FACTORS = (1.0, 2.5, 0.4)  # tried on the first multiplier
+
+
+@dataclass(frozen=True, slots=True)
+class Incumbent:
+    """What the search has found so far: seconds to beat, and the multiplier of a like candidate, 0 if none is known."""
+
+    cutoff_s: float = inf
+    multiplier: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Seconds that no member of a node is faster than, and the multiplier that they were reached with."""
+
+    seconds: float
+    multiplier: float = 0.0
+
+
+@dataclass(frozen=True)
+class Node:
+    """Candidates that differ in microbatches and schedule only.
+
+    Attributes:
+        context: What is searched.
+        members: The candidates, fewest microbatches first, then least stretched.
+        bound_s: None of them is faster.
+        tried: Bounds tried so far.
+        multiplier: That of the best bound within memory; 0 where none was tried.
+    """
+
+    context: SearchContext
+    members: tuple[Candidate, ...]
+    bound_s: float
+    tried: int = 0
+    multiplier: float = 0.0
+
+    def __lt__(self, other: Node) -> bool:
+        return self.bound_s < other.bound_s
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether only a solver can say more."""
+        return len(self.members) == 1 and self.tried == (len(_BOUNDS) if self.context.chain else 0)
+
+    @property
+    def stages(self) -> int:
+        """Pipeline stages of all members."""
+        return self.members[0].stages
+
+    def children(self, incumbent: Incumbent) -> list[Node]:
+        """This node without the members that computing alone rules out; with one bound more, or in halves."""
+        open_members = tuple(c for c in self.members if self.context.compute_bound_s(c) < incumbent.cutoff_s)
+        if len(open_members) < len(self.members):
+            return [self._part(open_members)] if open_members else []
+        if self.tried < self._worth_trying:
+            bound = _BOUNDS[self.tried](self.pipeline, incumbent)
+            best_s = max(self.bound_s, bound.seconds)
+            return [replace(self, bound_s=best_s, tried=self.tried + 1, multiplier=bound.multiplier)]
+        return [self._part(members) for members in self._halves()]
+
+    @property
+    def _worth_trying(self) -> int:
+        """A bound for fewer microbatches than any member has says little, and costs as much as that of a half."""
+        if len(self.members) == 1:
+            return len(_BOUNDS)
+        return len(_SHARED) if self.relaxed[0] == self.members[0].microbatches else 0
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Priced for all members at once."""
+        return self.context.pipeline(min(self.members, key=_stretch), self.relaxed[0])
+
+    def _part(self, members: tuple[Candidate, ...]) -> Node:
+        computed_s = min(map(self.context.compute_bound_s, members))
+        part = replace(self, members=members, bound_s=max(self.bound_s, computed_s), multiplier=0.0)
+        return part if part.relaxed == self.relaxed else replace(part, tried=0)
+
+    def _halves(self) -> Iterator[tuple[Candidate, ...]]:
+        counts = sorted({c.microbatches for c in self.members})
+        middle = counts[len(counts) // 2]
+        few = [c for c in self.members if c.microbatches < middle] or self.members[:1]
+        yield tuple(few)
+        yield tuple(self.members[len(few) :])
+
+    @cached_property
+    def relaxed(self) -> tuple[int, float]:
+        """Microbatches and stretch of the bound that holds for all."""
+        return gcd(*(c.microbatches for c in self.members)), min(map(_stretch, self.members))
+
+
+def root_nodes(context: SearchContext, candidates: Iterable[Candidate]) -> list[Node]:
+    """One node per mesh and number of stages; per candidate where there are no layers."""
+
+    def together(c: Candidate) -> tuple[object, ...]:
+        return (c.stages, c.mesh.shape) if context.chain else (c.stages, c.mesh.shape, c.microbatches)
+
+    ranked = sorted(candidates, key=lambda c: (c.stages, c.mesh.shape, c.microbatches, _stretch(c)))
+    groups = (tuple(group) for _, group in groupby(ranked, key=together))
+    return [Node(context, group, min(map(context.compute_bound_s, group))) for group in groups]
+
+
+def _stretch(candidate: Candidate) -> float:
+    return candidate.rounds / candidate.microbatches
+
+
+def _bound_within(pipeline: Pipeline, incumbent: Incumbent) -> Bound:
+    """At the multiplier of a like candidate where there was one, else at its own; then at others near by."""
+    best = Bound(0.0)
+    first = incumbent.multiplier or pipeline.multiplier
+    for factor in MULTIPLIER_FACTORS if pipeline.candidate.stages > 1 else ():
+        bound_s = pipeline.bound_within_s(first * factor)
+        if bound_s > best.seconds:
+            best = Bound(bound_s, first * factor)
+        if best.seconds >= incumbent.cutoff_s or not first:
+            break
+    return best
+
+
+# The cheapest first; those of several candidates at once come before those of one.
+_SHARED: tuple[Callable[[Pipeline, Incumbent], Bound], ...] = (
+    lambda pipeline, _: Bound(pipeline.split_bound_s),
+    lambda pipeline, _: Bound(pipeline.blocks_bound_s),
+)
+_BOUNDS = (
+    *_SHARED,
+    lambda pipeline, _: Bound(pipeline.bound_s),
+    lambda pipeline, _: Bound(pipeline.partition_bound_s),
+    _bound_within,
+)

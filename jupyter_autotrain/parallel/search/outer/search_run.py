@@ -1,0 +1,203 @@
+"""One search from request to solution, whether it runs to its end or is stopped on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.cost.activations import analyse_graph
+from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
+from jupyter_autotrain.parallel.graph.fold import prepared
+from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.search.outer.baselines import all_baselines, data_only, price_baselines
+from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, alternatives
+from jupyter_autotrain.parallel.search.outer.context import OutOfTime, SearchContext
+from jupyter_autotrain.parallel.search.outer.fallback_plan import offer_fallback_plan
+from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
+from jupyter_autotrain.parallel.search.request.pins import check_pins, restriction_of, uniform_runs
+from jupyter_autotrain.parallel.search.request.request import Method, Mode, SearchRequest
+from jupyter_autotrain.parallel.search.request.space import Candidate, Pins, StrategySpace, candidates
+from jupyter_autotrain.parallel.search.solution import Alternative, Solution, cost_of, solution_of
+from jupyter_autotrain.parallel.search.stage.chain import chain_of
+from jupyter_autotrain.parallel.search.stage.outcome import Outcome
+from jupyter_autotrain.parallel.search.stage.unrolled_solver import exhaustive_outcome
+
+SHOWN = 8  # alternatives kept in a solution
+AT_ONCE_OPS = 2_000  # ops without layers from which a first plan comes before all else
+HUGE_OPS, HUGE_TIME_S = 20_000, 60.0  # ops from which a search without a time limit gets one
+NOT_WEIGHED = "the search was stopped before it was weighed"
+
+
+@dataclass
+class SearchRun:
+    """One search from request to solution."""
+
+    asked: SearchRequest
+    search: BranchAndBound
+    space: StrategySpace
+    found: list[Candidate]
+    weighed: dict[str, Alternative] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, graph: OpGraph, cluster: ClusterSpec, asked: SearchRequest, clock: Callable[[], float], began: float
+    ) -> SearchRun:
+        """Prepare a graph and lay out the outer choices; linear in the graph.
+
+        Raises:
+            PlanError: For a cyclic graph, and pins that contradict something.
+        """
+        check_order(graph)
+        folded = uniform_runs(prepared(graph), asked.pins)
+        context, space, pins = _task(folded, cluster, asked, _check(folded, asked, clock, began))
+        blocks = context.chain.run.count if context.chain else 1
+        proof_s = inf if asked.limits.proof_s is None else asked.limits.proof_s
+        search = BranchAndBound(context, clock=clock, proof_s=proof_s)
+        return cls(asked, search, space, list(candidates(folded, context.cluster, space, blocks, pins)))
+
+    def run(self, *, hurried: bool) -> None:
+        """Search as was asked.
+
+        Raises:
+            OutOfTime: The time is spent, or was never there.
+        """
+        search, context = self.search, self.search.context
+        if hurried:
+            raise OutOfTime
+        if (
+            context.chain is None
+            and len(context.graph.ops) > AT_ONCE_OPS
+            and self.asked.search is not Method.EXHAUSTIVE
+        ):
+            offer_fallback_plan(search, self.found)
+        if self.asked.baselines and self.asked.mode is Mode.AUTO_PARALLEL:
+            self._weigh()
+        _run(search, self.asked, self.found)
+
+    def _weigh(self) -> None:
+        context = self.search.context
+        self.weighed |= {b.name: Alternative(b.name, None, False, NOT_WEIGHED) for b in all_baselines()}
+        for name, outcome, reason in price_baselines(context):
+            cost = cost_of(outcome) if outcome else None
+            what = str(outcome.candidate) if outcome else name
+            self.weighed[name] = Alternative(what, cost, outcome is not None, reason, outcome)
+            if outcome and _inside(outcome, self.space, context):
+                self.search.offer(outcome)
+
+    def stop(self) -> None:
+        """Make do with what there is; with the first plan as well when there is none, or none that was searched.
+
+        Raises:
+            PlanError: When that does not fit.
+        """
+        search = self.search
+        search.complete = False
+        weighed_only = search.bound_s == inf and search.context.chain is not None
+        if search.best is None or weighed_only:
+            offer_fallback_plan(search, self.found)
+        if search.best is None:
+            raise PlanError(
+                "The search was stopped before it found a plan that fits.",
+                "The plan that is tried at once needs more memory than a device has.",
+                "Give the search more time, or the devices more memory.",
+            )
+        if search.bound_s == inf:
+            search.bound_s = min((search.context.compute_bound_s(c) for c in self.found), default=inf)
+
+    def answer(self) -> Solution:
+        """The best plan with its proof and its rivals."""
+        search, best = self.search, self.search.best
+        assert best is not None
+        shown = alternatives(search.seen, SHOWN)
+        return replace(
+            solution_of(best, min(search.bound_s, best.step_s)),
+            limit_bytes=max(search.context.limits(best.candidate)),
+            candidates=tuple(Alternative(str(o.candidate), cost_of(o), True, "", o) for o in shown),
+            baselines=self.weighed,
+            method=str(self.asked.search),
+            complete=search.complete,
+        )
+
+
+def _run(search: BranchAndBound, asked: SearchRequest, found: list[Candidate]) -> None:
+    if asked.search is Method.RECURSIVE_PROGRAMMING:
+        heuristic_search(search, found, asked.limits.effort)
+    elif asked.search is Method.EXHAUSTIVE:
+        for candidate in found:
+            (model,) = search.context.models(candidate)
+            outcome = exhaustive_outcome(model, candidate, search.context.limits(candidate)[0])
+            if outcome:
+                search.offer(outcome)
+        search.bound_s = search.cutoff_s
+    else:
+        if search.context.chain and search.best is None:
+            heuristic_search(search, found, asked.limits.effort)
+        search.bound_s = inf
+        search.run(found)
+
+
+def _check(graph: OpGraph, asked: SearchRequest, clock: Callable[[], float], began: float) -> Callable[[], None]:
+    """Raises `OutOfTime` when the time is spent, counted from the beginning; a huge graph has an end anyway."""
+    limit_s = asked.limits.time_s
+    if limit_s is None:
+        limit_s = HUGE_TIME_S if len(graph.ops) > HUGE_OPS else inf
+    deadline = began + limit_s
+
+    def check() -> None:
+        if clock() > deadline:
+            raise OutOfTime
+
+    return check
+
+
+def check_order(graph: OpGraph) -> None:
+    """Refuse graphs whose ops are not in topological order.
+
+    Raises:
+        PlanError: Naming the first op that reads what is made later.
+    """
+    for op in graph.ops:
+        late = next((x.tensor for x in op.inputs if graph.producers.get(x.tensor, -1) >= op.id), None)
+        if late is not None:
+            raise PlanError(
+                f"Op {op.name!r} reads {graph.tensors[late].name!r}, which is made by itself or a later op.",
+                "The graph must have no cycle, and its ops must be in topological order.",
+                "Trace the model again, or sort the ops.",
+            )
+
+
+def _task(
+    graph: OpGraph, cluster: ClusterSpec, asked: SearchRequest, check: Callable[[], None]
+) -> tuple[SearchContext, StrategySpace, Pins]:
+    machine = cluster.scaled(devices=1) if asked.mode is Mode.STAND_ALONE else cluster
+    pins = asked.pins
+    chain = chain_of(graph)
+    blocks = chain.run.count if chain else 1
+    check_pins(pins, graph, machine, blocks)
+    space, restrict = pins.narrow(asked.space), restriction_of(pins)
+    if asked.mode in {Mode.DATA_PARALLEL, Mode.STAND_ALONE}:
+        only = (machine.devices,) if machine.devices > 1 else ()
+        pins = replace(pins, mesh=pins.mesh or only)
+        space = replace(space, stages=(1,), zero=(Zero.NOTHING,), modes=(Recompute.NONE,), microbatches=(1,))
+        restrict = data_only
+    settings = replace(asked.settings, options=space.options)
+    limit = asked.limits.memory_bytes
+    context = SearchContext(graph, chain, machine, settings, space.modes, limit, analyse_graph(graph), restrict, check)
+    return context, space, pins
+
+
+def _inside(outcome: Outcome, space: StrategySpace, context: SearchContext) -> bool:
+    """Whether a baseline's plan belongs to the space searched, so that it may be the answer."""
+    c = outcome.candidate
+    options = {choice.option for stage in outcome.stages for choice in stage.choices.values()}
+    modes = {choice.mode for stage in outcome.stages for choice in stage.choices.values()}
+    return (
+        (not space.stages or c.stages in space.stages)
+        and (not space.microbatches or c.microbatches in space.microbatches)
+        and options <= set(space.options)
+        and modes <= {*context.modes, Recompute.NONE}
+        and len(c.mesh.shape) <= space.max_axes
+    )

@@ -1,0 +1,237 @@
+"""Layer folding: one repeated block is reduced to a table between its ends, and the table is raised to a power.
+
+Recurrence: with T(a, c) the least cost of one block between the states a and c of its ends (all inner ops eliminated,
+recompute mode free), n blocks cost
+
+    T^n(a, c) = min over b of T^i(a, b) + T^(n-i)(b, c)         (min-plus product)
+
+so T^n takes log2(n) products of S^3 each by repeated squaring, and a row of it n products of S^2. The block's own
+reduction is done once. Exact: a block touches its neighbours only through its end. Ops before the run that every block
+reads (masks, positions) are kept as a context that indexes all tables.
+
+Source: min-plus matrix powers, e.g. Mohri 2002 (semiring shortest paths); the folding of equal layers follows from
+elimination of one block being independent of the others given its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.cost.memory import Recompute
+from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.search.factors.elimination import LIMIT, Reduction, eliminate, joined
+from jupyter_autotrain.parallel.search.factors.elimination_order import min_fill_order
+from jupyter_autotrain.parallel.search.factors.factors import MODE, PLAIN, LagrangianWeights, tables_of
+from jupyter_autotrain.parallel.search.factors.problem import CostTable
+from jupyter_autotrain.parallel.search.stage.chain import Chain
+
+
+def product(left: Floats, right: Floats) -> Floats:
+    """Min-plus product over the last two dimensions, context first."""
+    best = left[:, :, 0, None] + right[:, None, 0, :]
+    for k in range(1, left.shape[2]):
+        np.minimum(best, left[:, :, k, None] + right[:, None, k, :], out=best)
+    return np.asarray(best)
+
+
+def power(table: Floats, exponent: int) -> Floats:
+    """`table` to a min-plus power of at least one, by repeated squaring."""
+    result: Floats | None = None
+    while exponent:
+        if exponent & 1:
+            result = table if result is None else product(result, table)
+        exponent >>= 1
+        if exponent:
+            table = product(table, table)
+    assert result is not None
+    return result
+
+
+def step_forward(row: Floats, table: Floats) -> Floats:
+    """(context, a) row times (context, a, c) table."""
+    return np.asarray((row[:, :, None] + table).min(axis=1))
+
+
+def step_back(table: Floats, row: Floats) -> Floats:
+    """(context, a, c) table times (context, c) row."""
+    return np.asarray((table + row[:, None, :]).min(axis=2))
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Some ops reduced to a table over kept variables; the recompute mode is one more variable, chosen at the end."""
+
+    model: CostModel
+    ops: Sequence[int]
+    kept: tuple[int, ...]
+    weights: LagrangianWeights
+    modes: tuple[Recompute, ...]
+    order: Sequence[int] | None = None
+
+    @property
+    def left(self) -> tuple[int, ...]:
+        """Variables of the table: the mode, where there is a choice, and the kept ones."""
+        return (MODE, *self.kept) if len(self.modes) > 1 else self.kept
+
+    @cached_property
+    def reduction(self) -> Reduction:
+        """Down to what is left; all modes in one go, since their tables have the same scopes."""
+        tables = tables_of(self.model, self.ops, self.modes, self.weights)
+        order = self.order or min_fill_order([t.scope for t in tables], frozenset(self.left))
+        return eliminate(tables, keep=self.left, order=order, limit=LIMIT * len(self.modes))
+
+    @cached_property
+    def by_mode(self) -> Floats:
+        """(modes, kept...) table."""
+        sizes = [len(self.modes), *(len(self.model.op(v).table) for v in self.kept)]
+        table = joined(self.reduction.tables, self.left, sizes[-len(self.left) :] if self.left else ())
+        return (table + self.reduction.constant).reshape(sizes)
+
+    @cached_property
+    def best(self) -> Floats:
+        """(kept...) table over the best mode."""
+        return np.asarray(self.by_mode.min(axis=0))
+
+    @property
+    def exact(self) -> bool:
+        """False when mini-buckets were needed."""
+        return self.reduction.exact
+
+    def decode(self, at: dict[int, int]) -> tuple[Recompute, dict[int, int]]:
+        """The mode and the strategies of `ops`, given the kept ones."""
+        place = tuple(at[v] for v in self.kept)
+        mode = int(np.argmin([table[place] for table in self.by_mode]))
+        chosen = self.reduction.decode(at | {MODE: mode})
+        return self.modes[mode], {op: chosen[op] for op in self.ops}
+
+
+@dataclass(frozen=True)
+class ChainTables:
+    """Head, block and tail of a chain, reduced at some weights. States: shared k, block ends a and c, flattened."""
+
+    model: CostModel
+    chain: Chain
+    weights: LagrangianWeights
+    modes: tuple[Recompute, ...]
+    _leaves: dict[tuple[int, int, int], tuple[Recompute, dict[int, int]]] = field(default_factory=dict)
+
+    @cached_property
+    def shared_sizes(self) -> tuple[int, ...]:
+        """Strategies of the context ops."""
+        return tuple(len(self.model.op(v).table) for v in self.chain.shared)
+
+    @cached_property
+    def end_sizes(self) -> tuple[int, ...]:
+        """Strategies of a block's end ops."""
+        return tuple(len(self.model.op(v).table) for v in self.chain.end(0))
+
+    @cached_property
+    def first_block(self) -> Reduced:
+        """Block 0 between what it reads from the head and its own end."""
+        chain = self.chain
+        sources = {e.source for op in chain.block(0) for e in self.model.edges_into(op) if e.source < chain.run.start}
+        return Reduced(self.model, chain.block(0), (*sorted(sources), *chain.end(0)), self.weights, self.modes)
+
+    @cached_property
+    def head_reduction(self) -> Reduction:
+        """Head ops and block 0, down to context and the end of block 0."""
+        tables = tables_of(self.model, self.chain.head, PLAIN, self.weights)
+        tables.append(CostTable(self.first_block.kept, self.first_block.best))
+        return eliminate(tables, keep=(*self.chain.shared, *self.chain.end(0)))
+
+    @cached_property
+    def head(self) -> Floats:
+        """(context, end of block 0)."""
+        scope = (*self.chain.shared, *self.chain.end(0))
+        table = joined(self.head_reduction.tables, scope, self.shared_sizes + self.end_sizes)
+        return (table + self.head_reduction.constant).reshape(prod(self.shared_sizes), -1)
+
+    @cached_property
+    def block(self) -> Reduced:
+        """A block after the first, between the end before it and its own."""
+        chain = self.chain
+        kept = (*chain.shared, *chain.end(0), *chain.end(1))
+        return Reduced(self.model, chain.block(1), kept, self.weights, self.modes)
+
+    @cached_property
+    def step(self) -> Floats:
+        """(context, end before, end)."""
+        ends = prod(self.end_sizes)
+        return self.block.best.reshape(-1, ends, ends)
+
+    @cached_property
+    def tail_reduction(self) -> Reduction:
+        """Tail ops down to context and the last end."""
+        last = self.chain.end(self.chain.run.count - 1)
+        tables = tables_of(self.model, self.chain.tail, PLAIN, self.weights)
+        return eliminate(tables, keep=(*self.chain.shared, *last))
+
+    @cached_property
+    def tail(self) -> Floats:
+        """(context, last end)."""
+        scope = (*self.chain.shared, *self.chain.end(self.chain.run.count - 1))
+        table = joined(self.tail_reduction.tables, scope, self.shared_sizes + self.end_sizes)
+        return (table + self.tail_reduction.constant).reshape(prod(self.shared_sizes), -1)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every reduction was exact."""
+        parts = (self.head_reduction, self.tail_reduction, self.block, self.first_block)
+        return all(part.exact for part in parts)
+
+    def path(self, start: Floats, stop: Floats, blocks: int) -> tuple[float, int, list[int]]:
+        """Best way through `blocks` steps: (value, context, ends before and after each).
+
+        Args:
+            start: (context, state) cost of being at the first end.
+            stop: (context, state) cost of finishing at the last end.
+            blocks: Steps between.
+        """
+        rows = [start]
+        for _ in range(blocks):
+            rows.append(step_forward(rows[-1], self.step))
+        total = rows[-1] + stop
+        shared, state = (int(x) for x in np.unravel_index(int(total.argmin()), total.shape))
+        states = [state]
+        for row in reversed(rows[:-1]):
+            states.append(int((row[shared] + self.step[shared, :, states[-1]]).argmin()))
+        return float(total[shared, state]), shared, states[::-1]
+
+    def ends(self, shared: int, state: int) -> dict[int, int]:
+        """Strategies of the context and of the end of block 0."""
+        at = self._at(self.chain.shared, self.shared_sizes, shared)
+        return at | self._at(self.chain.end(0), self.end_sizes, state)
+
+    def last_ends(self, shared: int, state: int) -> dict[int, int]:
+        """Strategies of the context and of the last block's end."""
+        at = self._at(self.chain.shared, self.shared_sizes, shared)
+        return at | self._at(self.chain.end(self.chain.run.count - 1), self.end_sizes, state)
+
+    def decode_block(self, shared: int, before: int, after: int) -> tuple[Recompute, dict[int, int]]:
+        """Mode and strategies of a later block, as ids of block 1."""
+        key = (shared, before, after)
+        if key not in self._leaves:
+            at = self.ends(shared, before) | self._at(self.chain.end(1), self.end_sizes, after)
+            self._leaves[key] = self.block.decode(at)
+        return self._leaves[key]
+
+    def decode_head(self, shared: int, end: int) -> tuple[dict[int, int], Recompute, dict[int, int]]:
+        """Strategies of the head, then mode and strategies of block 0."""
+        head = self.head_reduction.decode(self.ends(shared, end))
+        mode, first = self.first_block.decode(head)
+        return {op: head[op] for op in self.chain.head}, mode, first
+
+    def decode_tail(self, shared: int, end: int) -> dict[int, int]:
+        """Strategies of the tail."""
+        found = self.tail_reduction.decode(self.last_ends(shared, end))
+        return {op: found[op] for op in self.chain.tail}
+
+    def _at(self, ops: tuple[int, ...], sizes: tuple[int, ...], state: int) -> dict[int, int]:
+        values = np.unravel_index(state, sizes) if sizes else ()
+        return {op: int(value) for op, value in zip(ops, values, strict=True)}

@@ -1,0 +1,174 @@
+"""How a pipeline's stages share the blocks: a bound over all partitions, and the partition that it speaks for.
+
+Recurrence: of the stages' times t, T = m max t + (sum t - max t)/v + once-per-step work, so for any one stage
+
+    T >= m t_i + once_i + (least compute of all other stages)/v
+
+With n blocks stage i takes at least f_i(n): the least path over so many blocks whatever lies at their ends, and within
+its memory L, at any multiplier y and with a_i microbatches alive,
+
+    f_i(n) >= min over paths of (m micro_s + step_s + y (state_bytes + a_i act_bytes)) - y L
+
+As a minimum of lines in a_i this is concave, so two numbers alive bound all between. The bound is the least T at which
+the stages can hold all blocks together. Time: one reduction of a block per multiplier and number alive, rows of its
+min-plus power, and a bisection (see `partition`).
+
+Rows of counts end early, a little over an even share. Past their end the bound takes a stage to hold everything, which
+is safe; a partition is read from them only where that is not made use of, else from rows of all counts.
+
+Source: the time of a pipeline as in `cost.pipeline`; weak duality as in `lagrangian`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil, inf
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights
+from jupyter_autotrain.parallel.search.factors.lagrangian import SLACK
+from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.stage.folding import step_back, step_forward
+from jupyter_autotrain.parallel.search.stage.partition import least_level, shared_out
+from jupyter_autotrain.parallel.search.stage.stage_problem import LIGHTEST, StageProblem
+
+ROOM = 1.5  # at first; few stages want more
+
+
+@dataclass(frozen=True)
+class PartitionBounds:
+    """The partitions of a candidate whose stages are on equal devices.
+
+    Attributes:
+        whole: The chain on one stage's devices.
+        candidate: Outer choices, with several stages.
+        alive: Microbatches alive at the peak, by stage.
+        limit_bytes: Memory of a rank.
+        room: Blocks that a stage is thought of with, over its even share.
+    """
+
+    whole: StageProblem
+    candidate: Candidate
+    alive: tuple[float, ...]
+    limit_bytes: float
+    room: float = ROOM
+    _rows: dict[LagrangianWeights, Floats] = field(default_factory=dict, repr=False)
+
+    def bound_s(self, multiplier: float = 0.0) -> float:
+        """No plan of this candidate is faster; any `multiplier` gives a valid bound, 0 leaves memory out."""
+        return self._level(self._times(multiplier))
+
+    def partition(self, multiplier: float = 0.0) -> list[int] | None:
+        """Blocks per stage behind that bound; None where no stage can hold any."""
+        counts = self._shared(self._times(multiplier))
+        return counts if counts or self._is_wide else self._wider.partition(multiplier)
+
+    def fitting(self, multiplier: float = 0.0) -> list[int] | None:
+        """The same, no stage with more blocks than its lightest plan seems to have room for; None: nothing fits."""
+        held, limit_bytes = self._lightest, self.limit_bytes * (1 + SLACK)
+        if self._level(held) > limit_bytes:
+            return None
+        times = np.where(held <= limit_bytes, self._times(multiplier), np.inf)
+        counts = self._shared(times)
+        return counts if counts or self._is_wide else self._wider.fitting(multiplier)
+
+    def lightest(self) -> list[int] | None:
+        """Blocks per stage where the fullest stage is as light as can be; None where no stage can hold any."""
+        counts = self._shared(self._lightest)
+        return counts if counts or self._is_wide else self._wider.lightest()
+
+    def _shared(self, values: Floats) -> list[int] | None:
+        """All blocks, where the greatest value is least; None when the rows end too early to tell."""
+        if self.candidate.chunks > 1:
+            return [self._blocks // self.candidate.stages] * self.candidate.stages
+        if not self._is_wide and self._level(values) < least_level(values, self._blocks):
+            return None
+        return shared_out(values, self._blocks)
+
+    @cached_property
+    def _wider(self) -> PartitionBounds:
+        """The same with rows as long as they can be; seldom needed."""
+        return replace(self, room=inf, _rows={})
+
+    @property
+    def _is_wide(self) -> bool:
+        return self._counted == self._most_blocks
+
+    @property
+    def _most_blocks(self) -> int:
+        """Most blocks of a stage, if every other one has one."""
+        return self._blocks - self.candidate.stages + 1
+
+    @cached_property
+    def _lightest(self) -> Floats:
+        """(stages, blocks) bytes at least."""
+        return self._between(LagrangianWeights(LIGHTEST.multiplier, LIGHTEST.per_second))
+
+    @property
+    def _blocks(self) -> int:
+        return self.whole.chain.run.count
+
+    @property
+    def _counted(self) -> int:
+        """Most blocks of a stage that are looked at."""
+        looked_at = self.room * self._blocks / self.candidate.stages + 1
+        return self._most_blocks if looked_at >= self._most_blocks else ceil(looked_at)
+
+    def _times(self, multiplier: float) -> Floats:
+        """(stages, blocks) seconds of a step at least, if a stage holds so many blocks."""
+        least = self._paths(LagrangianWeights(rounds=float(self.candidate.microbatches)))
+        if multiplier:
+            weights = LagrangianWeights(multiplier, rounds=float(self.candidate.microbatches))
+            least = np.maximum(least, self._between(weights) - multiplier * self.limit_bytes)
+        return least + self._others_s
+
+    def _between(self, weights: LagrangianWeights) -> Floats:
+        """(stages, blocks) least value at some weights, each stage with its own number alive."""
+        few, many = min(self.alive), max(self.alive)
+        low = self._paths(LagrangianWeights(weights.multiplier, weights.per_second, few, weights.rounds))
+        if many == few:
+            return low
+        high = self._paths(LagrangianWeights(weights.multiplier, weights.per_second, many, weights.rounds))
+        share = (np.array(self.alive) - few) / (many - few)
+        return np.asarray(low + share[:, None] * (high - low))
+
+    def _paths(self, weights: LagrangianWeights) -> Floats:
+        """(stages, blocks) least value of a path, the head before the first stage and the tail behind the last."""
+        if weights not in self._rows:
+            tables = self.whole.tables(weights).of
+            first, middle, last = tables.head, np.zeros_like(tables.tail), tables.tail
+            found = [(0.0, 0.0, 0.0)]
+            for count in range(self._counted):
+                first = step_forward(first, tables.step) if count else first
+                middle, last = step_forward(middle, tables.step), step_back(tables.step, last)
+                found.append((float(first.min()), float(middle.min()), float(last.min())))
+            rows = np.array(found).T
+            self._rows[weights] = np.stack([rows[0], *[rows[1]] * (self.candidate.stages - 2), rows[2]])
+        return self._rows[weights]
+
+    @cached_property
+    def _others_s(self) -> Floats:
+        """(stages, blocks) compute of all other stages that is not hidden behind this one."""
+        chain, model, stages = self.whole.chain, self.whole.model, self.candidate.stages
+        blocks = (self._blocks - np.arange(self._counted + 1)) * computing_s(model, chain.block(0))
+        ends = np.full(stages, computing_s(model, chain.head) + computing_s(model, chain.tail))
+        ends[0] -= computing_s(model, chain.head)
+        ends[-1] -= computing_s(model, chain.tail)
+        return np.asarray((ends[:, None] + blocks[None, :]) / self.candidate.chunks)
+
+    def _level(self, values: Floats) -> float:
+        """The least value up to which the stages hold all blocks, at least: past the end of a row nothing is known."""
+        if self.candidate.chunks > 1:
+            return float(values[:, self._blocks // self.candidate.stages].max())
+        return least_level(values, self._blocks, beyond=self._blocks)
+
+
+def computing_s(model: CostModel, ops: Iterable[int]) -> float:
+    """Seconds of one microbatch on the fastest strategy of each op, nothing else counted."""
+    tables = [model.op(op) for op in ops]
+    return sum(float((table.forward_s + table.backward_s).min()) for table in tables)

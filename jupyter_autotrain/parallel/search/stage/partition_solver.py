@@ -1,0 +1,161 @@
+"""From a candidate to its plan: how many blocks each stage holds, and the best plan of each within its memory.
+
+Recurrence: T = m max_i t_i + (sum t - max t)/v + once-per-step work (see `cost.pipeline`), each t_i the least that its
+stage reaches under the limit with its own number of microbatches alive, the blocks shared out evenly, then as the
+bound over all partitions has them (see `partition_bounds`; by speed where devices differ). Neighbouring stages meet in
+one layout, taken from the first stage, which has the least room. Time: at most three stage problems (first, middle,
+last) per kind of device and partition.
+
+Source: PipeDream (Narayanan et al. 2019) for the partition, restricted to equal blocks; `stage_problem` for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from math import inf
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.pipeline import p2p_s
+from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit, Pruned, Unknown
+from jupyter_autotrain.parallel.search.stage.invariants import check_blocks
+from jupyter_autotrain.parallel.search.stage.outcome import Outcome, Stage
+from jupyter_autotrain.parallel.search.stage.partition import by_speed
+from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.stage.stage_problem import StageSolution
+
+
+def solve_partitions(
+    pipeline: Pipeline, cutoff_s: float = inf, multiplier: float = 0.0, *, only_even: bool = False
+) -> Outcome:
+    """The best plan found within each stage's limit.
+
+    Args:
+        pipeline: The candidate.
+        cutoff_s: Give up (with `Pruned`) once nothing faster is possible.
+        multiplier: Of a like candidate, tried first.
+        only_even: Whether to share the blocks out evenly, or not at all.
+
+    Raises:
+        DoesNotFit: Some stage fits no way, in any partition.
+        Pruned: Nothing faster than `cutoff_s` can exist.
+        Unknown: Nothing was found in the partitions tried.
+    """
+    if pipeline.candidate.stages == 1:
+        return _on_one_stage(pipeline, cutoff_s, multiplier)
+    if only_even:
+        return with_blocks(pipeline, pipeline.even, cutoff_s, multiplier)
+    best, least = _tried(pipeline, pipeline.even, cutoff_s, multiplier)
+    counts = (
+        _balanced(pipeline, best.multiplier if best else multiplier)
+        if pipeline.candidate.chunks == 1
+        else pipeline.even
+    )
+    if counts != pipeline.even:
+        other, other_least = _tried(pipeline, counts, min(cutoff_s, best.step_s) if best else cutoff_s, multiplier)
+        best, least = min(filter(None, (best, other)), key=_step_s, default=None), min(least, other_least)
+    return best or _fitting(pipeline, least, cutoff_s, multiplier)
+
+
+def _on_one_stage(pipeline: Pipeline, cutoff_s: float, multiplier: float) -> Outcome:
+    found, run = pipeline.whole.minimise(pipeline.limits[0], cutoff_s, multiplier), pipeline.chain.run
+    plan = found.point.what
+    stage = Stage(range(run.count), plan.choices(run, 0), plan.load, 0.0, 1.0, pipeline.device(0))
+    return Outcome(pipeline.candidate, (stage,), found.bound_s, tuple(pipeline.models), found.multiplier)
+
+
+def with_blocks(
+    pipeline: Pipeline, counts: Sequence[int], cutoff_s: float = inf, multiplier: float = 0.0, end: int | None = None
+) -> Outcome:
+    """The best plan found of one partition, its stages meeting in the layout `end`, the first one's best if None.
+
+    Raises:
+        DoesNotFit: Some stage fits no way.
+        Pruned: It is no faster than `cutoff_s`.
+        InvariantError: The partition is not one of all blocks.
+    """
+    shares = [range(stop - count, stop) for count, stop in zip(counts, accumulate(counts), strict=True)]
+    check_blocks(shares, pipeline.chain.run.count)
+    stages, solved = list[Stage](), dict[object, StageSolution]()
+    slack_s = cutoff_s * pipeline.candidate.rounds / pipeline.candidate.microbatches
+    begin: int | None = None
+    for index, (count, blocks) in enumerate(zip(counts, shares, strict=True)):
+        key = (index == 0, index == len(counts) - 1, count, id(pipeline.models[index]), pipeline.limits[index])
+        if key not in solved:
+            problem = pipeline.problem(index, count, begin, end)
+            solved[key] = problem.minimise(pipeline.limits[index], slack_s, multiplier)
+            multiplier = solved[key].multiplier
+        plan = solved[key].point.what
+        begin = end = plan.states[-1][1] if begin is None else begin
+        choices, send_s = plan.choices(pipeline.chain.run, blocks.start), _send_s(pipeline, index, begin)
+        stages.append(Stage(blocks, choices, plan.load, send_s, pipeline.alive(index), pipeline.device(index)))
+    multiplier = max(fastest.multiplier for fastest in solved.values())
+    return Outcome(pipeline.candidate, tuple(stages), pipeline.bound_s, tuple(pipeline.models), multiplier)
+
+
+def _tried(
+    pipeline: Pipeline, counts: Sequence[int], cutoff_s: float, multiplier: float
+) -> tuple[Outcome | None, float]:
+    """A partition's outcome, or the least memory that would do, all stages meeting in their lightest layout."""
+    try:
+        return with_blocks(pipeline, counts, cutoff_s, multiplier), inf
+    except Pruned:
+        return None, inf
+    except DoesNotFit:
+        pass  # perhaps the stages meet in a layout that is too heavy
+    end, least = _lightest(pipeline, counts)
+    if least > min(pipeline.limits):
+        return None, least
+    try:
+        return with_blocks(pipeline, counts, cutoff_s, multiplier, end), inf
+    except (DoesNotFit, Pruned):
+        return None, inf
+
+
+def _lightest(pipeline: Pipeline, counts: Sequence[int]) -> tuple[int, float]:
+    """The layout that the lightest first stage ends in, and what the fullest stage then needs."""
+    first = pipeline.problem(0, counts[0]).lightest()
+    end = first.what.states[-1][1]
+    later = (pipeline.problem(stage, counts[stage], end) for stage in range(1, len(counts)))
+    return end, max(first.bytes, *(problem.lightest().bytes for problem in later))
+
+
+def _fitting(pipeline: Pipeline, least_bytes: float, cutoff_s: float, multiplier: float) -> Outcome:
+    """Where no better partition fits, the best that leaves every stage room for its lightest plan."""
+    partition_bounds = pipeline.partition_bounds
+    if not partition_bounds or least_bytes == inf:
+        raise Unknown(least_bytes)
+    counts = partition_bounds.fitting(multiplier)
+    if not counts:
+        raise DoesNotFit(min(least_bytes, _lightest(pipeline, partition_bounds.lightest() or pipeline.even)[1]))
+    outcome, still_least = _tried(pipeline, counts, cutoff_s, multiplier)
+    if not outcome:
+        raise Unknown(min(least_bytes, still_least))
+    return outcome
+
+
+def _balanced(pipeline: Pipeline, multiplier: float) -> list[int]:
+    """Blocks per stage by time: within memory where all devices are equal, else by their speed."""
+    if pipeline.partition_bounds:
+        return pipeline.partition_bounds.partition(multiplier) or pipeline.even
+    pieces = pipeline.whole.solve(pipeline.whole.weights(0.0)).point.what.pieces
+    block_s = pieces[1].load.micro_s if len(pieces) > 2 else pieces[0].load.micro_s
+    first_s, last_s = max(0.0, pieces[0].load.micro_s - block_s), pieces[-1].load.micro_s
+    rates = [pipeline.device(stage).matrix_flops_per_s for stage in range(len(pipeline.models))]
+    slowness = [max(rates) / rate for rate in rates]
+    beside_s = [first_s * slowness[0], *[0.0] * (len(rates) - 2), last_s * slowness[-1]]
+    return by_speed([block_s * slow for slow in slowness], beside_s, pipeline.chain.run.count)
+
+
+def _send_s(pipeline: Pipeline, stage: int, end: int) -> float:
+    """Messages of one microbatch at a stage's borders, both ways; half at the pipeline's ends."""
+    model, ends, candidate = pipeline.models[stage], pipeline.chain.end(0), pipeline.candidate
+    rows = np.unravel_index(end, [len(model.op(op).table) for op in ends])
+    span = pipeline.cluster.segments(model.mesh.devices, candidate.stages)
+    borders = 1 if stage in {0, candidate.stages - 1} else 2
+    return p2p_s(model, span, dict(zip(ends, map(int, rows), strict=True))) * borders * candidate.chunks
+
+
+def _step_s(outcome: Outcome) -> float:
+    return outcome.step_s

@@ -1,0 +1,185 @@
+"""A candidate's stage problems, and bounds that no plan of it beats.
+
+Recurrence: with P the least path through the whole chain at m rounds, p stages, v chunks and C the least compute of one
+microbatch,
+
+    T >= (P + (p-1)/v C) / p
+
+since T = m max t + (sum t - max t)/v + once-per-step work is at least what it is with even stages. What the last stage
+holds beside blocks, and memory, are in `partition_bounds`. Time: one reduction of a block per multiplier.
+
+Source: the time of a pipeline as in `cost.pipeline`; the rest is elementary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
+
+from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.devices import Device
+from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
+from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.search.factors.factors import PLAIN, LagrangianWeights, op_values
+from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan
+from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.stage.chain import Chain
+from jupyter_autotrain.parallel.search.stage.partition_bounds import PartitionBounds, computing_s
+from jupyter_autotrain.parallel.search.stage.stage_plan import StageTables
+from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS, StageProblem
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A candidate as stages to solve.
+
+    Attributes:
+        models: One cost model per stage; stages on equal devices share one. Made for fewer microbatches, they bound.
+        chain: The graph.
+        candidate: Outer choices.
+        cluster: For the links between stages.
+        modes: Recompute modes.
+        limits: Bytes per rank, for each stage.
+        most_multipliers: Most multipliers to try in a stage whose memory binds.
+    """
+
+    models: Sequence[CostModel]
+    chain: Chain
+    candidate: Candidate
+    cluster: ClusterSpec
+    modes: tuple[Recompute, ...]
+    limits: Sequence[float]
+    most_multipliers: int = MULTIPLIERS
+    _caches: dict[int, dict[LagrangianWeights, StageTables]] = field(default_factory=dict, repr=False)
+
+    @property
+    def reductions(self) -> int:
+        """Tables made so far, each a reduction of a block."""
+        return sum(map(len, self._caches.values()))
+
+    @property
+    def rounds(self) -> float:
+        """Times that the models' part of the batch is computed in a step, bubble included."""
+        return self.candidate.rounds * self.models[0].microbatches / self.candidate.microbatches
+
+    @cached_property
+    def whole(self) -> StageProblem:
+        """The whole chain on one stage's devices, those with the fastest products where they differ."""
+        rates = [model.roofline.device.matrix_flops_per_s for model in self.models]
+        fastest, blocks = rates.index(max(rates)), self.chain.run.count
+        model, cache = self.models[fastest], self._cache(fastest)
+        return StageProblem(
+            model,
+            self.chain,
+            blocks,
+            rounds=self.rounds,
+            modes=self.modes,
+            cache=cache,
+            most_multipliers=self.most_multipliers,
+        )
+
+    @property
+    def _stages_even(self) -> float:
+        """What shares the work of `whole`; infinite, so that nothing is promised, if another device is faster at it."""
+        rates = [model.roofline.device.memory_bytes_per_s for model in self.models]
+        return self.candidate.stages if self.whole.model.roofline.device.memory_bytes_per_s == max(rates) else inf
+
+    @cached_property
+    def split_bound_s(self) -> float:
+        """The same without any change of layout between ops; cheaper, since it needs no edge."""
+        chain, weights = self.chain, self.whole.weights(0.0)
+        self.whole.model.price_ops((*chain.head, *chain.block(0), *chain.tail))
+        ends, block = (self._least(ops, weights) for ops in ((*chain.head, *chain.tail), chain.block(0)))
+        return (ends + chain.run.count * block) / self._stages_even
+
+    @cached_property
+    def blocks_bound_s(self) -> float:
+        """The same with changes of layout in all blocks but the first; cheaper, since the head is not reduced."""
+        chain, weights = self.chain, LagrangianWeights(rounds=float(self.whole.model.microbatches))
+        later = replace(self.whole, first=False, blocks=chain.run.count - 1)
+        value = self._least((*chain.head, *chain.block(0)), weights) + later.path(weights)[0]
+        return (value + self._bubble_s) / self._stages_even
+
+    def _least(self, ops: Iterable[int], weights: LagrangianWeights) -> float:
+        """Sum of what each op costs at least, wherever its tensors lie."""
+        model = self.whole.model
+        return sum(float(op_values(model, model.op(op), PLAIN, weights).min(initial=inf)) for op in ops)
+
+    @property
+    def _bubble_s(self) -> float:
+        """Compute of the rounds in which a stage waits."""
+        model, chain = self.whole.model, self.chain
+        ends_s, block_s = (computing_s(model, ops) for ops in ((*chain.head, *chain.tail), chain.block(0)))
+        return (self.rounds - model.microbatches) * (ends_s + chain.run.count * block_s)
+
+    @cached_property
+    def bound_s(self) -> float:
+        """No plan of this candidate is faster: all stages even, memory free, the bubble of kernels alone.
+
+        So costed, all schedules of a mesh share its tables.
+        """
+        value = self.whole.path(LagrangianWeights(rounds=float(self.whole.model.microbatches)))[0]
+        return (value + self._bubble_s) / self._stages_even
+
+    @cached_property
+    def partition_bound_s(self) -> float:
+        """The same with what the last stage holds beside blocks."""
+        return max(self.bound_s, self.partition_bounds.bound_s()) if self.partition_bounds else self.bound_s
+
+    def bound_within_s(self, multiplier: float) -> float:
+        """The same within each stage's memory; any multiplier gives a valid bound."""
+        return (
+            max(self.partition_bound_s, self.partition_bounds.bound_s(multiplier))
+            if self.partition_bounds
+            else self.partition_bound_s
+        )
+
+    @cached_property
+    def multiplier(self) -> float:
+        """The multiplier of the first of several even stages, which has the least room; 0 where nothing fits."""
+        try:
+            return self.problem(0, self.even[0]).minimise(self.limits[0]).multiplier
+        except NoPlan:
+            return 0.0
+
+    @cached_property
+    def even(self) -> list[int]:
+        """Blocks per stage, shared out evenly; odd ones to the last stages."""
+        stages, count = self.candidate.stages, self.chain.run.count
+        return [count // stages + (stages - 1 - i < count % stages) for i in range(stages)]
+
+    @cached_property
+    def partition_bounds(self) -> PartitionBounds | None:
+        """What is known of partitions where all stages are on equal devices."""
+        stages = self.candidate.stages
+        if stages == 1 or len(set(map(id, self.models))) > 1:
+            return None
+        return PartitionBounds(self.whole, self.candidate, tuple(map(self.alive, range(stages))), min(self.limits))
+
+    def problem(self, stage: int, blocks: int, begin: int | None = None, end: int | None = None) -> StageProblem:
+        """A stage with so many blocks between two layouts; ends where it begins unless told otherwise."""
+        return replace(
+            self.whole,
+            model=self.models[stage],
+            blocks=blocks,
+            first=stage == 0,
+            last=stage == len(self.models) - 1,
+            in_flight=self.alive(stage),
+            begin=begin,
+            end=begin if end is None else end,
+            cache=self._cache(stage),
+        )
+
+    def _cache(self, stage: int) -> dict[LagrangianWeights, StageTables]:
+        return self._caches.setdefault(id(self.models[stage]), {})
+
+    def alive(self, stage: int) -> float:
+        """Microbatches that a stage holds at its peak."""
+        c = self.candidate
+        return in_flight(c.schedule, c.stages, stage, c.microbatches, c.chunks)
+
+    def device(self, stage: int) -> Device:
+        """What a stage computes on."""
+        return self.models[stage].roofline.device

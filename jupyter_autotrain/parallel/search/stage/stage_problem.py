@@ -1,0 +1,203 @@
+"""One pipeline stage (or the whole model): head, some blocks, tail, under a memory limit.
+
+Recurrence: the least weighted path through head, T^(n-1), tail (see `folding`) inside the dual (see `lagrangian`). At
+the best multiplier two answers remain, one just above the limit and one within it; splicing the first blocks of one to
+the last of the other leaves at most one block's worth between the bound and the answer, since blocks mix freely: this
+is how some layers recompute, or share out their parameters, and others do not. Time: a few reductions of one block per
+stage, then n splices of additions. The bound is the dual's, so the gap is true.
+
+Source: as `folding` and `lagrangian`; mixing layers as in Galvatron (Miao et al. 2022), there by buckets of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
+from math import inf
+
+import numpy as np
+
+from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.cost.memory import Recompute
+from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights, Load
+from jupyter_autotrain.parallel.search.factors.lagrangian import (
+    Bracket,
+    DoesNotFit,
+    DualPoint,
+    LagrangianDual,
+    Pruned,
+    Relaxation,
+    maximise_dual,
+)
+from jupyter_autotrain.parallel.search.stage.chain import Chain
+from jupyter_autotrain.parallel.search.stage.folding import ChainTables
+from jupyter_autotrain.parallel.search.stage.stage_plan import StagePlan, StageTables
+
+MULTIPLIERS = 10  # in practice four to eight maximise the dual
+LIGHTEST = LagrangianWeights(multiplier=1.0, per_second=1e-6)  # least memory; seconds only break ties
+
+
+@dataclass(frozen=True, slots=True)
+class StageSolution:
+    """The fastest plan found within a limit.
+
+    Attributes:
+        point: The plan.
+        bound_s: No plan within the limit is faster.
+        multiplier: Seconds that one more byte would save; 0 where the limit does not bind.
+    """
+
+    point: DualPoint[StagePlan]
+    bound_s: float
+    multiplier: float = 0.0
+
+
+@dataclass(frozen=True)
+class StageProblem:
+    """What a stage holds and what limits it.
+
+    Attributes:
+        model: Costs on the stage's devices.
+        chain: The graph.
+        blocks: Blocks of this stage.
+        first: Whether it holds the head.
+        last: Whether it holds the tail.
+        in_flight: Microbatches alive at the peak.
+        rounds: Microbatches that the step lasts, bubble included.
+        modes: Recompute modes to choose from.
+        begin: State of the end before the first block; needed unless `first`.
+        end: State to end in; free when None.
+        cache: Tables by weights, shared by the stages of one model.
+        most_multipliers: Most multipliers to try where memory binds.
+    """
+
+    model: CostModel
+    chain: Chain
+    blocks: int
+    first: bool = True
+    last: bool = True
+    in_flight: float = 1.0
+    rounds: float = 0.0
+    modes: tuple[Recompute, ...] = (Recompute.NONE,)
+    begin: int | None = None
+    end: int | None = None
+    cache: dict[LagrangianWeights, StageTables] = field(default_factory=dict, repr=False)
+    most_multipliers: int = MULTIPLIERS
+
+    def tables(self, weights: LagrangianWeights) -> StageTables:
+        """Tables at some weights; made once."""
+        if weights not in self.cache:
+            modes = self.modes if weights.multiplier or Recompute.NONE not in self.modes else (Recompute.NONE,)
+            self.cache[weights] = StageTables(ChainTables(self.model, self.chain, weights, modes))
+            self.model.price_edges(self.chain.different)
+        return self.cache[weights]
+
+    def weights(self, multiplier: float) -> LagrangianWeights:
+        """All weights; without a multiplier the number in flight is irrelevant."""
+        return LagrangianWeights(multiplier, in_flight=self.in_flight if multiplier else 1.0, rounds=self.rounds)
+
+    def path(self, weights: LagrangianWeights) -> tuple[float, int, list[int]]:
+        """Value, shared state and end states of the best path at some weights."""
+        chain = self.tables(weights).of
+        start = chain.head if self.first else self._only(self.begin, chain)
+        stop = chain.tail if self.last else self._only(self.end, chain)
+        return chain.path(start, stop, self.blocks - 1 if self.first else self.blocks)
+
+    def solve(self, weights: LagrangianWeights) -> Relaxation[StagePlan]:
+        """The best plan at some weights."""
+        value, shared, states = self.path(weights)
+        return Relaxation(value, self._point(self._plan(self.tables(weights), shared, states)))
+
+    def minimise(self, limit_bytes: float = inf, cutoff_s: float = inf, multiplier: float = 0.0) -> StageSolution:
+        """The fastest plan found within the limit.
+
+        Args:
+            limit_bytes: Memory of a rank.
+            cutoff_s: Seconds to beat.
+            multiplier: Of a like problem; tried first, it often rules this one out.
+
+        Raises:
+            DoesNotFit: With the least memory that would do.
+            Pruned: Nothing faster than `cutoff_s` can exist.
+        """
+        free = self.solve(self.weights(0.0))
+        if free.point.bytes <= limit_bytes:
+            return StageSolution(free.point, min(free.value, free.point.seconds))
+        known = self._bracket(free, limit_bytes, cutoff_s, multiplier)
+        dual = maximise_dual(
+            lambda p: self.solve(self.weights(p)), known, limit_bytes, rounds=self.most_multipliers, cutoff_s=cutoff_s
+        )
+        return StageSolution(self._spliced(dual, limit_bytes), dual.bound_s, dual.multiplier)
+
+    def _bracket(
+        self, free: Relaxation[StagePlan], limit: float, cutoff_s: float, multiplier: float
+    ) -> Bracket[StagePlan]:
+        bound_s, at_multiplier = free.value, 0.0
+        heavy, light = free.point, None
+        if multiplier:
+            guess = self.solve(self.weights(multiplier))
+            guessed_s = guess.value - multiplier * limit
+            if guessed_s >= bound_s:
+                bound_s, at_multiplier = guessed_s, multiplier
+            if guess.point.bytes <= limit:
+                light = guess.point
+            else:
+                heavy = guess.point
+        if bound_s >= cutoff_s:
+            raise Pruned
+        light = light or self.lightest()
+        if light.bytes > limit:
+            raise DoesNotFit(light.bytes)
+        return Bracket(heavy, light, bound_s, at_multiplier)
+
+    def lightest(self) -> DualPoint[StagePlan]:
+        """The plan with the least memory."""
+        return self.solve(replace(LIGHTEST, in_flight=self.in_flight, rounds=self.rounds)).point
+
+    def _point(self, plan: StagePlan) -> DualPoint[StagePlan]:
+        load = plan.load
+        rounds = self.rounds or self.model.microbatches
+        return DualPoint(rounds * load.micro_s + load.step_s, load.bytes(self.in_flight), plan)
+
+    def _only(self, state: int | None, chain: ChainTables) -> Floats:
+        """Zero at one state (or at all), infinite elsewhere."""
+        row = np.full((chain.step.shape[0], chain.step.shape[1]), inf if state is not None else 0.0)
+        if state is not None:
+            row[:, state] = 0.0
+        return row
+
+    def _plan(self, tables: StageTables, shared: int, states: Sequence[int]) -> StagePlan:
+        pieces = [tables.head(shared, states[0])] if self.first else []
+        pieces += [tables.block(shared, a, c) for a, c in pairwise(states)]
+        after = states if self.first else states[1:]
+        if self.last:
+            pieces.append(tables.tail(shared, states[-1]))
+        return StagePlan(tuple(pieces), tuple((shared, state) for state in after), tables)
+
+    def _spliced(self, dual: LagrangianDual[StagePlan], limit: float) -> DualPoint[StagePlan]:
+        best = dual.best
+        for first, second in ((dual.light.what, dual.heavy.what), (dual.heavy.what, dual.light.what)):
+            for seconds, held, plan in self._splices(first, second):
+                if held <= limit and seconds < best.seconds:
+                    best = DualPoint(seconds, held, self._splice(first, second, plan))
+        return best
+
+    def _splices(self, first: StagePlan, second: StagePlan) -> Iterator[tuple[float, float, int]]:
+        """Seconds and bytes of the first `k` pieces of one plan and the rest of the other, for every k."""
+        if first.states[0][0] != second.states[0][0]:
+            return
+        empty = Load()
+        before = list(accumulate((p.load for p in first.pieces), initial=empty))
+        after = list(accumulate((p.load for p in reversed(second.pieces)), initial=empty))
+        rounds = self.rounds or self.model.microbatches
+        for k in range(1, len(first.states)):
+            joint = second.source.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
+            load = before[k] + joint.load + after[len(second.pieces) - k - 1]
+            yield rounds * load.micro_s + load.step_s, load.bytes(self.in_flight), k
+
+    def _splice(self, first: StagePlan, second: StagePlan, k: int) -> StagePlan:
+        joint = second.source.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
+        pieces = (*first.pieces[:k], joint, *second.pieces[k + 1 :])
+        return StagePlan(pieces, (*first.states[:k], *second.states[k:]), second.source)

@@ -1,0 +1,45 @@
+"""Graphs without repeated blocks: one stage, one elimination over all ops, no recompute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
+from jupyter_autotrain.parallel.search.factors.factors import Choice, load_of, problem_of
+from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit
+from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
+from jupyter_autotrain.parallel.search.factors.problem import Assignment
+from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.stage.outcome import CandidateResult, Outcome, Stage
+
+NODES = 2_000  # of branch and bound: about half a second; what stays open is the gap
+
+
+def plain_outcome(
+    model: CostModel, candidate: Candidate, limit_bytes: float, check: Callable[[], None]
+) -> CandidateResult:
+    """The best plan of a candidate, with a bound."""
+    problem = problem_of(model, check)
+    try:
+        found = minimise_bounded(problem, limit_bytes, nodes=NODES, check=check)
+    except DoesNotFit as full:
+        return CandidateResult(None, inf, full.least_bytes)
+    outcome = plain_from(model, candidate, found.assignment, found.bound_s)
+    model.forget()  # its tables are as many as the ops, and each candidate has its own
+    return CandidateResult(outcome, found.bound_s)
+
+
+def plain_from(model: CostModel, candidate: Candidate, assignment: Assignment, bound_s: float) -> Outcome:
+    """An assignment of `loads.problem_of` as an outcome of one stage."""
+    count, options = len(model.graph.ops), model.settings.options
+    chosen = {op: Choice(assignment.get(op, 0), options[assignment.get(count + op, 0)]) for op in range(count)}
+    stage = Stage(range(0), chosen, load_of(model, chosen, range(count)), 0.0, 1.0, model.roofline.device)
+    return Outcome(candidate, (stage,), bound_s, (model,))
+
+
+def exhaustive_outcome(model: CostModel, candidate: Candidate, limit_bytes: float) -> Outcome | None:
+    """The best plan of a candidate with one stage and no recompute, by looking at every one; None when none fits."""
+    found = exhaustive(problem_of(model), limit_bytes)
+    return plain_from(model, candidate, found[1], found[0]) if found else None
