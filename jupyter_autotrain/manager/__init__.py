@@ -1,4 +1,4 @@
-"""Floor 3, the one process per home that owns experiments: `start` → `loop` → `manager` → `lane` → store.
+"""The one process per home that owns experiments: `start` → `event_loop` → `manager` → `job_watcher` → store.
 
 `ensure` starts it when none lives, `ring` wakes it, `why` says what each trial waits for, `status` whether it lives,
 `kept_away` ends it for as long as its store is repaired.

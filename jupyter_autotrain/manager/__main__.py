@@ -1,4 +1,4 @@
-"""The manager's door: `python -m jupyter_autotrain.manager HOME`, started by `start.ensure` only.
+"""The manager's entry point: `python -m jupyter_autotrain.manager HOME`, started by `start.ensure` only.
 
 The lock is taken here, so that a second manager ends at once. Then this process forks and ends: its child is in a
 session without a terminal and belongs to nobody.
@@ -50,21 +50,21 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
 
     from jupyter_autotrain import backends  # noqa: PLC0415
     from jupyter_autotrain.backends.leave import leave_trial  # noqa: PLC0415
-    from jupyter_autotrain.manager.house import Clocks, Doors, House  # noqa: PLC0415
+    from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext  # noqa: PLC0415
+    from jupyter_autotrain.manager.event_loop import EventLoop  # noqa: PLC0415
     from jupyter_autotrain.manager.identity import Identity  # noqa: PLC0415
     from jupyter_autotrain.manager.leadership import Leadership  # noqa: PLC0415
-    from jupyter_autotrain.manager.loop import Loop  # noqa: PLC0415
     from jupyter_autotrain.store import Store  # noqa: PLC0415
 
     if trial := os.environ.get(MANAGER_VARIABLE):
         leave_trial(trial)
     me = Identity.of(os.getpid())
     assert me is not None
-    doors = Doors(backends.create, _create_tuner, _create_early_stop)
+    factories = Factories(backends.create, _create_tuner, _create_early_stop)
     store = Store.open(home)
-    house = House(home, store, Clocks(time.time, time.monotonic, time.sleep), doors)
-    Loop(house, idle_s, Leadership(home, store, lock, me)).serve()
-    house.store.close()
+    context = ManagerContext(home, store, Clocks(time.time, time.monotonic, time.sleep), factories)
+    EventLoop(context, idle_s, Leadership(home, store, lock, me)).serve()
+    context.store.close()
 
 
 def _create_tuner(spec: ExperimentSpec) -> Tuner:

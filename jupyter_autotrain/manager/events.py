@@ -1,4 +1,4 @@
-"""What a lane tells the main thread."""
+"""What a job watcher tells the main thread."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class Unreachable:
     """A place does not answer, for `reason`; an empty reason: it answers again."""
 
     backend: str
     reason: str
 
 
-Event: TypeAlias = Discovered | Submitted | Refused | Seen | Doubted | Cancelled | Silence
+Event: TypeAlias = Discovered | Submitted | Refused | Seen | Doubted | Cancelled | Unreachable

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jupyter_autotrain.core.backend import JobStatus
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.wording import count
-from jupyter_autotrain.manager.verdict import Ending
+from jupyter_autotrain.manager.final_state import FinalState
 
 
 @dataclass(slots=True)
@@ -27,7 +27,9 @@ class Hold:
         """A trial has reported the objective."""
         self.seen, self.reason = True, ""
 
-    def ended(self, number: int, objective: str, end: Ending, status: JobStatus, names: Sequence[str] | None) -> bool:
+    def ended(
+        self, number: int, objective: str, end: FinalState, status: JobStatus, names: Sequence[str] | None
+    ) -> bool:
         """Look at a trial that has ended; true when it holds the others back, and is not to be tried again.
 
         Args:

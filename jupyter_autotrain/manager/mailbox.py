@@ -1,6 +1,6 @@
-"""From the lanes to the main thread: a bounded queue that can be selected on.
+"""From the job watchers to the main thread: a bounded queue that can be selected on.
 
-Bounded, so that lanes wait when the main thread cannot write to a full disk: what they would read stays safe in the
+Bounded, so that watchers wait when the main thread cannot write to a full disk: what they would read stays safe in the
 trials' files.
 """
 

@@ -14,17 +14,26 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef, JobStatus, receipt_of
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager import notices
-from jupyter_autotrain.manager.events import Cancelled, Discovered, Doubted, Event, Refused, Seen, Silence, Submitted
-from jupyter_autotrain.manager.house import House
-from jupyter_autotrain.manager.lane import Lane
+from jupyter_autotrain.manager import block_reasons
+from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.backend_pool import BackendPool
+from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.events import (
+    Cancelled,
+    Discovered,
+    Doubted,
+    Event,
+    Refused,
+    Seen,
+    Submitted,
+    Unreachable,
+)
+from jupyter_autotrain.manager.experiment_run import SOFT_STOP_S, ExperimentRun
+from jupyter_autotrain.manager.final_state import FinalState
+from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.manager.mailbox import Mailbox
-from jupyter_autotrain.manager.places import Places
 from jupyter_autotrain.manager.recovery import take_up
-from jupyter_autotrain.manager.requests import Desk
-from jupyter_autotrain.manager.run import SOFT_STOP_S, Run
-from jupyter_autotrain.manager.task import Task
-from jupyter_autotrain.manager.verdict import Ending
+from jupyter_autotrain.manager.requests import RequestHandler
 from jupyter_autotrain.store import Ingest
 
 _CANCEL_AGAIN_S = 5.0
@@ -38,17 +47,19 @@ class Manager:
         runs: The unfinished experiments, by id, oldest first.
     """
 
-    def __init__(self, house: House, mailbox: Mailbox, executor: Executor, *, start_lanes: bool = True) -> None:
-        self.runs: dict[str, Run] = {}
-        self._house, self._mailbox = house, mailbox
-        self._places = Places(house, mailbox.emit, executor, start_lanes=start_lanes)
-        self._desk = Desk(house, self)
+    def __init__(
+        self, context: ManagerContext, mailbox: Mailbox, executor: Executor, *, start_watchers: bool = True
+    ) -> None:
+        self.runs: dict[str, ExperimentRun] = {}
+        self._context, self._mailbox = context, mailbox
+        self._backend_pool = BackendPool(context, mailbox.emit, executor, start_watchers=start_watchers)
+        self._requests = RequestHandler(context, self)
         self._secrets: dict[str, dict[str, str]] = {}
 
     @property
     def is_idle(self) -> bool:
         """True when there is nothing to do and nothing to wait for."""
-        return not self.runs and not self._desk.is_busy
+        return not self.runs and not self._requests.is_busy
 
     def turn(self, messages: Sequence[JsonObject], *, look: bool) -> None:
         """Do everything that can be done now.
@@ -64,30 +75,30 @@ class Manager:
             self._look_in_store()
         for run in list(self.runs.values()):
             self._guarded(run, partial(self._advance, run))
-        self._places.begin_round()
+        self._backend_pool.begin_round()
         for run in list(self.runs.values()):
             self._guarded(run, partial(self._start_trials, run))
         for run in list(self.runs.values()):
             self._publish(run)
             if run.is_over:
                 self._drop(run)
-        self._desk.settle()
+        self._requests.settle()
 
-    def adopt(self, run: Run) -> None:
+    def adopt(self, run: ExperimentRun) -> None:
         """Take an experiment up: watch what runs, hold what it holds."""
         self.runs[run.id] = run
-        self._places.open(run)
+        self._backend_pool.open(run)
 
-    def _publish(self, run: Run) -> None:
+    def _publish(self, run: ExperimentRun) -> None:
         """Write down what keeps each trial, when that has changed."""
         reasons = dict(run.blocked)
-        if silence := self._places.silence(run.record.spec.backend):
-            reasons |= dict.fromkeys(run.tasks, f"is with a place that does not answer: {silence}")
+        if silence := self._backend_pool.silence(run.record.spec.backend):
+            reasons |= dict.fromkeys(run.attempts, f"is with a place that does not answer: {silence}")
         if reasons != run.published:
             run.published = reasons
-            notices.publish(self._house.home.experiment(run.id), reasons)
+            block_reasons.publish(self._context.home.experiment(run.id), reasons)
 
-    def _drop(self, run: Run) -> None:
+    def _drop(self, run: ExperimentRun) -> None:
         run.keep_end()
         del self.runs[run.id]
         self._secrets.pop(run.id, None)
@@ -101,23 +112,23 @@ class Manager:
                 known.update({name: str(value) for name, value in values.items()})
 
     def _look_in_store(self) -> None:
-        store, insist = self._house.store, self._house.insist
-        for record in insist(store.unfinished):
+        store, retry_store = self._context.store, self._context.retry_store
+        for record in retry_store(store.unfinished):
             if record.id not in self.runs:
                 _log.info("%s@%d (%s) taken up", record.name, record.version, record.id)
                 try:
-                    run = self._house.patiently(take_up, self._house, record)
+                    run = self._context.retry_transient(take_up, self._context, record)
                 except Exception as error:  # noqa: BLE001 - one bad experiment must not stop the manager
                     _log.exception("%s cannot be taken up", record.id)
                     reason = f"it cannot be taken up: {error}"
-                    insist(store.close_experiment, record.id, self._house.clocks.now_s(), reason)
+                    retry_store(store.close_experiment, record.id, self._context.clocks.now_s(), reason)
                     continue
                 self.adopt(run)
                 if record.stop_requested:
-                    run.end_all(Ending(TrialState.CANCELLED, "stopped on request"))
-        self._desk.take_in(insist(store.pending_requests))
+                    run.end_all(FinalState(TrialState.CANCELLED, "stopped on request"))
+        self._requests.take_in(retry_store(store.pending_requests))
 
-    def _guarded(self, run: Run, step: Callable[[], None]) -> None:
+    def _guarded(self, run: ExperimentRun, step: Callable[[], None]) -> None:
         """A fault in one experiment's handling ends that experiment, not the manager."""
         try:
             step()
@@ -125,119 +136,123 @@ class Manager:
             _log.exception("%s: a fault", run.label)
             if run.stopping:
                 return
-            run.end_all(Ending(TrialState.FAILED, f"a fault in the manager: {type(error).__name__}: {error}"))
+            run.end_all(FinalState(TrialState.FAILED, f"a fault in the manager: {type(error).__name__}: {error}"))
 
     def _take_in(self, events: list[Event]) -> None:
         seen = [(event, *found) for event in events if isinstance(event, Seen) and (found := self._find(event.job_id))]
-        rows = [_ingest(run, task, event) for event, run, task in seen if event.frames.is_news]
+        rows = [_ingest(run, attempt, event) for event, run, attempt in seen if event.frames.is_news]
         if rows:
-            self._house.insist(self._house.store.ingest, rows)
+            self._context.retry_store(self._context.store.ingest, rows)
         for event in events:
             if isinstance(event, Discovered):
                 self._discovered(event)
-            elif isinstance(event, Silence):
-                self._places.keep_silence(event)
+            elif isinstance(event, Unreachable):
+                self._backend_pool.keep_silence(event)
             elif found := self._find(event.job_id):
-                run, task = found
-                self._guarded(run, partial(self._follow, run, task, event))
+                run, attempt = found
+                self._guarded(run, partial(self._follow, run, attempt, event))
 
-    def _find(self, job_id: str) -> tuple[Run, Task] | None:
-        experiment_id, number, attempt = job_id.rsplit("-", 2)
+    def _find(self, job_id: str) -> tuple[ExperimentRun, Attempt] | None:
+        experiment_id, trial_number, attempt_number = job_id.rsplit("-", 2)
         run = self.runs.get(experiment_id)
-        task = run.tasks.get(int(number)) if run else None
-        return (run, task) if run and task and task.trial.attempt == int(attempt) else None
+        attempt = run.attempts.get(int(trial_number)) if run else None
+        return (run, attempt) if run and attempt and attempt.trial.attempt == int(attempt_number) else None
 
-    def _follow(self, run: Run, task: Task, event: Submitted | Refused | Seen | Doubted | Cancelled) -> None:
+    def _follow(
+        self, run: ExperimentRun, attempt: Attempt, event: Submitted | Refused | Seen | Doubted | Cancelled
+    ) -> None:
         if isinstance(event, Submitted):
-            task.ref = event.ref
-            self._house.insist(partial(self._house.store.annotate, run.id, task.trial.number, ref=event.ref))
+            attempt.ref = event.ref
+            self._context.retry_store(
+                partial(self._context.store.annotate, run.id, attempt.trial.number, ref=event.ref)
+            )
         elif isinstance(event, Refused):
             ref = JobRef(run.record.spec.backend, event.job_id)
-            self._finish(run, task, JobStatus(ref, TrialState.FAILED, event.reason))
+            self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, event.reason))
         elif isinstance(event, Cancelled):
-            self._cancelled(run, task, event)
+            self._cancelled(run, attempt, event)
         elif isinstance(event, Doubted):
-            run.doubt(task, event.reason)
+            run.doubt(attempt, event.reason)
         else:
-            self._seen(run, task, event)
+            self._seen(run, attempt, event)
 
-    def _seen(self, run: Run, task: Task, event: Seen) -> None:
-        if reason := run.take(task, event.frames):
-            self._stop_softly(run, task, reason)
+    def _seen(self, run: ExperimentRun, attempt: Attempt, event: Seen) -> None:
+        if reason := run.take(attempt, event.frames):
+            self._stop_softly(run, attempt, reason)
         if not event.status.state.is_final:
-            run.seen(task, event.status)
-        elif task.cancelling:
-            task.last = event.status
+            run.seen(attempt, event.status)
+        elif attempt.cancelling:
+            attempt.last = event.status
         else:
-            self._finish(run, task, event.status)
+            self._finish(run, attempt, event.status)
 
-    def _stop_softly(self, run: Run, task: Task, reason: str) -> None:
-        run.end(task, Ending(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
-        mark = self._house.home.trial(run.id, task.trial.number, task.trial.attempt) / wire.STOP_FILE
+    def _stop_softly(self, run: ExperimentRun, attempt: Attempt, reason: str) -> None:
+        run.end(attempt, FinalState(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
+        mark = self._context.home.trial(run.id, attempt.trial.number, attempt.trial.attempt) / wire.STOP_FILE
         try:
             mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             wire.write_atomically(str(mark), reason.encode(), sync=False)
         except OSError as error:  # a full disk, or the trial's own code lies in the way: then it is cancelled later
             _log.warning("%s cannot be written: %s", mark, error)
-        self._lane(run).put(task.trial.job_id, wire.STOP_FILE, reason.encode())
+        self._watcher(run).put(attempt.trial.job_id, wire.STOP_FILE, reason.encode())
 
-    def _cancelled(self, run: Run, task: Task, event: Cancelled) -> None:
-        task.cancelling = False
+    def _cancelled(self, run: ExperimentRun, attempt: Attempt, event: Cancelled) -> None:
+        attempt.cancelling = False
         if event.receipt is None:
             _log.warning("%s was not cancelled, trying again: %s", event.job_id, event.reason)
-            task.cancel_at_s = self._house.clocks.tick_s() + _CANCEL_AGAIN_S
+            attempt.cancel_at_s = self._context.clocks.tick_s() + _CANCEL_AGAIN_S
         else:
-            self._desk.note_receipt(run.id, task.trial.number, event.receipt)
-        if task.last is not None:
-            self._finish(run, task, task.last)
+            self._requests.note_receipt(run.id, attempt.trial.number, event.receipt)
+        if attempt.last is not None:
+            self._finish(run, attempt, attempt.last)
 
-    def _finish(self, run: Run, task: Task, status: JobStatus) -> None:
-        self._places.free(run, task.trial.job_id)
+    def _finish(self, run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
+        self._backend_pool.free(run, attempt.trial.job_id)
         if "receipt" in status.detail:
-            self._desk.note_receipt(run.id, task.trial.number, receipt_of(status.detail))
-        run.finish(task, status)
+            self._requests.note_receipt(run.id, attempt.trial.number, receipt_of(status.detail))
+        run.finish(attempt, status)
 
-    def _advance(self, run: Run) -> None:
-        clocks = self._house.clocks
+    def _advance(self, run: ExperimentRun) -> None:
+        clocks = self._context.clocks
         if run.over_at_s is not None and run.now_s() > run.over_at_s and not run.stopping:
             budget_s = run.record.spec.budget.time_s
-            run.end_all(Ending(TrialState.CANCELLED, f"the time budget of {budget_s:g} s is used up"))
+            run.end_all(FinalState(TrialState.CANCELLED, f"the time budget of {budget_s:g} s is used up"))
         tick_s = clocks.tick_s()
-        for task in run.tasks.values():
-            if task.is_cancel_due(tick_s):
-                task.cancelling, task.cancel_at_s = True, None
-                self._lane(run).cancel(task.trial.job_id, task.grace_s)
+        for attempt in run.attempts.values():
+            if attempt.is_cancel_due(tick_s):
+                attempt.cancelling, attempt.cancel_at_s = True, None
+                self._watcher(run).cancel(attempt.trial.job_id, attempt.grace_s)
         run.create_trials()
 
-    def _start_trials(self, run: Run) -> None:
+    def _start_trials(self, run: ExperimentRun) -> None:
         secrets = self._secrets.get(run.id, {})
         missing = [name for name in run.record.spec.secrets if name not in secrets]
-        for task in run.tasks.values():
-            if not task.sent and (task.ref or task.ending or not missing):
-                self._places.send(run, task, secrets)
-            elif not task.sent:
-                run.blocked[task.trial.number] = _secrets_missing(missing)
+        for attempt in run.attempts.values():
+            if not attempt.sent and (attempt.ref or attempt.ending or not missing):
+                self._backend_pool.send(run, attempt, secrets)
+            elif not attempt.sent:
+                run.blocked[attempt.trial.number] = _secrets_missing(missing)
         for number in run.waiting():
             if run.hold.reason:
                 run.blocked[number] = run.hold.sentence()
             elif missing:
                 run.blocked[number] = _secrets_missing(missing)
             else:
-                self._places.start(run, number, secrets)
+                self._backend_pool.start(run, number, secrets)
 
     def _discovered(self, event: Discovered) -> None:
-        self._places.discovered(event)
+        self._backend_pool.discovered(event)
         if event.inventory is None:
             for run in list(self.runs.values()):
                 if run.record.spec.backend == event.backend:
                     run.give_up(f"the backend {event.backend!r} cannot be used here: {event.reason}")
 
-    def _lane(self, run: Run) -> Lane:
-        return self._places.lane(run.record.spec.backend)
+    def _watcher(self, run: ExperimentRun) -> JobWatcher:
+        return self._backend_pool.watcher(run.record.spec.backend)
 
 
-def _ingest(run: Run, task: Task, event: Seen) -> Ingest:
-    trial, frames = task.trial, event.frames
+def _ingest(run: ExperimentRun, attempt: Attempt, event: Seen) -> Ingest:
+    trial, frames = attempt.trial, event.frames
     return Ingest(
         trial.experiment_id,
         trial.number,

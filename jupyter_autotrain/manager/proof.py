@@ -8,32 +8,32 @@ from collections.abc import Collection, Iterable
 from jupyter_autotrain.core.backend import CancelReceipt, receipt_of
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.manager.house import House
+from jupyter_autotrain.manager.context import ManagerContext
 
 _KINDS = ("pids_ended", "pids_killed", "pids_left")
 _log = logging.getLogger(__name__)
 
 
 def before(
-    house: House, record: ExperimentRecord, numbers: Collection[int] | None, since_s: float
+    context: ManagerContext, record: ExperimentRecord, numbers: Collection[int] | None, since_s: float
 ) -> dict[int, CancelReceipt]:
     """The receipts of trials that ended after a stop was asked for and before it was taken in hand.
 
     Args:
-        house: The home.
+        context: The home.
         record: The experiment.
         numbers: The trials meant; None means all.
         since_s: When the stop was asked for.
     """
     refs = {}
-    for trial in house.insist(house.store.trials, record.id):
+    for trial in context.retry_store(context.store.trials, record.id):
         ended = trial.state.is_final and trial.ended_s is not None and trial.ended_s >= since_s
         if ended and trial.ref is not None and (numbers is None or trial.number in numbers):
             refs[trial.number] = trial.ref
     if not refs:
         return {}
     try:
-        statuses = house.doors.create_backend(record.spec.backend, house.home).poll([*refs.values()])
+        statuses = context.factories.create_backend(record.spec.backend, context.home).poll([*refs.values()])
     except Exception:  # noqa: BLE001 - whatever a plugin raises: then it is not told which processes ended
         _log.exception("%s: what ended its trials cannot be asked", record.label)
         return {}

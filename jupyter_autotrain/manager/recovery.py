@@ -13,32 +13,32 @@ from dataclasses import replace
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.early import EarlyStopping
-from jupyter_autotrain.manager.house import House
-from jupyter_autotrain.manager.run import SOFT_STOP_S, Run
-from jupyter_autotrain.manager.task import Task
-from jupyter_autotrain.manager.verdict import RETRIED, Ending
+from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.early_stopping import EarlyStopping
+from jupyter_autotrain.manager.experiment_run import SOFT_STOP_S, ExperimentRun
+from jupyter_autotrain.manager.final_state import RETRIED, FinalState
 
 _MOST_REASON_BYTES = 4096
 _log = logging.getLogger(__name__)
 
 
-def take_up(house: House, record: ExperimentRecord, *, again: bool = False) -> Run:
+def take_up(context: ManagerContext, record: ExperimentRecord, *, again: bool = False) -> ExperimentRun:
     """Rebuild an experiment.
 
     Args:
-        house: The home.
+        context: The home.
         record: The experiment as the store has it.
         again: True for a retry the user asked for: its budget of time is not held against it.
     """
-    trials = {trial.number: trial for trial in house.insist(house.store.trials, record.id)}
+    trials = {trial.number: trial for trial in context.retry_store(context.store.trials, record.id)}
     budget_s = record.spec.budget.time_s
-    record = _on_this_boot(house, record)
-    run = Run(
-        house,
+    record = _on_this_boot(context, record)
+    run = ExperimentRun(
+        context,
         record,
         trials,
-        concurrency=_concurrency(house, record),
+        concurrency=_concurrency(context, record),
         closed=record.closed,
         stopping=record.stop_requested,
         over_at_s=None if budget_s is None or again else record.created_s + budget_s,
@@ -46,38 +46,38 @@ def take_up(house: House, record: ExperimentRecord, *, again: bool = False) -> R
     run.active = {number for number, trial in trials.items() if not trial.state.is_final}
     run.hold.seen = any(trial.value is not None for trial in trials.values())
     run.failures = sum(trial.state is TrialState.FAILED for trial in trials.values())
-    run.early = _early_stopping(house, record)
+    run.early_stopping = _early_stopping(context, record)
     for number in sorted(run.active):
         if trials[number].state is not TrialState.WAITING:
-            run.tasks[number] = _task(run, number)
+            run.attempts[number] = _task(run, number)
     if not again:
         _resume_retries(run)
         run.keep_budget()
     return run
 
 
-def _on_this_boot(house: House, record: ExperimentRecord) -> ExperimentRecord:
+def _on_this_boot(context: ManagerContext, record: ExperimentRecord) -> ExperimentRecord:
     """Go on counting durations after a restart of the machine; how long that took, only the wall clock can say."""
-    now = house.clocks.boot()
+    now = context.clocks.boot()
     if now.since(record.begun) is not None:
         return record
-    passed_s = max(0.0, house.clocks.now_s() - record.created_s)
+    passed_s = max(0.0, context.clocks.now_s() - record.created_s)
     begun = replace(now, at_s=now.at_s - passed_s)
-    house.insist(house.store.begin_experiment, record.id, begun)
+    context.retry_store(context.store.begin_experiment, record.id, begun)
     return replace(record, begun=begun)
 
 
-def _task(run: Run, number: int) -> Task:
+def _task(run: ExperimentRun, number: int) -> Attempt:
     trial = run.trials[number]
-    task = Task(run.trial_spec(number), ref=trial.ref, objective_seen=trial.value is not None)
+    attempt = Attempt(run.trial_spec(number), ref=trial.ref, objective_seen=trial.value is not None)
     with suppress(OSError):  # none, or the trial's own code has put something else there
-        directory = run.house.home.trial(run.id, number, trial.attempt)
+        directory = run.context.home.trial(run.id, number, trial.attempt)
         reason = files.read(directory, wire.STOP_FILE, _MOST_REASON_BYTES).decode(errors="replace")
-        run.end(task, Ending(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
-    return task
+        run.end(attempt, FinalState(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
+    return attempt
 
 
-def _resume_retries(run: Run) -> None:
+def _resume_retries(run: ExperimentRun) -> None:
     """Begin the attempts that were due when the manager was killed between an end and the next attempt."""
     for number, trial in run.trials.items():
         if trial.state in RETRIED and trial.ref is not None and trial.attempt <= run.record.spec.retries:
@@ -85,19 +85,19 @@ def _resume_retries(run: Run) -> None:
             run.retry_or_count(number)
 
 
-def _concurrency(house: House, record: ExperimentRecord) -> int:
-    request = house.insist(house.store.last_granted, "concurrency", record.id)
-    wish = request.args.get("concurrency") if request else None
-    return wish if isinstance(wish, int) else record.spec.concurrency
+def _concurrency(context: ManagerContext, record: ExperimentRecord) -> int:
+    request = context.retry_store(context.store.last_granted, "concurrency", record.id)
+    asked = request.args.get("concurrency") if request else None
+    return asked if isinstance(asked, int) else record.spec.concurrency
 
 
-def _early_stopping(house: House, record: ExperimentRecord) -> EarlyStopping | None:
+def _early_stopping(context: ManagerContext, record: ExperimentRecord) -> EarlyStopping | None:
     spec = record.spec
     if spec.early_stop == "none" or spec.objective is None:
         return None
-    rule = house.doors.create_early_stop(spec)
+    rule = context.factories.create_early_stop(spec)
     if rule is None:
         return None
     stopping = EarlyStopping(rule, spec.objective)
-    house.insist(stopping.remember, house.store, record.id)
+    context.retry_store(stopping.remember, context.store, record.id)
     return stopping

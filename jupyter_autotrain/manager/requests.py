@@ -1,4 +1,4 @@
-"""What clients wish: stop, retry, concurrency, clean. Each wish is answered in the store, also when it is refused."""
+"""What clients request: stop, retry, concurrency, clean. Each is answered in the store, also when it is refused."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from jupyter_autotrain.core.records import Request
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.manager import proof
-from jupyter_autotrain.manager.house import House
+from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.final_state import FinalState
 from jupyter_autotrain.manager.recovery import take_up
-from jupyter_autotrain.manager.run import Run
-from jupyter_autotrain.manager.verdict import Ending
 
-_STOPPED = Ending(TrialState.CANCELLED, "stopped on request")
+_STOPPED = FinalState(TrialState.CANCELLED, "stopped on request")
 _GRACE_S = 5.0
 _TRIED_AGAIN = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED, TrialState.CANCELLED})
 _log = logging.getLogger(__name__)
@@ -28,9 +28,9 @@ _log = logging.getLogger(__name__)
 class Runs(Protocol):
     """The experiments under way, as the manager keeps them."""
 
-    runs: dict[str, Run]
+    runs: dict[str, ExperimentRun]
 
-    def adopt(self, run: Run) -> None:
+    def adopt(self, run: ExperimentRun) -> None:
         """Take an experiment up."""
 
 
@@ -39,7 +39,7 @@ class _Stop:
     """A stop under way; `left` are the jobs that have not ended yet, `silent` those with no word of their processes."""
 
     request_id: int
-    run: Run
+    run: ExperimentRun
     begun_s: float
     numbers: list[int]
     left: set[int]
@@ -47,11 +47,11 @@ class _Stop:
     receipts: list[CancelReceipt] = field(default_factory=list)
 
 
-class Desk:
+class RequestHandler:
     """Takes requests in and answers them, at once or when they are done."""
 
-    def __init__(self, house: House, manager: Runs) -> None:
-        self._house, self._manager = house, manager
+    def __init__(self, context: ManagerContext, manager: Runs) -> None:
+        self._context, self._manager = context, manager
         self._stops: dict[int, _Stop] = {}
         self._kinds: Mapping[str, Callable[[Request], JsonObject | None]] = {
             "stop": self._stop,
@@ -96,36 +96,38 @@ class Desk:
             stop.left &= stop.run.active
             if not stop.left:
                 del self._stops[stop.request_id]
-                self._answer(stop.request_id, _receipt(stop, self._house.clocks.tick_s()))
+                self._answer(stop.request_id, _receipt(stop, self._context.clocks.tick_s()))
 
     def _answer(self, request_id: int, result: JsonObject) -> None:
-        self._house.insist(self._house.store.finish_request, request_id, result)
+        self._context.retry_store(self._context.store.finish_request, request_id, result)
 
     def _stop(self, request: Request) -> JsonObject | None:
         run, wanted = self._manager.runs.get(request.experiment_id), _numbers(request.args)
         grace_s = request.args.get("grace_s", _GRACE_S)
         grace_s = float(grace_s) if isinstance(grace_s, int | float) else _GRACE_S
-        record = self._house.insist(self._house.store.experiment, request.experiment_id)
-        known = proof.before(self._house, record, wanted, request.created_s)
+        record = self._context.retry_store(self._context.store.experiment, request.experiment_id)
+        known = proof.before(self._context, record, wanted, request.created_s)
         if run is None:
             return {**proof.result(known.values()), "elapsed_s": 0.0, "trials": sorted(known)}
         chosen = sorted(run.active if wanted is None else run.active & set(wanted))
-        stop = _Stop(request.id, run, self._house.clocks.tick_s(), chosen, set(chosen), set(run.tasks) & set(chosen))
+        stop = _Stop(
+            request.id, run, self._context.clocks.tick_s(), chosen, set(chosen), set(run.attempts) & set(chosen)
+        )
         stop.receipts += known.values()
         self._stops[request.id] = stop
         if wanted is None:
-            self._house.insist(self._house.store.request_stop, run.id)
+            self._context.retry_store(self._context.store.request_stop, run.id)
             run.end_all(_STOPPED, grace_s)
         else:
             run.end_some(chosen, _STOPPED, grace_s)
         return None
 
     def _retry(self, request: Request) -> JsonObject:
-        house, wanted = self._house, _numbers(request.args)
+        context, wanted = self._context, _numbers(request.args)
         run = self._manager.runs.get(request.experiment_id)
         if run is None:
-            record = house.insist(house.store.experiment, request.experiment_id)
-            run = take_up(house, record, again=True)
+            record = context.retry_store(context.store.experiment, request.experiment_id)
+            run = take_up(context, record, again=True)
         ended = request.experiment_id not in self._manager.runs
         chosen = [
             number
@@ -133,9 +135,9 @@ class Desk:
             if trial.state in _TRIED_AGAIN and (wanted is None or number in wanted)
         ]
         if chosen:
-            house.insist(house.store.withdraw_stop, run.id)
+            context.retry_store(context.store.withdraw_stop, run.id)
             if ended:
-                house.insist(house.store.begin_retry, run.id, run.now_s())
+                context.retry_store(context.store.begin_retry, run.id, run.now_s())
             run.stopping = False
             self._manager.adopt(run)
         for number in chosen:
@@ -143,21 +145,21 @@ class Desk:
         return {"trials": list(chosen)}
 
     def _concurrency(self, request: Request) -> JsonObject:
-        wish = request.args.get("concurrency")
-        if not isinstance(wish, int) or wish < 1:
-            return {"error": f"concurrency is {wish!r}: a whole number of at least 1 was expected"}
-        self._house.insist(self._house.store.experiment, request.experiment_id)
+        asked = request.args.get("concurrency")
+        if not isinstance(asked, int) or asked < 1:
+            return {"error": f"concurrency is {asked!r}: a whole number of at least 1 was expected"}
+        self._context.retry_store(self._context.store.experiment, request.experiment_id)
         run = self._manager.runs.get(request.experiment_id)
         if run is not None:
-            run.concurrency = wish
-        return {"concurrency": wish}
+            run.concurrency = asked
+        return {"concurrency": asked}
 
     def _clean(self, request: Request) -> JsonObject:
         if request.experiment_id in self._manager.runs:
             return {"error": "the experiment is under way: stop it first"}
-        folder = self._house.home.experiment(request.experiment_id)
+        folder = self._context.home.experiment(request.experiment_id)
         size_bytes = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
-        self._house.insist(self._house.store.delete_experiment, request.experiment_id)
+        self._context.retry_store(self._context.store.delete_experiment, request.experiment_id)
         shutil.rmtree(folder, ignore_errors=True)
         return {"deleted": True, "size_bytes": size_bytes}
 

@@ -39,7 +39,7 @@ class Blocked:
     for_ever: bool = False
 
 
-class Pool:
+class ResourceAllocator:
     """The holders of one place. `inventory` is None for a place that queues by itself: then all is granted."""
 
     def __init__(self, inventory: Inventory | None) -> None:
@@ -72,18 +72,18 @@ class Pool:
 
     def _amount(self, need: Need, resource: str) -> Blocked | None:
         assert self.inventory is not None
-        wish, total = _amount_of(need.resources, resource), _total_of(self.inventory, resource)
-        if not wish or not total:  # nothing asked, or the place does not know what it has
+        asked, total = _amount_of(need.resources, resource), _total_of(self.inventory, resource)
+        if not asked or not total:  # nothing asked, or the place does not know what it has
             return None
-        if wish > total:
-            found = f"asks for {_say(wish, resource)}; this place has {_say(total, resource)}"
+        if asked > total:
+            found = f"asks for {_say(asked, resource)}; this place has {_say(total, resource)}"
             return Blocked(resource, f"{found}: ask for less in `resources:`", for_ever=True)
         holders = {g.need.label: _amount_of(g.need.resources, resource) for g in self.held.values()}
         holders = {label: held for label, held in holders.items() if held}
         free = total - sum(holders.values())
-        if wish > free:
+        if asked > free:
             who = ", ".join(f"{label} holds {_say(held, resource)}" for label, held in holders.items())
-            found = f"waits for {_say(wish, resource)}: {_say(max(free, 0), resource)} of {_say(total, resource)} free"
+            found = f"waits for {_say(asked, resource)}: {_say(max(free, 0), resource)} of {_say(total, resource)} free"
             return Blocked(resource, f"{found}; {who}; it starts when enough of that ends")
         return self._behind(resource, need)
 

@@ -12,7 +12,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager import notices
+from jupyter_autotrain.manager import block_reasons
 from jupyter_autotrain.manager.start import status
 from jupyter_autotrain.store import Store
 
@@ -32,7 +32,7 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
         UnknownExperimentError: When nothing answers to the name.
     """
     record = store.find(experiment) if isinstance(experiment, str) else store.experiment(experiment.id)
-    trials, known = store.trials(record.id), notices.read(home.experiment(record.id))
+    trials, known = store.trials(record.id), block_reasons.read(home.experiment(record.id))
     failures = _failures(store, record, trials)
     if not record.state.is_final and not status(home).alive:
         return [*failures, "No manager runs; the next command that needs one starts it, and nothing is lost."]
@@ -71,5 +71,5 @@ def _not_created(record: ExperimentRecord, trials: list[TrialRecord]) -> str:
         return f"{left} of {record.spec.trials} trials are about to be created."
     return (
         f"{left} of {record.spec.trials} trials are not created yet: the slots (`concurrency:`) are taken by "
-        f"trial {', '.join(active)}; each end makes room for one."
+        f"trial {', '.join(active)}; each end frees a place for one."
     )

@@ -24,9 +24,9 @@ from jupyter_autotrain.core.backend import Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.manager.context import Clocks
 from jupyter_autotrain.manager.events import Event, Seen
-from jupyter_autotrain.manager.house import Clocks
-from jupyter_autotrain.manager.lane import Lane
+from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.testing import trial_of, wait_until, write_bundle
 from jupyter_autotrain.worker import groups, processes
 
@@ -265,8 +265,8 @@ class Watched:
     def __init__(self, place: LocalBackend) -> None:
         self.events: list[Event] = []
         self._pool = ThreadPoolExecutor(2)
-        house = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
-        self.lane = Lane(place, self.events.append, self._pool, house)  # type: ignore[arg-type] # all it asks for here
+        context = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
+        self.watcher = JobWatcher(place, self.events.append, self._pool, context)  # type: ignore[arg-type] # all it asks for here
 
     def notes(self, job_id: str) -> list[str]:
         seen = [event for event in self.events if isinstance(event, Seen) and event.job_id == job_id]
@@ -281,7 +281,7 @@ class Watched:
         return sum(len(event.frames.points) for event in seen)
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        wait_until(lambda: (self.lane.look(), condition())[1], what)
+        wait_until(lambda: (self.watcher.look(), condition())[1], what)
 
 
 @pytest.mark.parametrize("deed", HOSTILE.values(), ids=HOSTILE)
@@ -292,7 +292,7 @@ def test_hostile_metrics_of_one_trial_stop_neither_the_manager_nor_another_trial
     bad, good = (trial_of(home, "report(a=1)\nprint('ran')", experiment_id=e) for e in ("bad", "good"))
     watched = Watched(place)
     for trial in (bad, good):
-        watched.lane.watch(trial, place.submit(trial, {}), 0)
+        watched.watcher.watch(trial, place.submit(trial, {}), 0)
     watched.until(lambda: watched.end(good.job_id) is not None, "the end of the good trial")
     watched.until(lambda: watched.end(bad.job_id) is not None, "the end of the bad trial")
     assert (watched.end(good.job_id), watched.points(good.job_id)) == (TrialState.SUCCEEDED, 1)

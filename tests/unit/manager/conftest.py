@@ -16,7 +16,7 @@ from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.manager.house import Clocks, Doors, House
+from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext
 from jupyter_autotrain.manager.mailbox import Mailbox
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
@@ -136,11 +136,13 @@ class World:
             self.now += seconds
 
         clocks = Clocks(lambda: self.now + self.jump_s, lambda: self.now, pause, lambda: BootTime("boot", self.now))
-        doors = Doors(lambda name, home: self.create_backend(), lambda spec: self.tuner, lambda spec: self.early_stop)
+        factories = Factories(
+            lambda name, home: self.create_backend(), lambda spec: self.tuner, lambda spec: self.early_stop
+        )
         self.mailbox.close()
         self.mailbox = Mailbox()
-        house = House(self.home, self.store, clocks, doors)
-        self.manager = Manager(house, self.mailbox, Inline(), start_lanes=False)
+        context = ManagerContext(self.home, self.store, clocks, factories)
+        self.manager = Manager(context, self.mailbox, Inline(), start_watchers=False)
 
     def submit(self, name="mnist", experiment_id=None, **spec):
         experiment_id = experiment_id or f"id{len(self.store.experiments())}"
@@ -151,8 +153,8 @@ class World:
         """Let some time pass, with a look at each job and a turn of the manager."""
         for _ in range(times):
             self.now += 0.2
-            for place in self.manager._places._places.values():
-                place.lane.look()
+            for place in self.manager._backend_pool._backends.values():
+                place.watcher.look()
             self.manager.turn(messages, look=True)
 
     def trials(self, experiment_id):

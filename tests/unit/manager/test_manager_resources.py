@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jupyter_autotrain.core.inventory import Gpu, Inventory
 from jupyter_autotrain.core.spec import LocalOptions, Resources
-from jupyter_autotrain.manager.resources import Blocked, Grant, Need, Pool
+from jupyter_autotrain.manager.resources import Blocked, Grant, Need, ResourceAllocator
 
 GB = 1_000_000_000
 
@@ -24,13 +24,13 @@ def need(number, *, options=None, **resources):
 
 
 def pool_of(*gpus, cpus=4.0, memory_bytes=16 * GB):
-    return Pool(Inventory(cpus, memory_bytes, gpus))
+    return ResourceAllocator(Inventory(cpus, memory_bytes, gpus))
 
 
-def take(pool, wish):
-    grant = pool.ask(wish)
+def take(allocator, wish):
+    grant = allocator.ask(wish)
     assert isinstance(grant, Grant), grant
-    pool.hold(grant)
+    allocator.hold(grant)
     return grant
 
 
@@ -39,44 +39,44 @@ def test_a_machine_with_one_gpu_runs_a_trial_that_asks_for_one():
 
 
 def test_a_second_trial_waits_for_the_only_gpu_and_knows_who_holds_it():
-    pool = pool_of(gpu(0))
-    take(pool, need(1, gpus=1))
-    blocked = pool.ask(need(2, gpus=1))
+    allocator = pool_of(gpu(0))
+    take(allocator, need(1, gpus=1))
+    blocked = allocator.ask(need(2, gpus=1))
     assert blocked.sentence == (
         "waits for 1 GPU, 0 free of 1: GPU 0 is held by trial 1 of a@1 (at most 1 per GPU); it is free when that ends"
     )
-    pool.free("e-1-1")
-    pool.begin_round()
-    assert take(pool, need(2, gpus=1)).gpus == ("GPU-0",)
+    allocator.free("e-1-1")
+    allocator.begin_round()
+    assert take(allocator, need(2, gpus=1)).gpus == ("GPU-0",)
 
 
 def test_gpus_are_shared_only_when_all_that_share_agree():
-    pool, shared = pool_of(gpu(0)), LocalOptions(max_trials_per_gpu=2)
-    take(pool, need(1, gpus=1, options=shared))
-    assert isinstance(pool.ask(need(2, gpus=1)), Blocked)
-    pool.begin_round()
-    take(pool, need(3, gpus=1, options=shared))
-    assert isinstance(pool.ask(need(4, gpus=1, options=shared)), Blocked)
+    allocator, shared = pool_of(gpu(0)), LocalOptions(max_trials_per_gpu=2)
+    take(allocator, need(1, gpus=1, options=shared))
+    assert isinstance(allocator.ask(need(2, gpus=1)), Blocked)
+    allocator.begin_round()
+    take(allocator, need(3, gpus=1, options=shared))
+    assert isinstance(allocator.ask(need(4, gpus=1, options=shared)), Blocked)
 
 
 def test_trials_spread_over_the_gpus():
-    pool, shared = pool_of(gpu(0), gpu(1)), LocalOptions(max_trials_per_gpu=2)
-    given_out = [take(pool, need(n, gpus=1, options=shared)).gpus[0] for n in range(4)]
+    allocator, shared = pool_of(gpu(0), gpu(1)), LocalOptions(max_trials_per_gpu=2)
+    given_out = [take(allocator, need(n, gpus=1, options=shared)).gpus[0] for n in range(4)]
     assert sorted(given_out) == ["GPU-0", "GPU-0", "GPU-1", "GPU-1"]
     assert given_out[0] != given_out[1]
 
 
 def test_a_gpu_used_by_others_is_left_alone_unless_asked_for():
-    pool = pool_of(gpu(0, busy=True))
-    blocked = pool.ask(need(1, gpus=1))
+    allocator = pool_of(gpu(0, busy=True))
+    blocked = allocator.ask(need(1, gpus=1))
     assert "used by a program outside this manager" in blocked.sentence
-    pool.begin_round()
-    assert take(pool, need(1, gpus=1, options=LocalOptions(use_active_gpu=True))).gpus == ("GPU-0",)
+    allocator.begin_round()
+    assert take(allocator, need(1, gpus=1, options=LocalOptions(use_active_gpu=True))).gpus == ("GPU-0",)
 
 
 def test_only_the_chosen_gpus_are_given():
-    pool = pool_of(gpu(0), gpu(1), gpu(2))
-    assert take(pool, need(1, gpus=1, options=LocalOptions(gpu_indices=(2,)))).gpus == ("GPU-2",)
+    allocator = pool_of(gpu(0), gpu(1), gpu(2))
+    assert take(allocator, need(1, gpus=1, options=LocalOptions(gpu_indices=(2,)))).gpus == ("GPU-2",)
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_what_can_never_be_given_is_said_at_once(resources, options, words):
 
 
 def test_gpu_memory_promised_to_one_trial_is_not_promised_again():
-    pool, shared = pool_of(gpu(0)), LocalOptions(max_trials_per_gpu=4)
-    take(pool, need(1, gpus=1, gpu_memory_bytes=5 * GB, options=shared))
-    assert "has 3 GB of 8 GB free" in pool.ask(need(2, gpus=1, gpu_memory_bytes=4 * GB, options=shared)).sentence
+    allocator, shared = pool_of(gpu(0)), LocalOptions(max_trials_per_gpu=4)
+    take(allocator, need(1, gpus=1, gpu_memory_bytes=5 * GB, options=shared))
+    assert "has 3 GB of 8 GB free" in allocator.ask(need(2, gpus=1, gpu_memory_bytes=4 * GB, options=shared)).sentence
 
 
 def test_a_large_trial_is_not_starved_by_small_ones_behind_it():
-    pool = pool_of()
-    take(pool, need(1, cpus=2.0))
-    assert isinstance(pool.ask(need(2, cpus=4.0)), Blocked)
-    behind = pool.ask(need(3, cpus=1.0))
+    allocator = pool_of()
+    take(allocator, need(1, cpus=2.0))
+    assert isinstance(allocator.ask(need(2, cpus=4.0)), Blocked)
+    behind = allocator.ask(need(3, cpus=1.0))
     assert behind.sentence == "waits for CPUs behind trial 2 of a@1, which came first"
-    assert isinstance(pool.ask(need(4)), Grant)
+    assert isinstance(allocator.ask(need(4)), Grant)
 
 
 wishes = st.builds(
@@ -130,18 +130,18 @@ devices = st.lists(st.booleans(), max_size=3)
 @given(devices, st.lists(wishes, min_size=2, max_size=7))
 def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
     """Freeing all that a refusal names lifts it; freeing all it does not name changes nothing."""
-    pool = pool_of(*(gpu(index, busy=b) for index, b in enumerate(busy)))
+    allocator = pool_of(*(gpu(index, busy=b) for index, b in enumerate(busy)))
     for number, (resources, options) in enumerate(asked):
         wish = Need(f"e-{number}-1", f"<trial {number}>", resources, options)
-        pool.begin_round()
-        answer = pool.ask(wish)
+        allocator.begin_round()
+        answer = allocator.ask(wish)
         if isinstance(answer, Grant):
-            pool.hold(answer)
-            check_sums(pool)
+            allocator.hold(answer)
+            check_sums(allocator)
             continue
-        named = {job for job, grant in pool.held.items() if grant.need.label in answer.sentence}
-        spared, lifted = copy.deepcopy(pool), copy.deepcopy(pool)
-        for job in pool.held:
+        named = {job for job, grant in allocator.held.items() if grant.need.label in answer.sentence}
+        spared, lifted = copy.deepcopy(allocator), copy.deepcopy(allocator)
+        for job in allocator.held:
             (lifted if job in named else spared).free(job)
         spared.begin_round()
         assert still_blocked(spared, wish, answer)
@@ -151,16 +151,16 @@ def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
         assert not answer.for_ever or not named
 
 
-def still_blocked(pool, wish, answer):
-    again = pool.ask(wish)
+def still_blocked(allocator, wish, answer):
+    again = allocator.ask(wish)
     return isinstance(again, Blocked) and again.resource == answer.resource
 
 
-def check_sums(pool):
-    grants = list(pool.held.values())
-    assert sum(g.need.resources.cpus or 0 for g in grants) <= pool.inventory.cpus
-    assert sum(g.need.resources.memory_bytes or 0 for g in grants) <= pool.inventory.memory_bytes
-    for device in pool.inventory.gpus:
+def check_sums(allocator):
+    grants = list(allocator.held.values())
+    assert sum(g.need.resources.cpus or 0 for g in grants) <= allocator.inventory.cpus
+    assert sum(g.need.resources.memory_bytes or 0 for g in grants) <= allocator.inventory.memory_bytes
+    for device in allocator.inventory.gpus:
         holders = [g.need for g in grants if device.id in g.gpus]
         assert all(len(holders) <= h.options.max_trials_per_gpu for h in holders)
         assert sum(h.resources.gpu_memory_bytes or 0 for h in holders) <= device.memory_bytes

@@ -84,7 +84,7 @@ def test_a_stop_carried_out_by_a_manager_that_died_is_answered_with_what_it_ende
     experiment = world.submit()
     world.step()
     request = world.request("stop", experiment)
-    world.manager._desk._answer = lambda request_id, result: None  # killed before it could
+    world.manager._requests._answer = lambda request_id, result: None  # killed before it could
     if is_noticed:
         world.step()
         assert world.states(experiment) == ["CANCELLED"]

@@ -68,7 +68,7 @@ def test_trials_not_created_yet_name_who_takes_the_slots(lived_in):
     lived_in.step()
     assert say(lived_in, experiment) == [
         "3 of 5 trials are not created yet: the slots (`concurrency:`) are taken by trial 1, 2; "
-        "each end makes room for one."
+        "each end frees a place for one."
     ]
 
 

@@ -1,4 +1,4 @@
-"""One lane per backend: the thread that watches its jobs, and the pool that makes its slow calls.
+"""One watcher per backend: the thread that polls its jobs, and the thread pool that makes its slow calls.
 
 A job is looked at often while it is young, then ever less: after a tenth of its age, between 5 and 100 ms. So a trial
 of milliseconds is seen at once and a trial of hours costs next to nothing. Submits and cancels run beside the watching,
@@ -18,10 +18,19 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, CancelReceipt, Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.events import Cancelled, Discovered, Doubted, Event, Refused, Seen, Silence, Submitted
+from jupyter_autotrain.manager.artifact_sync import fetch_results, keep_logs
+from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.events import (
+    Cancelled,
+    Discovered,
+    Doubted,
+    Event,
+    Refused,
+    Seen,
+    Submitted,
+    Unreachable,
+)
 from jupyter_autotrain.manager.frames import Frames
-from jupyter_autotrain.manager.house import House
-from jupyter_autotrain.manager.mirror import fetch_results, keep_logs
 from jupyter_autotrain.manager.stream import Stream
 
 _AGE_SHARE, _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 0.005, 0.1
@@ -50,19 +59,21 @@ class _Watched:
         return min(max((now_s - since_s) * _AGE_SHARE, _LEAST_PAUSE_S), most_s)
 
 
-class Lane:
+class JobWatcher:
     """All calls to one backend instance."""
 
-    def __init__(self, backend: Backend, emit: Callable[[Event], None], executor: Executor, house: House) -> None:
+    def __init__(
+        self, backend: Backend, emit: Callable[[Event], None], executor: Executor, context: ManagerContext
+    ) -> None:
         self.backend = backend
-        self._emit, self._executor, self._house, self._clocks = emit, executor, house, house.clocks
+        self._emit, self._executor, self._context, self._clocks = emit, executor, context, context.clocks
         self._watched: dict[str, _Watched] = {}
         self._news = threading.Condition()
         self._silent, self._look_s = False, 0.0
 
     def start(self) -> None:
         """Begin to watch, in a thread of its own that does not keep the process alive."""
-        threading.Thread(target=self._watch_for_ever, name=f"lane-{self.backend.name}", daemon=True).start()
+        threading.Thread(target=self._watch_for_ever, name=f"jobs-{self.backend.name}", daemon=True).start()
 
     def discover(self) -> None:
         """Ask what the place has; `Discovered` follows."""
@@ -129,7 +140,7 @@ class Lane:
         try:
             statuses = self.backend.poll([w.ref for w in due])
             chunks = self.backend.read([Cursor(w.ref, wire.METRICS, w.stream.offset) for w in due])
-        except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the other lanes go on
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the other backends' watchers go on
             self._say_silent(_reason(error))
             return _SILENCE_PAUSE_S
         for watched, status, chunk in zip(due, statuses, chunks, strict=True):
@@ -194,8 +205,8 @@ class Lane:
         self._emit(seen)
 
     def _discover(self) -> None:
-        probe = self._house.patiently(self.backend.probe)
-        inventory = self._house.patiently(self.backend.discover) if probe.usable else None
+        probe = self._context.retry_transient(self.backend.probe)
+        inventory = self._context.retry_transient(self.backend.discover) if probe.usable else None
         self._emit(Discovered(self.backend.name, inventory, probe.reason))
 
     def _cancel(self, job_id: str, watched: _Watched | None, grace_s: float) -> None:
@@ -236,7 +247,7 @@ class Lane:
         if bool(reason) != self._silent:
             self._silent = bool(reason)
             _log.warning("%s: %s", self.backend.name, reason or "answers again")
-            self._emit(Silence(self.backend.name, reason))
+            self._emit(Unreachable(self.backend.name, reason))
 
 
 def _reason(error: Exception) -> str:

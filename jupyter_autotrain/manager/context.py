@@ -1,4 +1,4 @@
-"""What every part of the manager works with: the home, the store, the clocks, and the doors to plugins."""
+"""What every part of the manager works with: the home, the store, the clocks, and the factories of plugins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Clocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Factories:
     """How plugins are made. Each is called late, so that nothing is imported that no experiment needs."""
 
     create_backend: Callable[[str, Home], Backend]
@@ -50,15 +50,15 @@ class Doors:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class ManagerContext:
     """One home, seen by its manager."""
 
     home: Home
     store: Store
     clocks: Clocks
-    doors: Doors
+    factories: Factories
 
-    def insist(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def retry_store(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the store until it obeys: a full disk or a foreign lock delays everything and loses nothing.
 
         Meanwhile trials run on and their metrics wait in their files.
@@ -80,7 +80,7 @@ class House:
             self.clocks.pause(pause)
             pause = min(2 * pause, _MOST_PAUSE_S)
 
-    def patiently(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def retry_transient(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call again for a minute while the machine lacks what it needs: a descriptor, a process, memory."""
         deadline, pause = self.clocks.tick_s() + _PATIENCE_S, _FIRST_PAUSE_S
         while True:

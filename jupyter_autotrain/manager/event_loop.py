@@ -6,8 +6,8 @@ import logging
 import select
 from concurrent.futures import ThreadPoolExecutor
 
+from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.doorbell import Doorbell
-from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.leadership import Leadership
 from jupyter_autotrain.manager.mailbox import Mailbox
 from jupyter_autotrain.manager.manager import Manager
@@ -17,19 +17,19 @@ _LOOK_S = 0.4  # a ring may be lost, and yet a submit is seen within a second; a
 _log = logging.getLogger(__name__)
 
 
-class Loop:
+class EventLoop:
     """Serves one home.
 
     Args:
-        house: The home.
+        context: The home.
         idle_s: How long to stay when nothing is to be done.
         leadership: What makes this process the home's manager.
     """
 
-    def __init__(self, house: House, idle_s: float, leadership: Leadership) -> None:
-        self._house, self._idle_s, self._leadership = house, idle_s, leadership
-        self._bell, self._mailbox = Doorbell(house.home.doorbell), Mailbox()
-        self._manager = Manager(house, self._mailbox, ThreadPoolExecutor(_THREADS, thread_name_prefix="call"))
+    def __init__(self, context: ManagerContext, idle_s: float, leadership: Leadership) -> None:
+        self._context, self._idle_s, self._leadership = context, idle_s, leadership
+        self._bell, self._mailbox = Doorbell(context.home.doorbell), Mailbox()
+        self._manager = Manager(context, self._mailbox, ThreadPoolExecutor(_THREADS, thread_name_prefix="call"))
         self._seen_version, self._looked_s = -1, 0.0
 
     def serve(self) -> None:
@@ -50,10 +50,10 @@ class Loop:
                 return
 
     def _serve_until_idle(self) -> None:
-        idle_since = self._house.clocks.tick_s()
+        idle_since = self._context.clocks.tick_s()
         while True:
             self._turn()
-            now = self._house.clocks.tick_s()
+            now = self._context.clocks.tick_s()
             if not self._manager.is_idle:
                 idle_since = now
             elif now - idle_since >= self._idle_s:
@@ -68,11 +68,11 @@ class Loop:
 
     def _store_changed(self) -> bool:
         """Ask now and then, in case a ring was lost; a ring that is heard needs no asking."""
-        now = self._house.clocks.tick_s()
+        now = self._context.clocks.tick_s()
         if now - self._looked_s < _LOOK_S and self._seen_version >= 0:
             return False
         self._looked_s = now
-        version = self._house.insist(self._house.store.data_version)
+        version = self._context.retry_store(self._context.store.data_version)
         changed, self._seen_version = version != self._seen_version, version
         return changed
 

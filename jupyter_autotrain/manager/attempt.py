@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.spec import TrialSpec
-from jupyter_autotrain.manager.verdict import Ending
+from jupyter_autotrain.manager.final_state import FinalState
 
 GRACE_S = 5.0
 
 
 @dataclass(slots=True)
-class Task:
+class Attempt:
     """An attempt that a place has, or is being given.
 
     `cancel_at_s` is the tick from which on it shall be cancelled; `last` its end, held back until a cancel is through.
@@ -21,7 +21,7 @@ class Task:
     trial: TrialSpec
     ref: JobRef | None = None
     sent: bool = False
-    ending: Ending | None = None
+    ending: FinalState | None = None
     grace_s: float = GRACE_S
     cancel_at_s: float | None = None
     cancelling: bool = False

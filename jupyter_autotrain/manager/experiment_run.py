@@ -15,20 +15,20 @@ from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState
 from jupyter_autotrain.core.tuner import Observation, Tuner
 from jupyter_autotrain.core.wording import count
-from jupyter_autotrain.manager.early import EarlyStopping
+from jupyter_autotrain.manager.attempt import GRACE_S, Attempt
+from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.early_stopping import EarlyStopping
+from jupyter_autotrain.manager.final_state import FinalState, decide, try_again
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.hold import Hold
-from jupyter_autotrain.manager.house import House
 from jupyter_autotrain.manager.resources import Need
-from jupyter_autotrain.manager.task import GRACE_S, Task
-from jupyter_autotrain.manager.verdict import Ending, judge, try_again
 
 SOFT_STOP_S = 30.0
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Run:
+class ExperimentRun:
     """An unfinished experiment.
 
     Attributes:
@@ -39,17 +39,17 @@ class Run:
         blocked: What keeps a trial from going on, by number: the rest of a sentence that begins with the trial.
     """
 
-    house: House
+    context: ManagerContext
     record: ExperimentRecord
     trials: dict[int, TrialRecord]
     concurrency: int
     closed: bool
     stopping: bool
     over_at_s: float | None
-    early: EarlyStopping | None = None
+    early_stopping: EarlyStopping | None = None
     tuner: Tuner | None = None
     active: set[int] = field(default_factory=set)
-    tasks: dict[int, Task] = field(default_factory=dict)
+    attempts: dict[int, Attempt] = field(default_factory=dict)
     blocked: dict[int, str] = field(default_factory=dict)
     published: dict[int, str] = field(default_factory=dict)
     hold: Hold = field(default_factory=Hold)
@@ -73,7 +73,7 @@ class Run:
 
     def now_s(self) -> float:
         """The present time as it is counted for this experiment: it never jumps, so differences are durations."""
-        clocks = self.house.clocks
+        clocks = self.context.clocks
         return self.record.now_s(clocks.now_s(), clocks.boot())
 
     def waiting(self) -> list[int]:
@@ -82,7 +82,7 @@ class Run:
 
     def create_trials(self) -> None:
         """Fill the free slots with new trials, until there are as many as were asked for."""
-        if self.hold.reason and not self.tasks:
+        if self.hold.reason and not self.attempts:
             self._end_held()
         while self._may_create():
             number = max(self.trials, default=0) + 1
@@ -111,13 +111,13 @@ class Run:
         if not spec.search:
             return {}
         if self.tuner is None:
-            self.tuner = self.house.patiently(self.house.doors.create_tuner, spec)
+            self.tuner = self.context.retry_transient(self.context.factories.create_tuner, spec)
         history = [Observation(t.number, t.params, t.state, t.value) for t in self.trials.values()]
-        return self.house.patiently(self.tuner.suggest, number, history)
+        return self.context.retry_transient(self.tuner.suggest, number, history)
 
     def _add(self, number: int, params: Mapping[str, JsonValue]) -> None:
-        house = self.house
-        self._keep(house.insist(house.store.add_trial, self.id, number, params, self.now_s()))
+        context = self.context
+        self._keep(context.retry_store(context.store.add_trial, self.id, number, params, self.now_s()))
 
     def close(self, reason: str = "") -> None:
         """Create no further trial. The store is told at the very end: until then, a killed manager comes back to it."""
@@ -125,8 +125,8 @@ class Run:
 
     def keep_end(self) -> None:
         """Tell the store that nothing more will happen."""
-        house = self.house
-        house.insist(house.store.close_experiment, self.id, self.now_s(), self.closing_reason)
+        context = self.context
+        context.retry_store(context.store.close_experiment, self.id, self.now_s(), self.closing_reason)
 
     def move(
         self,
@@ -138,9 +138,9 @@ class Run:
         gpus: Sequence[str] | None = None,
     ) -> None:
         """Move a trial, in the store and here."""
-        house = self.house
-        move = partial(house.store.move, reason=reason, ref=ref, gpus=gpus)
-        self._keep(house.insist(move, self.id, number, state, self.now_s()))
+        context = self.context
+        move = partial(context.store.move, reason=reason, ref=ref, gpus=gpus)
+        self._keep(context.retry_store(move, self.id, number, state, self.now_s()))
 
     def _keep(self, trial: TrialRecord) -> None:
         self.trials[trial.number] = trial
@@ -159,46 +159,46 @@ class Run:
 
     def trial_spec(self, number: int) -> TrialSpec:
         """The present attempt of a trial, as a backend takes it."""
-        return trial_spec(self.house.home, self.record.spec, self.trials[number])
+        return trial_spec(self.context.home, self.record.spec, self.trials[number])
 
-    def seen(self, task: Task, status: JobStatus) -> None:
+    def seen(self, attempt: Attempt, status: JobStatus) -> None:
         """Follow a job that goes on."""
-        number = task.trial.number
-        if task.ref is None:
-            task.ref = status.ref
+        number = attempt.trial.number
+        if attempt.ref is None:
+            attempt.ref = status.ref
         if status.state is TrialState.RUNNING and self.trials[number].state is TrialState.PREPARING:
-            self.move(number, TrialState.RUNNING, ref=task.ref)
+            self.move(number, TrialState.RUNNING, ref=attempt.ref)
 
-    def doubt(self, task: Task, reason: str) -> None:
+    def doubt(self, attempt: Attempt, reason: str) -> None:
         """Remember why it cannot be told how a trial stands; an empty reason: it can."""
-        self.blocked.pop(task.trial.number, None)
+        self.blocked.pop(attempt.trial.number, None)
         if reason:
-            self.blocked[task.trial.number] = f"cannot be looked at just now: {reason}"
+            self.blocked[attempt.trial.number] = f"cannot be looked at just now: {reason}"
 
-    def take(self, task: Task, frames: Frames) -> str:
+    def take(self, attempt: Attempt, frames: Frames) -> str:
         """Follow what a trial reports, already in the store; gives why it shall stop early, or ""."""
-        task.objective_seen = task.objective_seen or frames.objective_seen
+        attempt.objective_seen = attempt.objective_seen or frames.objective_seen
         if frames.objective_seen:
             self.hold.release()
-        if self.early is None or task.ending is not None:
+        if self.early_stopping is None or attempt.ending is not None:
             return ""
         try:
-            return self.early.reason_to_stop(task.trial.number, frames)
+            return self.early_stopping.reason_to_stop(attempt.trial.number, frames)
         except Exception as error:  # noqa: BLE001 - a bad rule fails its trial, not the manager
             _log.exception("%s: the early-stopping rule failed", self.label)
-            self.early = None
+            self.early_stopping = None
             reason = f"the early-stopping rule failed: {type(error).__name__}: {error}"
-            self.end(task, Ending(TrialState.FAILED, reason))
+            self.end(attempt, FinalState(TrialState.FAILED, reason))
             return ""
 
-    def finish(self, task: Task, status: JobStatus) -> None:
+    def finish(self, attempt: Attempt, status: JobStatus) -> None:
         """Give a trial its final state, and begin another attempt when one is due."""
-        number = task.trial.number
-        names = self._names_instead(task, status)
-        end = judge(status, task.ending, task.trial.objective, names)
-        del self.tasks[number]
-        self.move(number, end.state, end.reason, ref=task.ref or status.ref)
-        if self.hold.ended(number, task.trial.objective, end, status, names):
+        number = attempt.trial.number
+        names = self._names_instead(attempt, status)
+        end = decide(status, attempt.ending, attempt.trial.objective, names)
+        del self.attempts[number]
+        self.move(number, end.state, end.reason, ref=attempt.ref or status.ref)
+        if self.hold.ended(number, attempt.trial.objective, end, status, names):
             self.count_failure()
         else:
             self.retry_or_count(number)
@@ -211,22 +211,22 @@ class Run:
         self.hold.reason = ""
         if left:
             self.close(reason)
-        self.end_some(waiting, Ending(TrialState.CANCELLED, reason))
+        self.end_some(waiting, FinalState(TrialState.CANCELLED, reason))
 
-    def _names_instead(self, task: Task, status: JobStatus) -> list[str] | None:
+    def _names_instead(self, attempt: Attempt, status: JobStatus) -> list[str] | None:
         """The metrics reported in place of the objective; None when it was reported."""
-        if not task.trial.objective or status.state is not TrialState.SUCCEEDED or task.objective_seen:
+        if not attempt.trial.objective or status.state is not TrialState.SUCCEEDED or attempt.objective_seen:
             return None
-        trial = task.trial
-        names = self.house.insist(self.house.store.metric_names, self.id, trial.number, trial.attempt)
+        trial = attempt.trial
+        names = self.context.retry_store(self.context.store.metric_names, self.id, trial.number, trial.attempt)
         return None if trial.objective in names else sorted(names)
 
     def retry_or_count(self, number: int) -> None:
         """After an end: another attempt when `retries` allows it, else one failure more."""
         trial, retries = self.trials[number], self.record.spec.retries
         if not self.stopping and try_again(self.record.spec, trial.state, trial.attempt):
-            if self.early is not None:
-                self.early.forget(number)
+            if self.early_stopping is not None:
+                self.early_stopping.forget(number)
             self.move(number, TrialState.WAITING, f"attempt {trial.attempt + 1} of {retries + 1}: {trial.reason}")
         elif trial.state is TrialState.FAILED:
             self.count_failure()
@@ -247,26 +247,26 @@ class Run:
         self.move(number, TrialState.FAILED, reason)
         self.count_failure()
 
-    def end_all(self, ending: Ending, grace_s: float = GRACE_S) -> None:
+    def end_all(self, ending: FinalState, grace_s: float = GRACE_S) -> None:
         """End every trial and create no more."""
         self.stopping = True
         if not self.closed:
             self.close(ending.reason)
         self.end_some(self.active.copy(), ending, grace_s)
 
-    def end_some(self, numbers: Collection[int], ending: Ending, grace_s: float = GRACE_S) -> None:
+    def end_some(self, numbers: Collection[int], ending: FinalState, grace_s: float = GRACE_S) -> None:
         """End some trials: the waiting ones now, the others by a cancel that is due at once."""
         for number in sorted(numbers):
-            if number in self.tasks:
-                self.end(self.tasks[number], ending, grace_s=grace_s)
+            if number in self.attempts:
+                self.end(self.attempts[number], ending, grace_s=grace_s)
             elif self.trials[number].state is TrialState.WAITING:
                 self.move(number, ending.state, ending.reason)
 
-    def end(self, task: Task, ending: Ending, *, grace_s: float = GRACE_S, after_s: float = 0.0) -> None:
+    def end(self, attempt: Attempt, ending: FinalState, *, grace_s: float = GRACE_S, after_s: float = 0.0) -> None:
         """Have one task cancelled, after some time to end itself; what was decided first stays decided."""
-        task.ending, task.grace_s = task.ending or ending, grace_s
-        due = self.house.clocks.tick_s() + after_s
-        task.cancel_at_s = due if task.cancel_at_s is None else min(due, task.cancel_at_s)
+        attempt.ending, attempt.grace_s = attempt.ending or ending, grace_s
+        due = self.context.clocks.tick_s() + after_s
+        attempt.cancel_at_s = due if attempt.cancel_at_s is None else min(due, attempt.cancel_at_s)
 
     def give_up(self, reason: str) -> None:
         """Fail what waits and create no more: the place cannot be used."""
@@ -281,6 +281,6 @@ class Run:
     def lose(self, reason: str) -> None:
         """Give up also the trials that a place has, because it cannot be asked about them any more."""
         self.give_up(reason)
-        for task in list(self.tasks.values()):
-            ref = task.ref or JobRef(self.record.spec.backend, task.trial.job_id)
-            self.finish(task, JobStatus(ref, TrialState.LOST, reason))
+        for attempt in list(self.attempts.values()):
+            ref = attempt.ref or JobRef(self.record.spec.backend, attempt.trial.job_id)
+            self.finish(attempt, JobStatus(ref, TrialState.LOST, reason))

@@ -13,19 +13,19 @@ RETRIED = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """The manager's wish to end a trial: the state it shall end in, and why."""
+class FinalState:
+    """The manager's decision to end a trial: the state it shall end in, and why."""
 
     state: TrialState
     reason: str
 
 
-def judge(status: JobStatus, ending: Ending | None, objective: str, names: Sequence[str] | None) -> Ending:
+def decide(status: JobStatus, ending: FinalState | None, objective: str, names: Sequence[str] | None) -> FinalState:
     """Decide the final state.
 
     Args:
         status: What the place says; a final state.
-        ending: The manager's own wish, if it had one.
+        ending: The manager's own decision, if it made one.
         objective: The metric that ranks trials, or "".
         names: None when the objective was reported, else the metrics that were.
     """
@@ -36,8 +36,8 @@ def judge(status: JobStatus, ending: Ending | None, objective: str, names: Seque
     if status.state is TrialState.SUCCEEDED and objective and names is not None:
         reported = f"it reported {', '.join(names)}" if names else "it reported nothing"
         reason = f"the objective {objective!r} was never reported; {reported}: call report({objective}=...)"
-        return Ending(TrialState.FAILED, reason)
-    return Ending(status.state, status.reason)
+        return FinalState(TrialState.FAILED, reason)
+    return FinalState(status.state, status.reason)
 
 
 def try_again(spec: ExperimentSpec, state: TrialState, attempt: int) -> bool:

@@ -1,0 +1,131 @@
+"""The backends in use: for each a job watcher, and the bookkeeping of what its trials hold."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.job_watcher import JobWatcher
+from jupyter_autotrain.manager.resources import Grant, ResourceAllocator
+
+_FRESH_S = 2.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _OpenBackend:
+    """`pool` decides only once the place has been discovered; who uses a GPU besides us is asked again when old."""
+
+    watcher: JobWatcher
+    allocator: ResourceAllocator
+    known: bool = False
+    asking: bool = False
+    asked_s: float = 0.0
+    silence: str = ""
+
+
+class BackendPool:
+    """All backends that the experiments under way use."""
+
+    def __init__(
+        self, context: ManagerContext, emit: Callable[[Event], None], executor: Executor, *, start_watchers: bool = True
+    ) -> None:
+        self._context, self._emit, self._executor, self._start_lanes = context, emit, executor, start_watchers
+        self._backends: dict[str, _OpenBackend] = {}
+
+    def open(self, run: ExperimentRun) -> None:
+        """Make a run's backend ready, and hold what its trials hold. A backend that cannot be made ends the run."""
+        name = run.record.spec.backend
+        if name not in self._backends:
+            try:
+                backend = self._context.retry_transient(
+                    self._context.factories.create_backend, name, self._context.home
+                )
+            except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes the reason
+                _log.exception("backend %r cannot be made", name)
+                run.lose(f"the backend {name!r} cannot be used: {error}")
+                return
+            watcher = JobWatcher(backend, self._emit, self._executor, self._context)
+            self._backends[name] = _OpenBackend(watcher, ResourceAllocator(None))
+            if self._start_lanes:
+                watcher.start()
+            self._ask(self._backends[name])
+        for number, attempt in run.attempts.items():
+            self._backends[name].allocator.hold(Grant(run.need(number), attempt.trial.gpus))
+
+    def watcher(self, name: str) -> JobWatcher:
+        """The job watcher of a backend in use."""
+        return self._backends[name].watcher
+
+    def silence(self, name: str) -> str:
+        """Why a backend does not answer, or ""."""
+        return self._backends[name].silence if name in self._backends else ""
+
+    def keep_silence(self, event: Unreachable) -> None:
+        """Remember that a backend does not answer, or does so again."""
+        self._backends[event.backend].silence = event.reason
+
+    def discovered(self, event: Discovered) -> None:
+        """Learn what a place has. A place that queues by itself is not held to it."""
+        place = self._backends[event.backend]
+        place.asking, place.known = False, event.inventory is not None
+        place.asked_s = self._context.clocks.tick_s()
+        place.allocator.inventory = event.inventory if place.watcher.backend.capabilities.gpu_slots else None
+
+    def begin_round(self) -> None:
+        """Before the trials are asked in order."""
+        for place in self._backends.values():
+            place.allocator.begin_round()
+
+    def free(self, run: ExperimentRun, job_id: str) -> None:
+        """Give back what a job held."""
+        self._backends[run.record.spec.backend].allocator.free(job_id)
+
+    def start(self, run: ExperimentRun, number: int, secrets: Mapping[str, str]) -> None:
+        """Start a waiting trial if the place has what it asks for; else note what keeps it."""
+        place = self._backends[run.record.spec.backend]
+        if not self._is_fresh(place, wants_gpus=run.record.spec.resources.gpus > 0):
+            run.blocked.setdefault(number, "waits until its place has said what it has")
+            return
+        answer = place.allocator.ask(run.need(number))
+        if isinstance(answer, Grant):
+            place.allocator.hold(answer)
+            run.move(number, TrialState.PREPARING, gpus=answer.gpus)
+            run.attempts[number] = attempt = Attempt(run.trial_spec(number))
+            self.send(run, attempt, secrets)
+        elif answer.for_ever:
+            run.fail_waiting(number, answer.sentence)
+        else:
+            run.blocked[number] = answer.sentence
+
+    def send(self, run: ExperimentRun, attempt: Attempt, secrets: Mapping[str, str]) -> None:
+        """Hand a task to its place, or only watch it when the place has it already."""
+        attempt.sent = True
+        run.blocked.pop(attempt.trial.number, None)
+        watcher, trial = self.watcher(run.record.spec.backend), attempt.trial
+        store = self._context.store
+        offset = self._context.retry_store(store.cursor, run.id, trial.number, trial.attempt, wire.METRICS)
+        if attempt.ref is not None:
+            watcher.watch(trial, attempt.ref, offset)
+        else:
+            watcher.submit(trial, {name: secrets[name] for name in trial.secrets if name in secrets}, offset)
+
+    def _is_fresh(self, place: _OpenBackend, *, wants_gpus: bool) -> bool:
+        old = wants_gpus and self._context.clocks.tick_s() - place.asked_s > _FRESH_S
+        if not place.known or old:
+            self._ask(place)
+            return False
+        return True
+
+    def _ask(self, place: _OpenBackend) -> None:
+        if not place.asking:
+            place.asking = True
+            place.watcher.discover()
