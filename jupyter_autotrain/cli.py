@@ -1,4 +1,4 @@
-"""Floor 7: `jupyter autotrain VERB`, the same verbs as the line magic.
+"""`jupyter autotrain VERB`, the same verbs as the line magic.
 
 Environment, folder and clock are read here and passed on.
 """

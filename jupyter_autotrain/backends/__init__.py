@@ -1,4 +1,4 @@
-"""Floor 4, the places a trial can run; each is found by its entry point, the built-in ones too."""
+"""The places a trial can run; each is found by its entry point, the built-in ones too."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Floor 7, the only room that knows IPython: magics, capture of the notebook, completion.
+"""The only package beside `widgets` that knows IPython: magics, capture of the notebook, completion.
 
-The walk of a cell: `magics` (the door) → `submission` (header → capture → check → send) → `widgets.show`.
+Data flow: `magics` (entry point) → `submission` (header → capture → check → send) → `widgets.show`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`%%autotrain` and `%autotrain VERB`: the door from a notebook.
+"""`%%autotrain` and `%autotrain VERB`: the entry point from a notebook.
 
 Environment, folder and clock are read here and passed on.
 """

@@ -198,7 +198,7 @@ class Experiment:
 
     def show(self) -> object:
         """Show it live in this cell; the handle of the view is returned."""
-        # Views lie on a higher floor and are heavy, so they are found by name when they are wanted.
+        # Views lie on a higher layer and are heavy, so they are found by name when they are wanted.
         return importlib.import_module("jupyter_autotrain.widgets").show(self)
 
     def rouse(self) -> None:

@@ -1,6 +1,6 @@
 """The Python way in: functions and sources become experiments.
 
-This is a door: environment, folder and clock are read here and passed on.
+This is an entry point: environment, folder and clock are read here and passed on.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Floor 1, the nouns: specs, states, records, the Backend and Tuner protocols, the wire format."""
+"""What all packages share: specs, states, records, the Backend and Tuner protocols, the wire format."""

@@ -1,6 +1,6 @@
-"""Floor 2: the header of a cell, read, checked, explained and completed. Knows nothing of IPython.
+"""The header of a cell, read, checked, explained and completed. Knows nothing of IPython.
 
-The walk of a header: `splitting` (where it ends) → `document` (YAML with lines) → `flags`, `layers`, `spellings`
+Data flow: `splitting` (where it ends) → `document` (YAML with lines) → `flags`, `layers`, `spellings`
 (one set of settings) → `checking` (against `schema`) → `Header.to_spec`.
 """
 

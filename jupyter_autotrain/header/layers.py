@@ -18,7 +18,7 @@ FILE_NAME = "autotrain.yml"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the door knows: the folder worked in, the environment, and the places that can be used.
+    """What the entry point knows: the folder worked in, the environment, and the places that can be used.
 
     Attributes:
         cwd: The folder; `autotrain.yml` is searched here and upward.

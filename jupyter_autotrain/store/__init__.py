@@ -1,4 +1,4 @@
-"""The durable history of all experiments: one SQLite file, and the only room that writes SQL."""
+"""The durable history of all experiments: one SQLite file, and the only package that writes SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 2: search algorithms and early stopping, by name. Optuna is loaded only when `tpe` is asked for."""
+"""Search algorithms and early stopping, by name. Optuna is loaded only when `tpe` is asked for."""
 
 from __future__ import annotations
 

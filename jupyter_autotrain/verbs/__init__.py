@@ -1,4 +1,4 @@
-"""Floor 6, every verb of `%autotrain VERB` and `jupyter autotrain VERB`, as text.
+"""Every verb of `%autotrain VERB` and `jupyter autotrain VERB`, as text.
 
 A verb is a function of (`Desk`, parsed arguments); `run` finds it. What differs between a notebook and a shell
 (how a live view is shown, where a loaded object goes) is in the `Desk`.

@@ -25,7 +25,7 @@ class Desk:
 
     Attributes:
         home: The home whose experiments are meant.
-        environ: The environment variables seen at the door.
+        environ: The environment variables seen at the entry point.
         cwd: The folder of use.
         write_raw: Prints one piece of text as it is, newline included by the caller's choice; verbs use `write`.
         show: Shows an experiment: a live view in a notebook, a text card in a shell.

@@ -196,7 +196,7 @@ class Supervisor:
             os.unlink(wire.CLAIM_FILE)
 
     def give_up(self, error: Exception) -> None:
-        """Leave nothing running and say so, when the supervisor itself is at its wits' end."""
+        """Leave nothing running and say so, when the supervisor itself has failed."""
         if self.limits is not None:
             self._end(0.0)
             self.limits.groups.remove()

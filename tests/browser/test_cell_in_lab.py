@@ -1,4 +1,4 @@
-"""The whole walk in a real JupyterLab: a cell trains in the background and is never lost from sight."""
+"""The whole flow in a real JupyterLab: a cell trains in the background and is never lost from sight."""
 
 import re
 
