@@ -66,8 +66,8 @@ def carry(slice_: Slice, code: ast.Module, given: Given) -> None:
             slice_.take(item)
         if difference is not None:
             slice_.differences.append(difference)
-    if given.seed is not None or not environment.has_fixed_hashes(found, slice_.history.cells):
-        slice_.differences += hash_order.find(trees, slice_.namespace)
+    same_seed = given.seed is None and environment.has_fixed_hashes(found, slice_.history.cells)
+    slice_.differences += hash_order.find(trees, slice_.namespace, same_seed=same_seed)
     _carry_generators(slice_, generators.carry(found, used, given.seed))
 
 

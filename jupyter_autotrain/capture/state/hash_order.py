@@ -1,6 +1,7 @@
 """Whether a cell's outcome may depend on the order of a set, which differs from one Python process to the next.
 
 Trials of an experiment share a hash seed; a kernel that was started without one has its own, which nobody can read.
+Objects that do not say how they are hashed lie in a set by their addresses, whatever the hash seed.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ _SAME_EVERYWHERE = (int, float, complex, type(None))
 _MOST, _SHOWN = 1_000, 60
 
 
-def find(trees: Iterable[ast.Module], namespace: Mapping[str, object]) -> Iterator[Difference]:
+def find(
+    trees: Iterable[ast.Module], namespace: Mapping[str, object], *, same_seed: bool = False
+) -> Iterator[Difference]:
     """Tell the first use of such an order in the code that travels.
 
     Args:
         trees: The code that travels; the cell's own first.
         namespace: The notebook's globals.
+        same_seed: The kernel has the trials' hash seed: only sets by address differ.
     """
     for tree in trees:
-        found = next(_Order(tree, namespace).uses(), None)
+        order = _ByAddress(tree, namespace) if same_seed else _Order(tree, namespace)
+        found = next(order.uses(), None)
         if found is not None:
             text = (
                 f"the order of `{cut(ast.unparse(found), _SHOWN)}`: that of trials is fixed, this kernel's is its own"
@@ -88,6 +93,26 @@ class _Order:
         if isinstance(given, ast.Name) and given.id in self.namespace:
             return _holds_texts(self.namespace[given.id])
         return not (isinstance(given, ast.Call) and isinstance(given.func, ast.Name) and given.func.id == "range")
+
+
+class _ByAddress(_Order):
+    """The places that look at the order of a set of objects hashed by their addresses, as far as one can see."""
+
+    def uses(self) -> Iterator[ast.expr]:
+        """The sets that are gone through in their order."""
+        return (found for found in super().uses() if self._is_by_address(found))
+
+    def _is_by_address(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute):
+            return True  # what it holds when the cell runs cannot be told
+        return isinstance(node, ast.Name) and _holds_addresses(self.namespace.get(node.id))
+
+
+def _holds_addresses(value: object) -> bool:
+    if not isinstance(value, set | frozenset):
+        return False
+    parts = (part for part, _ in zip(value, range(_MOST), strict=False))
+    return any(type(part).__hash__ is object.__hash__ for part in parts)
 
 
 def _gone_through(node: ast.AST) -> Iterator[ast.expr]:
