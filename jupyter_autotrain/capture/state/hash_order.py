@@ -112,7 +112,8 @@ def _holds_addresses(value: object) -> bool:
     if not isinstance(value, set | frozenset):
         return False
     parts = (part for part, _ in zip(value, range(_MOST), strict=False))
-    return any(type(part).__hash__ is object.__hash__ for part in parts)
+    by_address: object = object.__hash__
+    return any(type(part).__hash__ is by_address for part in parts)
 
 
 def _gone_through(node: ast.AST) -> Iterator[ast.expr]:
