@@ -1,22 +1,22 @@
 """Capture: from a notebook cell to the smallest script that runs elsewhere.
 
-The walk: `cells` reads what the notebook executed, `names` finds what the cell needs, `slice` follows each name to
-its import (`imports`), its source (`definitions`) or its value (`values`, `data`, `stream`, `refuse`), `script` writes
-it all down, `reports` finds the metrics in it; `modules`, `ship` and `ignore` find the files that travel; `bundle` puts
-the result on disk, `export` turns it into one script, `table` shows it, `differences` tells what a trial does not have
-as the notebook has it; `state` sets libraries as earlier cells left them.
+Data flow: `syntax` reads what the notebook executed and the names that the cell needs; `slice` follows each name to its
+import or source (`definitions`) or to its value (`values`); `state` finds how earlier cells left the libraries, `files`
+which files the code opens; `script` writes it all down; `bundle` puts the result on disk, `export` makes one script of
+it. `capturing` is the way through; `differences` tells what a trial does not have as the notebook has it.
 """
 
 from __future__ import annotations
 
 from jupyter_autotrain.capture.bundle import read_bundle, write_bundle
 from jupyter_autotrain.capture.capturing import capture
-from jupyter_autotrain.capture.cells import Cell
 from jupyter_autotrain.capture.differences import Difference, told
 from jupyter_autotrain.capture.export import export_script
-from jupyter_autotrain.capture.function import from_function, from_source
+from jupyter_autotrain.capture.function import from_function
+from jupyter_autotrain.capture.limits import Limits
 from jupyter_autotrain.capture.reports import check as check_reports
-from jupyter_autotrain.capture.result import Capture, Limits
+from jupyter_autotrain.capture.result import Capture
+from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.capture.table import table
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "check_reports",
     "export_script",
     "from_function",
-    "from_source",
     "read_bundle",
     "table",
     "told",

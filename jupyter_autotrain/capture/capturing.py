@@ -8,20 +8,23 @@ import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import copies, graphs, opened, reports, secrets, shipped, state, taken
-from jupyter_autotrain.capture import ship as shipping
-from jupyter_autotrain.capture.cells import Cell, parse_code
+from jupyter_autotrain.capture import copies, reports, secrets, state, taken
 from jupyter_autotrain.capture.differences import Difference
-from jupyter_autotrain.capture.history import History, futures_in
+from jupyter_autotrain.capture.files import opened, shipped
+from jupyter_autotrain.capture.files import ship as shipping
 from jupyter_autotrain.capture.items import Item
-from jupyter_autotrain.capture.names import analyse
-from jupyter_autotrain.capture.result import Capture, Limits
-from jupyter_autotrain.capture.scopes import bound_by
+from jupyter_autotrain.capture.limits import Limits
+from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.script import THIS_CELL, Code, Script, assemble
 from jupyter_autotrain.capture.sizes import human, tree
 from jupyter_autotrain.capture.slice import Slice
-from jupyter_autotrain.capture.stream import Budget
-from jupyter_autotrain.capture.values import Values
+from jupyter_autotrain.capture.syntax.cells import Cell, parse_code
+from jupyter_autotrain.capture.syntax.history import History, futures_in
+from jupyter_autotrain.capture.syntax.names import analyse
+from jupyter_autotrain.capture.syntax.scopes import bound_by
+from jupyter_autotrain.capture.values import graphs
+from jupyter_autotrain.capture.values.pickles import Values
+from jupyter_autotrain.capture.values.stream import Budget
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.trial_names import TRIAL, TRIAL_NAMES
 from jupyter_autotrain.core.wording import count

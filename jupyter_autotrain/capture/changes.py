@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from jupyter_autotrain.capture.scopes import Function, arguments_of, bound_by
+from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
 
 _CHANGING = frozenset({
     "add", "append", "appendleft", "clear", "discard", "eval", "extend", "fit", "fit_transform", "insert",

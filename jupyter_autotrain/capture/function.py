@@ -1,4 +1,4 @@
-"""Capture of a function, for `submit(fn)` in scripts and notebooks, and of a source text."""
+"""Capture of a function, for `submit(fn)` in scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from jupyter_autotrain.capture.capturing import capture
-from jupyter_autotrain.capture.cells import Cell
-from jupyter_autotrain.capture.result import Capture, Limits
+from jupyter_autotrain.capture.limits import Limits
+from jupyter_autotrain.capture.result import Capture
+from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.errors import CaptureError
 
 _PACKAGE = "jupyter_autotrain"
@@ -61,24 +62,6 @@ def from_function(  # noqa: PLR0913 - as `capture`
         code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
         first_line=line, label=label, limits=limits, not_secrets=not_secrets, seed=seed, variables=variables,
     )  # fmt: skip
-
-
-def from_source(
-    source: str,
-    *,
-    cwd: Path,
-    parameters: Collection[str] = (),
-    ship: Sequence[str] = (),
-    namespace: Mapping[str, object] | None = None,
-) -> Capture:
-    """Capture a text of Python; by itself it finds no names but its own.
-
-    Raises:
-        CaptureError: See `capture`.
-        ShipError: See `capture`.
-    """
-    code = textwrap.dedent(source)
-    return capture(code, namespace or {}, cwd=cwd, parameters=parameters, ship=ship, label="source")
 
 
 def _source(function: Callable[..., object]) -> tuple[str, int]:

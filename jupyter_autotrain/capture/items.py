@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.capture.history import Binding, Position
-from jupyter_autotrain.capture.names import Names
+from jupyter_autotrain.capture.syntax.history import Binding, Position
+from jupyter_autotrain.capture.syntax.names import Names
 
 EARLIEST: Position = (-1, 0, 0)
 FIRST: Position = (-2, 0, 0)

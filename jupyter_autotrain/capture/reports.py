@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jupyter_autotrain.capture import modules
+from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.script import place as script_place
 from jupyter_autotrain.capture.taken import Taken
 from jupyter_autotrain.errors import CaptureError

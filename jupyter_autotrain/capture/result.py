@@ -12,15 +12,6 @@ from jupyter_autotrain.core.spec import CapturedName
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How much may travel: data by pickle, files by copy."""
-
-    data_bytes: int = 200_000_000
-    files: int = 2_000
-    file_bytes: int = 300_000_000
-
-
-@dataclass(frozen=True, slots=True)
 class Capture:
     """A cell as something that runs elsewhere.
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.capture.editing import put, replaced
-from jupyter_autotrain.capture.history import futures_in, is_literal
 from jupyter_autotrain.capture.items import Item
+from jupyter_autotrain.capture.syntax.editing import put, replaced
+from jupyter_autotrain.capture.syntax.history import futures_in, is_literal
 
 THIS_CELL = "this cell"
 OWN_PLACE = "__autotrain_file__"

@@ -8,16 +8,18 @@ import types
 from collections import ChainMap
 from collections.abc import Collection, Mapping
 
-from jupyter_autotrain.capture import attributes, definitions, imports, kernel_only, staleness, taken
+from jupyter_autotrain.capture import taken
+from jupyter_autotrain.capture.definitions import imports, kernel_only, sources, staleness
+from jupyter_autotrain.capture.definitions.rerun import Notebook
 from jupyter_autotrain.capture.differences import Difference
-from jupyter_autotrain.capture.history import History, Kind
 from jupyter_autotrain.capture.items import EARLIEST, Item, import_item, in_order
-from jupyter_autotrain.capture.names import Names, analyse
-from jupyter_autotrain.capture.rerun import Notebook
-from jupyter_autotrain.capture.scopes import is_special
-from jupyter_autotrain.capture.stream import Budget
+from jupyter_autotrain.capture.syntax.history import History, Kind
+from jupyter_autotrain.capture.syntax.names import Names, analyse
+from jupyter_autotrain.capture.syntax.scopes import is_special
 from jupyter_autotrain.capture.text_names import TextNames
-from jupyter_autotrain.capture.values import Values
+from jupyter_autotrain.capture.values import attributes
+from jupyter_autotrain.capture.values.pickles import Values
+from jupyter_autotrain.capture.values.stream import Budget
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 
 
@@ -56,7 +58,7 @@ class Slice:
         self._sets: set[str] = set()
         self._todo: list[str] = []
         self._notebook = Notebook(namespace, history, self.home)
-        self._known = definitions.by_identity(namespace, self.home)
+        self._known = sources.by_identity(namespace, self.home)
 
     def follow(self, names: Names) -> None:
         """Take in everything that some code needs."""
@@ -134,9 +136,9 @@ class Slice:
         if is_special(name):
             return False
         value = self.namespace[name]
-        if not self.history.bindings(name) and definitions.is_shells_own(name, value):
+        if not self.history.bindings(name) and sources.is_shells_own(name, value):
             return False
-        return not hint or isinstance(value, types.ModuleType | type) or definitions.is_definition(value, self.home)
+        return not hint or isinstance(value, types.ModuleType | type) or sources.is_definition(value, self.home)
 
     @staticmethod
     def _is_builtin(name: str) -> bool:
@@ -173,7 +175,7 @@ class Slice:
         if name not in self.namespace:
             return self._conditional_import(name)
         last = self.history.last(name)
-        if definitions.is_definition(value, self.home) and (last is None or last.kind is not Kind.IMPORT):
+        if sources.is_definition(value, self.home) and (last is None or last.kind is not Kind.IMPORT):
             return None
         line = imports.find(name, value, self.history)
         if line is None:
@@ -197,9 +199,9 @@ class Slice:
         value = self.namespace.get(name)
         last = self.history.last(name)
         decorated = last is not None and bool(getattr(last.node, "decorator_list", ())) and callable(value)
-        if name in self.by_value or not (decorated or definitions.is_definition(value, self.home)):
+        if name in self.by_value or not (decorated or sources.is_definition(value, self.home)):
             return None
-        found = definitions.find(name, value, self._notebook)
+        found = sources.find(name, value, self._notebook)
         if found is None:
             return self._alias(name, value)
         if found.unmakeable:
@@ -213,7 +215,7 @@ class Slice:
         text, origin = f"{name} = {other}", binding.label if binding else ""
         return Item(name, "source", text, origin, position=position, eager=frozenset({other.partition(".")[0]}))
 
-    def _source(self, name: str, found: definitions.Found) -> Item:
+    def _source(self, name: str, found: sources.Found) -> Item:
         binding, names = found.binding, self.history.names_of(found.binding)
         self._use(names, name)
         indented = binding.kind is Kind.DEFINITION and binding.node.col_offset > 0
@@ -224,7 +226,7 @@ class Slice:
             eager=names.eager, called=names.called, deferred=names.deferred | names.hints | set_later,
         )  # fmt: skip
 
-    def _set_later(self, found: definitions.Found) -> frozenset[str]:
+    def _set_later(self, found: sources.Found) -> frozenset[str]:
         """Add an item for each attribute that a definition has besides what its statement gives it."""
         later, differences = attributes.items(found.attributes, found.binding)
         self.differences += differences

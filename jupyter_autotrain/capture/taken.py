@@ -12,8 +12,8 @@ from enum import Enum
 from numbers import Number
 
 from jupyter_autotrain.capture.differences import Difference, Kind
-from jupyter_autotrain.capture.scopes import Function, arguments_of, bound_by
 from jupyter_autotrain.capture.script import place
+from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
 from jupyter_autotrain.core.trial_names import MEMBERS, TRIAL
 from jupyter_autotrain.errors import CaptureError
 

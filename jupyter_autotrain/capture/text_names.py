@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jupyter_autotrain.capture.differences import Difference, Kind
 
 if TYPE_CHECKING:
-    from jupyter_autotrain.capture.names import Names
+    from jupyter_autotrain.capture.syntax.names import Names
 
 
 class TextNames:

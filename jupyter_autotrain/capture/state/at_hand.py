@@ -9,14 +9,14 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from jupyter_autotrain.capture import definitions
-from jupyter_autotrain.capture.history import Kind, Position
-from jupyter_autotrain.capture.names import Names, analyse
-from jupyter_autotrain.capture.scopes import bound_by
+from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.state.literals import is_literal_value
 from jupyter_autotrain.capture.state.paths import path_of, text_of
 from jupyter_autotrain.capture.state.touches import Place, Touch
+from jupyter_autotrain.capture.syntax.history import Kind, Position
+from jupyter_autotrain.capture.syntax.names import Names, analyse
+from jupyter_autotrain.capture.syntax.scopes import bound_by
 
 _HARMLESS_BUILTINS = frozenset({
     "bool", "classmethod", "dict", "float", "hasattr", "int", "isinstance", "len", "list", "property", "range", "set",
@@ -114,7 +114,7 @@ def _is_at_hand(name: str, position: Position, slice_: Slice) -> bool:
     if slice_.history.changed_since(name, position):
         return False
     return (
-        definitions.is_definition(value, slice_.home)
+        sources.is_definition(value, slice_.home)
         or is_literal_value(value)
         or isinstance(value, logging.Logger)
         or (last is not None and last.kind in {Kind.DEFINITION, Kind.LAMBDA})

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain.capture.differences import Difference, Kind
-from jupyter_autotrain.capture.history import Position
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.state import settings
@@ -20,6 +19,7 @@ from jupyter_autotrain.capture.state.literals import is_literal_value
 from jupyter_autotrain.capture.state.paths import path_of_value, text_of
 from jupyter_autotrain.capture.state.touches import Touch
 from jupyter_autotrain.capture.state.uses import Uses
+from jupyter_autotrain.capture.syntax.history import Position
 from jupyter_autotrain.core.credentials import is_credential
 from jupyter_autotrain.core.wording import cut
 

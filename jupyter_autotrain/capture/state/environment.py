@@ -9,11 +9,11 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from jupyter_autotrain.capture.cells import Cell
 from jupyter_autotrain.capture.differences import Difference, Kind
 from jupyter_autotrain.capture.items import FIRST, Item
 from jupyter_autotrain.capture.state.paths import path_of
 from jupyter_autotrain.capture.state.touches import Touch
+from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.core import environment
 from jupyter_autotrain.core.wording import cut
 

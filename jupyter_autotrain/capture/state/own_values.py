@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from jupyter_autotrain.capture.differences import Difference, Kind
-from jupyter_autotrain.capture.history import is_literal
 from jupyter_autotrain.capture.items import LATEST, Item
 from jupyter_autotrain.capture.state import own_modules
 from jupyter_autotrain.capture.state.literals import is_literal_value
 from jupyter_autotrain.capture.state.paths import import_text, top
 from jupyter_autotrain.capture.state.touches import Touch
 from jupyter_autotrain.capture.state.uses import Uses
+from jupyter_autotrain.capture.syntax.history import is_literal
 from jupyter_autotrain.core.credentials import is_credential
 from jupyter_autotrain.core.wording import cut
 

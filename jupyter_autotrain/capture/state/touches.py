@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from jupyter_autotrain.capture.cells import Cell, python_tree
-from jupyter_autotrain.capture.history import Position
-from jupyter_autotrain.capture.scopes import Function, arguments_of, bound_by, imported_name, star_names
 from jupyter_autotrain.capture.state import own_modules
 from jupyter_autotrain.capture.state.paths import path_of, path_of_value
+from jupyter_autotrain.capture.syntax.cells import Cell, python_tree
+from jupyter_autotrain.capture.syntax.history import Position
+from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by, imported_name, star_names
 
 _WITHOUT_BODY = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue)
 _OBJECTS_OF_A_LIBRARY = frozenset({"decimal.getcontext()", "logging.getLogger()"})

@@ -8,7 +8,7 @@ import types
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
-from jupyter_autotrain.capture import modules
+from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.state import own_modules
 from jupyter_autotrain.capture.state.paths import top
 

@@ -17,8 +17,8 @@ from subprocess import PIPE
 import pytest
 
 from jupyter_autotrain import capture
-from jupyter_autotrain.capture.cells import python_tree
-from jupyter_autotrain.capture.history import compiler_flags, futures_in
+from jupyter_autotrain.capture.syntax.cells import python_tree
+from jupyter_autotrain.capture.syntax.history import compiler_flags, futures_in
 
 OVEN = """
 import cloudpickle, importlib, os, runpy, sys

@@ -129,11 +129,11 @@ def test_parameters_that_nothing_fills_are_named(tmp_path):
 
 
 def test_a_text_is_captured_by_itself(notebook, tmp_path):
-    captured = capture.from_source("\n    x = lr\n    print(x)\n", cwd=tmp_path, parameters=["lr"])
+    captured = capture.capture("x = lr\nprint(x)\n", {}, cwd=tmp_path, parameters=["lr"])
     capture.write_bundle(captured, tmp_path / "bundle")
     assert notebook.alone(capture.export_script(tmp_path / "bundle", {"lr": 3})) == "3\n"
     with pytest.raises(CaptureError, match="nowhere"):
-        capture.from_source("nowhere", cwd=tmp_path)
+        capture.capture("nowhere", {}, cwd=tmp_path)
 
 
 def test_an_export_that_would_be_too_big_names_what_is(notebook, tmp_path):

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from jupyter_autotrain.capture.cells import Cell
 from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.syntax.cells import Cell
 
 SHOW = "import os\nprint(os.environ.get('SCALE_Q'), os.environ.get('MODE_Q'))"
 

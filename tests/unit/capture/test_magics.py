@@ -7,7 +7,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from jupyter_autotrain.capture.cells import python_tree
+from jupyter_autotrain.capture.syntax.cells import python_tree
 from jupyter_autotrain.errors import CaptureError
 
 

@@ -157,7 +157,7 @@ def test_a_definition_without_source_travels_by_value(notebook):
 
 
 def test_every_kind_of_refused_thing_is_closed_by_its_own_type():
-    from jupyter_autotrain.capture import refuse
+    from jupyter_autotrain.capture.values import refuse
 
     with socket.socket() as s, sqlite3.connect(":memory:") as c, Path(os.devnull).open() as f:
         assert all(map(refuse.reason, (s, c, f, threading.RLock(), threading.Event(), sys._getframe())))

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jupyter_autotrain.capture import Limits
-from jupyter_autotrain.capture.ignore import Ignore
+from jupyter_autotrain.capture.files.ignore import Ignore
 from jupyter_autotrain.errors import ShipError
 
 

@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from jupyter_autotrain.capture import Limits, stream
+from jupyter_autotrain.capture import Limits
+from jupyter_autotrain.capture.values import stream
 from jupyter_autotrain.errors import CaptureError
 
 SMALL = Limits(data_bytes=2_000_000)

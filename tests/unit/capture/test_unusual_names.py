@@ -6,7 +6,7 @@
 import pytest
 
 from jupyter_autotrain import capture, header
-from jupyter_autotrain.capture.cells import Cell
+from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.errors import HeaderError
 
 CASES = {

@@ -1,0 +1,1 @@
+"""How functions, classes and imports travel: as source where that gives what is live, else by value."""

@@ -1,0 +1,27 @@
+"""What exists in this kernel only: parts of IPython, modules made in memory, and the person before it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Collection, Iterator
+
+from jupyter_autotrain.capture.syntax.codes import code_names
+
+_ASK_A_PERSON = frozenset({"breakpoint", "input"})
+
+
+def reason(name: str, value: object, *, is_bound: bool) -> str:
+    """Why a name that has neither source nor an import cannot travel; "" when it may be data."""
+    if not is_bound or name == "get_ipython":
+        return "a part of IPython, which trials do not have"
+    if isinstance(value, types.ModuleType):
+        return "a module that exists only in this kernel's memory"
+    if isinstance(value, types.FunctionType) and "get_ipython" in code_names(value.__code__):
+        return "a function with IPython's own syntax (% or !): write these lines as plain Python"
+    return ""
+
+
+def asking(called: Collection[str], bound: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The builtins among the called names that wait for a person, and why they cannot."""
+    for name in sorted(_ASK_A_PERSON.intersection(called).difference(bound)):
+        yield name, "it asks a person, and a trial has nobody to answer"

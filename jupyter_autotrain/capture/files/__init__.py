@@ -1,0 +1,1 @@
+"""Which files travel: what the code opens, imports and writes."""

@@ -1,0 +1,134 @@
+"""What the names of a program may stand for: all that it binds them to, what callers give, what the notebook holds."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
+
+from jupyter_autotrain.capture.files.live_values import objects
+from jupyter_autotrain.capture.files.path_methods import ANY
+from jupyter_autotrain.capture.files.program import Program, Scope
+from jupyter_autotrain.capture.script import OWN_PLACE
+
+Values = list[object]
+UNKNOWN: Values = [ANY]
+_SEPARATORS = {"os.sep": "/", "os.path.sep": "/", "os.curdir": ".", "os.pardir": ".."}
+
+
+class Bindings(ABC):
+    """Gives the values of names, and of attributes that the code sets.
+
+    Args:
+        program: The code.
+        values: The captured values by name.
+        parameters: Names that the search chooses.
+    """
+
+    def __init__(self, program: Program, values: Mapping[str, object], parameters: Collection[str]) -> None:
+        self._program, self._values, self._parameters = program, values, parameters
+        self._names: dict[tuple[Scope, str], Values] = {}
+        self._attributes: dict[str, Values] = {}
+        self._objects = [one for one in objects(values.values()) if hasattr(one, "__dict__")]
+
+    @abstractmethod
+    def of(self, node: ast.expr, scope: Scope) -> Values:
+        """The values that an expression may have."""
+
+    def name(self, name: str, scope: Scope) -> Values:
+        """The values of a name, read in a scope."""
+        if name in {"__file__", OWN_PLACE}:
+            return [scope.source.place or "main.py"]
+        inner: Scope | None = scope
+        while inner is not None and name not in inner.bound:
+            inner = inner.parent
+        if inner is None:
+            return self._global(name, scope)
+        key = inner, name
+        if key not in self._names:
+            self._names[key] = []  # what is made from itself is made from what is known of it so far
+            self._names[key] = merged(self._from_outside(name, inner))
+            for value, where in inner.bound[name]:
+                self._names[key] = merged([self._names[key], self.of(value, where)])
+        return self._names[key]
+
+    def attribute(self, name: str) -> Values:
+        """What the code sets as an attribute of anything."""
+        if name not in self._attributes:
+            self._attributes[name] = []
+            bound = self._program.attributes.get(name, ())
+            self._attributes[name] = merged(self.of(value, where) for value, where in bound)
+        return self._attributes[name]
+
+    def imported(self, dotted: str) -> Values:
+        """A name of a module that travels along."""
+        module, _, name = dotted.rpartition(".")
+        if module in self._program.modules and name in self._program.modules[module].bound:
+            return self.name(name, self._program.modules[module])
+        return [_SEPARATORS[dotted]] if dotted in _SEPARATORS else []
+
+    def _from_outside(self, name: str, scope: Scope) -> list[Values]:
+        """What a parameter gets from callers, and a name of the script from the notebook and the search."""
+        if scope.function is not None:
+            return self._given(name, scope)
+        if scope.source.place:
+            return []
+        live = [[self._values[name]]] if name in self._values else []
+        return [*live, UNKNOWN] if name in self._parameters else live
+
+    def _global(self, name: str, scope: Scope) -> Values:
+        dotted = self._program.dotted(ast.Name(name, ast.Load()), scope.source)
+        if dotted:
+            return self.imported(dotted)
+        if name in self._parameters:
+            return UNKNOWN
+        if name in self._values:
+            return [self._values[name]]
+        is_known = name in self._program.functions or name in self._program.classes
+        return [] if is_known or name == "checkpoint" else UNKNOWN
+
+    def _given(self, name: str, scope: Scope) -> list[Values]:
+        """What callers give for a parameter; of a function that nobody calls by name nothing is known."""
+        assert scope.function is not None
+        arguments = scope.function.args
+        positional = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+        is_local = name not in {*positional, *(one.arg for one in arguments.kwonlyargs)}
+        if is_local or not scope.name:
+            return [] if is_local else [UNKNOWN]
+        place = positional.index(name) - scope.is_method if name in positional else None
+        if place is not None and place < 0:
+            return [self._owners(scope)]
+        sites = self._program.sites.get(scope.name, ())
+        found = [self.of(value, where) for call, where in sites for value in _argument(call, name, place)]
+        return found or ([] if scope.bound[name] else [UNKNOWN])
+
+    def _owners(self, method: Scope) -> Values:
+        """The captured objects that `self` may be."""
+        own = method.owner.name if method.owner else ""
+        return [one for one in self._objects if own in {kind.__name__ for kind in type(one).__mro__}]
+
+
+def merged(many: Iterable[Values]) -> Values:
+    """All values of several lists; texts once."""
+    found: Values = []
+    seen: set[object] = set()
+    for one in itertools.chain.from_iterable(many):
+        key = one if isinstance(one, str | int | float) else id(one)
+        if key not in seen:
+            seen.add(key)
+            found.append(one)
+    return found
+
+
+def _argument(call: ast.Call, name: str, place: int | None) -> list[ast.expr]:
+    """What a call gives for a parameter; nothing when it leaves it to the default."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return [keyword.value]
+        if keyword.arg is None:
+            return [ast.copy_location(ast.Subscript(keyword.value, ast.Constant(name), ast.Load()), call)]
+    before = call.args[:place] if place is not None else []
+    if place is None or place >= len(call.args) or any(isinstance(one, ast.Starred) for one in before):
+        return []
+    return [call.args[place]]

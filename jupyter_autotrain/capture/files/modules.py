@@ -1,0 +1,143 @@
+"""Modules that are not installed but lie beside the notebook: they travel as files, with what they import."""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from jupyter_autotrain.capture.files.ignore import Ignore
+
+_NEVER = frozenset({"__main__", "jupyter_autotrain"})
+
+
+def imported(tree: ast.AST, package: str = "") -> set[str]:
+    """Dotted names of all modules that some code imports, inside functions too."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            names.update([base, *(f"{base}.{alias.name}" for alias in node.names)] if base else [])
+        elif isinstance(node, ast.Call):
+            names.update(_by_call(node))
+    return names
+
+
+def _by_call(call: ast.Call) -> list[str]:
+    """The module that `import_module("helpers")` names."""
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    if name not in {"__import__", "import_module"} or not call.args or not isinstance(call.args[0], ast.Constant):
+        return []
+    return [str(call.args[0].value)]
+
+
+def local_files(names: Iterable[str], folder: Path, ignore: Ignore, roots: Sequence[Path] = ()) -> dict[str, Path]:
+    """The files of all modules among `names`, and of those they import, that no installation brings.
+
+    Args:
+        names: Dotted module names.
+        folder: The notebook's folder, searched first.
+        ignore: Files that stay here.
+        roots: Folders that the code itself adds to `sys.path`.
+
+    Returns:
+        Place relative to the import root -> the file here. A package travels whole.
+    """
+    finder = _Finder([folder, *roots, *(Path(entry or folder) for entry in sys.path)])
+    files: dict[str, Path] = {}
+    seen, todo = set[str](), sorted({name.partition(".")[0] for name in names})
+    while todo:
+        top = todo.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        for place, path in finder.files_of(top):
+            if ignore(place):
+                continue
+            files[place] = path
+            todo += sorted({name.partition(".")[0] for name in _imports_of(path, place)} - seen)
+    return files
+
+
+class _Finder:
+    """Finds top-level modules that are the user's own."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self.folder, self.roots = roots[0], list(dict.fromkeys(roots))
+        paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+        self.installed = [Path(path) for path in (*paths, sys.prefix, sys.base_prefix) if path]
+
+    def files_of(self, top: str) -> Iterator[tuple[str, Path]]:
+        """Each file of a module or package, by its place relative to the import root."""
+        if not top or top in sys.builtin_module_names or top in sys.stdlib_module_names or top in _NEVER:
+            return
+        origin = self._origin(top)
+        if origin is None or self._is_installed(origin):
+            return
+        if origin.is_dir():
+            # A folder without __init__.py is one of code by chance: what else lies in it is not its own.
+            pattern = "*" if (origin / "__init__.py").is_file() else "*.py"
+            for path in sorted(origin.rglob(pattern)):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    yield path.relative_to(origin.parent).as_posix(), path
+        else:
+            yield origin.name, origin
+
+    def _origin(self, top: str) -> Path | None:
+        """The module's file, or its package's folder; the loaded module tells, else the places it would be found."""
+        loaded = sys.modules.get(top)
+        file = getattr(loaded, "__file__", None)
+        if file and loaded is not None and getattr(loaded, "__name__", "") == top:
+            path = Path(file)
+            return path.parent if path.name.startswith("__init__.") else path
+        suffixes = importlib.machinery.all_suffixes()
+        for root in self.roots:
+            if (root / top / "__init__.py").is_file():
+                return root / top
+            found = next((root / f"{top}{suffix}" for suffix in suffixes if (root / f"{top}{suffix}").is_file()), None)
+            if found:
+                return found
+        return next((root / top for root in self.roots if _holds_code(root / top)), None)
+
+    def _is_installed(self, path: Path) -> bool:
+        if {"site-packages", "dist-packages"} & set(path.parts):
+            return True
+        if any(path.is_relative_to(place) for place in self.installed):
+            return True
+        return not path.is_relative_to(self.folder) and _holds_installed(path.parent)
+
+
+def _holds_code(folder: Path) -> bool:
+    """Whether a folder is a package without `__init__.py`, itself or by a folder in it."""
+    try:
+        return folder.is_dir() and any(any(folder.glob(pattern)) for pattern in ("*.py", "*/*.py"))
+    except OSError:
+        return False
+
+
+def _holds_installed(root: Path) -> bool:
+    """Whether packages were installed into a folder, as `pip install --target` does; trials find it as this kernel."""
+    return any(root.glob("*.dist-info")) or any(root.glob("*.egg-info/installed-files.txt"))
+
+
+def _imports_of(path: Path, place: str) -> set[str]:
+    if path.suffix != ".py":
+        return set()
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return set()  # it would fail to import here too
+    return imported(tree, ".".join(Path(place).parent.parts))
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".") if package else []
+    base = parts[: len(parts) - node.level + 1]
+    return ".".join([*base, *([node.module] if node.module else [])])

@@ -1,0 +1,123 @@
+"""Which files the code of a trial opens, and where: every call that opens one, and what its path may be."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jupyter_autotrain.capture.files.indexing import index
+from jupyter_autotrain.capture.files.live_values import objects
+from jupyter_autotrain.capture.files.openers import How, Use, uses
+from jupyter_autotrain.capture.files.path_patterns import is_known
+from jupyter_autotrain.capture.files.path_values import PathValues
+from jupyter_autotrain.capture.files.program import Program, Scope, Source
+
+THIS_CELL = "this cell"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A call that does something with files.
+
+    Attributes:
+        use: The call, and what it does.
+        texts: What the path may be; parts that only the run tells are `ANY` or `STAR` (`path_methods`).
+        origin: Where the call stands, for people: "line 4" of the cell, or "cell [3], line 2".
+        order: (text, line), which tells what stands above what.
+        root: The folder of the module that it stands in, where that is not the notebook's; else None.
+    """
+
+    use: Use
+    texts: frozenset[str]
+    origin: str
+    order: tuple[str, int]
+    root: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What runs in a trial.
+
+    Attributes:
+        script: The script.
+        source_map: For each of its lines "cell label:line", or "".
+        values: The captured values by name.
+        parameters: Names that the search chooses.
+        modules: Files of the modules that travel with it, by their place in the trial's folder.
+    """
+
+    script: ast.Module
+    source_map: Sequence[str]
+    values: Mapping[str, object]
+    parameters: Collection[str]
+    modules: Mapping[str, Path] = field(default_factory=dict)
+
+
+def openings(code: Code) -> list[Opening]:
+    """Every call of the code that does something with files, in the order of the text."""
+    program = index([Source(code.script), *_sources(code.modules)])
+    paths = PathValues(program, code.values, code.parameters)
+    found = [
+        _opening(use, paths, scope, code.source_map)
+        for call, scope in program.calls
+        if scope in program.live
+        for use in _uses(call, scope, program)
+    ]
+    return [one for one in found if one.texts] + list(_held(code.values))
+
+
+def import_roots(code: Code) -> list[str]:
+    """Folders that the script adds to `sys.path`, as far as they are known."""
+    if not any(isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path" for node in ast.walk(code.script)):
+        return []
+    source = Source(code.script)
+    program = index([source])
+    paths = PathValues(program, code.values, code.parameters)
+    adds = [
+        (call.args[-1], scope)
+        for call, scope in program.calls
+        if call.args and program.dotted(call.func, source) in {"sys.path.append", "sys.path.insert"}
+    ]
+    return [text for path, scope in adds for text in sorted(paths.texts(path, scope)) if is_known(text)]
+
+
+def _uses(call: ast.Call, scope: Scope, program: Program) -> Iterator[Use]:
+    if not program.function(call, scope):
+        yield from uses(call, program.dotted(call.func, scope.source))
+
+
+def _opening(use: Use, paths: PathValues, scope: Scope, source_map: Sequence[str]) -> Opening:
+    line = use.call.lineno
+    origin = f"{scope.source.place}, line {line}" if scope.source.place else origin_of(source_map, line)
+    return Opening(use, paths.texts(use.path, scope), origin, (scope.source.place, line), scope.source.root)
+
+
+def origin_of(source_map: Sequence[str], line: int) -> str:
+    """Where a line of the script comes from, for people."""
+    label, _, number = (source_map[line - 1] if line <= len(source_map) else "").rpartition(":")
+    if not label:
+        return "the notebook"
+    return f"line {number}" if label == THIS_CELL else f"{label}, line {number}"
+
+
+def _sources(modules: Mapping[str, Path]) -> Iterator[Source]:
+    for place, path in modules.items():
+        if place.endswith(".py"):
+            try:
+                tree = ast.parse(path.read_bytes())
+            except (OSError, SyntaxError, ValueError):
+                continue  # it fails to import here too
+            yield Source(tree, place, path.parents[place.count("/")])
+
+
+def _held(values: Mapping[str, object]) -> Iterator[Opening]:
+    """Data sets of torchvision that read the files of a folder when they are asked for them."""
+    for name, value in values.items():
+        for one in objects([value]):
+            is_folder = any(kind.__name__ == "DatasetFolder" for kind in type(one).__mro__)
+            root = getattr(one, "root", None) if is_folder else None
+            if isinstance(root, str | Path):
+                call = ast.Call(ast.Name(name), [], [])
+                yield Opening(Use(How.FOLDER, call.func, call), frozenset([str(root)]), name, ("", 0))

@@ -1,0 +1,43 @@
+"""All files of a trial: the modules it imports, what its code opens, and what `ship:` names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from jupyter_autotrain.capture.files import modules, opened, ship
+from jupyter_autotrain.capture.files.found import Found
+from jupyter_autotrain.capture.files.ignore import Ignore
+from jupyter_autotrain.capture.files.travelling import Travelling
+from jupyter_autotrain.core.spec import CapturedName
+
+
+def find(code: opened.Code, imported: Iterable[str], folder: Path, patterns: Sequence[str]) -> Found:
+    """Find the files that travel.
+
+    Args:
+        code: What runs in a trial.
+        imported: Modules that pickles refer to.
+        folder: The notebook's folder.
+        patterns: Those of `ship:`; one that begins with `!` names files that stay here.
+
+    Raises:
+        ShipError: A pattern fits nothing, or the code opens what lies outside the folder by a relative path.
+    """
+    ignore = Ignore.beside(folder, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
+    wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
+    roots = [folder / text for text in opened.import_roots(code)]
+    local = modules.local_files(modules.imported(code.script).union(imported), folder, ignore, roots)
+    found = Travelling(folder, ignore, named=bool(wanted)).add(opened.openings(replace(code, modules=local)))
+    found.add_all(local, "import")
+    found.add_all(ship.globbed(wanted, folder, ignore), "ship:")
+    return found
+
+
+def rows(found: Found) -> list[CapturedName]:
+    """The rows of the capture table: each file with the line that names it, and its size."""
+    return [
+        CapturedName(place, "file", found.origins.get(place, ""), path.stat().st_size)
+        for place, path in sorted(found.files.items())
+    ]

@@ -1,0 +1,175 @@
+"""Which names a piece of code needs from outside, and when it needs them.
+
+The walk follows the order of execution: a name read before it is bound is needed. The body of a function runs
+when the function is first read, not where it stands, so that a cell's own later bindings count.
+"""
+
+# ast.NodeVisitor names the methods.
+# ruff: noqa: N802
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from jupyter_autotrain.capture.syntax.scopes import bound_by, imported_name, star_names
+from jupyter_autotrain.capture.syntax.text_walker import TextWalker
+
+_NO_VALUES: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that some statements need and bind.
+
+    Attributes:
+        eager: Read while the statements run.
+        called: Those of `eager` that may be called meanwhile (decorators, calls).
+        deferred: Read when something that the statements define is called.
+        optional: Needed names that may be missing: bound later here, or guarded.
+        hints: Read only by annotations that Python does not evaluate by itself.
+        bound: Bound for certain after the statements ran.
+        sets: Module-level names that functions among them assign by `global`.
+        texts: Those of `needed` that only texts name, such as that of `df.query(...)`: they may be missing.
+        unknown: Calls that read names by texts that are not known here.
+    """
+
+    eager: frozenset[str]
+    called: frozenset[str]
+    deferred: frozenset[str]
+    optional: frozenset[str]
+    hints: frozenset[str]
+    bound: frozenset[str]
+    sets: frozenset[str]
+    texts: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """All names that must exist."""
+        return self.eager | self.deferred
+
+
+def analyse(
+    statements: Sequence[ast.stmt], *, lazy_annotations: bool = False, values: Mapping[str, object] = _NO_VALUES
+) -> Names:
+    """Find the names that module-level statements need.
+
+    Args:
+        statements: What runs, in order.
+        lazy_annotations: True under `from __future__ import annotations`.
+        values: What the notebook binds, to know the texts of calls that read names.
+    """
+    walker = _Walker(statements, lazy_annotations, values)
+    walker.run()
+    return Names(
+        eager=frozenset(walker.eager),
+        called=frozenset(walker.called & walker.eager),
+        deferred=frozenset(walker.deferred),
+        optional=frozenset(walker.optional),
+        hints=frozenset(walker.hints - walker.eager - walker.deferred),
+        bound=frozenset(walker.module.bound),
+        sets=frozenset(walker.sets),
+        texts=frozenset(walker.texts - walker.plain),
+        unknown=frozenset(walker.unknown),
+    )
+
+
+class _Walker(TextWalker):
+    """Statements, in the order they run; what only some branches bind is not bound for certain."""
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            self._read(node.target.id)
+        self._visit_all(node.value, node.target)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._bind(imported_name(alias))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.names[0].name != "*":
+            self.visit_Import(ast.Import(node.names))
+            return
+        names = star_names(node.module)
+        self.star = self.star or names is None
+        for name in names or ():
+            self._bind(name)
+
+    def visit_If(self, node: ast.If) -> None:
+        self.visit(node.test)
+        self._branches(lambda: self._block(node.body), lambda: self._block(node.orelse))
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        self._branches(lambda: self.visit(node.body), lambda: self.visit(node.orelse))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        self.visit(node.values[0])
+        self._branches(lambda: self._visit_all(*node.values[1:]), lambda: None)
+
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
+        self.visit(node.iter)
+        self._branches(lambda: self._visit_all(node.target, *node.body), lambda: None)
+        self._block(node.orelse)
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> None:
+        self.visit_For(node)
+
+    def visit_While(self, node: ast.While) -> None:
+        self.visit(node.test)
+        self._branches(lambda: self._block(node.body), lambda: None)
+        self._block(node.orelse)
+
+    def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
+        forgives = any(_catches_missing_names(handler) for handler in node.handlers)
+
+        def attempt() -> None:
+            with self._set(guarded=self.guarded or forgives):
+                self._block(node.body)
+            self._block(node.orelse)
+
+        handlers = [lambda handler=handler: self._handler(handler) for handler in node.handlers]
+        self._branches(attempt, *handlers)
+        self._block(node.finalbody)
+
+    def visit_TryStar(self, node: ast.TryStar) -> None:
+        self.visit_Try(node)
+
+    def _handler(self, node: ast.ExceptHandler) -> None:
+        if node.type:
+            self.visit(node.type)
+        if node.name:
+            self._bind(node.name)
+        self._block(node.body)
+        if node.name:
+            self.scopes[-1].bound.discard(node.name) if self.scopes[-1].kind != "function" else None
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self.visit(node.subject)
+        exhaustive = any(isinstance(c.pattern, ast.MatchAs) and c.pattern.pattern is None for c in node.cases)
+        cases = [lambda case=case: self._case(case) for case in node.cases]
+        self._branches(*cases, *([] if exhaustive else [lambda: None]))
+
+    def _case(self, node: ast.match_case) -> None:
+        for name in bound_by([node.pattern]):
+            self._bind(name)
+        self._visit_all(node.pattern, node.guard, *node.body)
+
+    def _branches(self, *branches: Callable[[], None]) -> None:
+        """Walk alternatives; only what each of them binds is bound for certain."""
+        before, outcomes = set(self.module.bound), list[set[str]]()
+        for branch in branches:
+            self.module.bound = set(before)
+            branch()
+            outcomes.append(self.module.bound)
+        self.module.bound = set.intersection(*outcomes)
+
+
+def _catches_missing_names(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    caught = {part.id for part in ast.walk(handler.type) if isinstance(part, ast.Name)}
+    return not caught.isdisjoint({"NameError", "Exception", "BaseException"})

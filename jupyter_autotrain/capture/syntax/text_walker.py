@@ -1,0 +1,88 @@
+"""Reading the names that texts of known calls have, in the scope of the call."""
+
+# ast.NodeVisitor names the methods, and says what they are for.
+# ruff: noqa: D102, N802
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from jupyter_autotrain.capture.syntax import texts
+from jupyter_autotrain.capture.syntax.known_texts import value_of
+from jupyter_autotrain.capture.syntax.scopes import own_texts
+from jupyter_autotrain.capture.syntax.scoping import ScopeWalker
+
+
+class TextWalker(ScopeWalker):
+    """As `ScopeWalker`, with the names in texts.
+
+    Args:
+        statements: The module-level statements to walk.
+        lazy_annotations: True under `from __future__ import annotations`.
+        values: What the notebook binds.
+    """
+
+    def __init__(self, statements: Sequence[ast.stmt], lazy_annotations: bool, values: Mapping[str, object]) -> None:
+        super().__init__(statements, lazy_annotations)
+        self.values = values
+        self.unknown: set[str] = set()
+        self.explained: set[int] = set()
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self._read_texts(texts.in_call(node, self._value))
+        if texts.is_scope(node) and id(node) not in self.explained and not self._is_local(node):
+            self.unknown.add(ast.unparse(node))
+        super().visit_Call(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        self._read_texts(texts.in_percent(node, self._value))
+        self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        self._read_texts(texts.in_comparison(node, self._value))
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if texts.is_scope(node.value) and not isinstance(node.ctx, ast.Load):
+            self.explained.add(id(node.value))
+            self.star = True  # it binds names that cannot be seen
+        else:
+            self._read_texts(texts.in_subscript(node, self._value))
+        self.generic_visit(node)
+
+    def _value(self, node: ast.expr) -> object:
+        return value_of(node, self._named)
+
+    def _named(self, name: str) -> object:
+        return self._own_texts.get(name) if name in self.ever else self.values.get(name)
+
+    @cached_property
+    def _own_texts(self) -> dict[str, object]:
+        return own_texts(self.statements)
+
+    def _is_local(self, node: ast.Call) -> bool:
+        """Whether `locals()` or `vars()` gives a function's own names."""
+        is_global = isinstance(node.func, ast.Name) and node.func.id == "globals"
+        return not is_global and self.scopes[-1] is not self.module
+
+    def _read_texts(self, reading: texts.Reading | None) -> None:
+        if reading is None:
+            return
+        self.explained.update(map(id, reading.used))
+        if reading.unknown:
+            self.unknown.add(reading.unknown)
+            self.star = True
+        with self._set(guarded=True, in_text=True):
+            for name in sorted(reading.names):
+                self._read(name)
+            for code in reading.code:
+                self._read_code(code)
+
+    def _read_code(self, code: str) -> None:
+        try:
+            statements = ast.parse(code).body
+        except (SyntaxError, ValueError):
+            return  # it fails in the notebook too
+        self._block(statements)

@@ -1,0 +1,1 @@
+"""How values travel: one pickle per group of names that share memory or objects."""

@@ -1,0 +1,135 @@
+"""Plain data, pickled: definitions by reference into the script, objects shared by several names kept shared."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from array import array
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from jupyter_autotrain.capture.values.memory import Span, span
+from jupyter_autotrain.capture.values.pickler import Pickler, Surroundings, UnpicklableError
+from jupyter_autotrain.capture.values.places import Places
+from jupyter_autotrain.capture.values.stream import LimitError, Stream
+
+_LONGEST_FILE_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pickled:
+    """One pickle.
+
+    Attributes:
+        content: The bytes.
+        refers: Names of the script's own functions and classes that must exist before it is read.
+        uses: Globals that functions inside it read when they are called.
+        modules: Modules that classes and functions inside it are imported from.
+        spans: Where its arrays lie.
+        pickler: What wrote it; holds every object inside, so that no passing object takes the identity of another.
+        again: Whether the content is not whole, because arrays in it lie in the same memory.
+        copies: In which way something in it is only a copy of what is here.
+        emptied: Functions whose cached results stay here.
+    """
+
+    content: bytes = b""
+    refers: frozenset[str] = frozenset()
+    uses: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
+    spans: tuple[Span, ...] = ()
+    pickler: Pickler | None = None
+    again: bool = False
+    copies: tuple[str, ...] = ()
+    emptied: frozenset[str] = frozenset()
+
+    def parts(self) -> list[int]:
+        """The identities of what can change inside, to see what is shared with other names."""
+        return [] if self.pickler is None else self.pickler.shareable()
+
+    def buffers(self) -> list[Span]:
+        """Where its bytearrays and the like lie, which arrays may be views of."""
+        return [] if self.pickler is None else list(_buffers(self.pickler.kept()))
+
+
+def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool = False) -> Pickled:
+    """Pickle a value.
+
+    Args:
+        value: What to pickle.
+        around: What it refers to.
+        stream: Where to write it; it counts the bytes.
+        is_joined: Whether the memory of all arrays is known.
+
+    Raises:
+        UnpicklableError: Something in it cannot be pickled.
+        LimitError: It has more bytes than may travel.
+    """
+    pickler = Pickler(stream, around, Places(around.memory, is_joined=is_joined))
+    try:
+        pickler.dump(value)
+    except LimitError:
+        raise
+    except RecursionError:
+        raise UnpicklableError("it is nested too deeply") from None
+    except Exception as error:  # noqa: BLE001 - any class may raise anything while it is pickled
+        raise UnpicklableError(str(error).partition("\n")[0] or type(error).__name__) from None
+    return Pickled(
+        stream.content(),
+        refers=frozenset(pickler.refers),
+        uses=frozenset(pickler.uses),
+        modules=frozenset(pickler.modules),
+        spans=tuple(pickler.places.spans),
+        pickler=pickler,
+        again=pickler.places.again,
+        copies=tuple(pickler.places.copies),
+        emptied=frozenset(pickler.emptied),
+    )
+
+
+def _buffers(values: Iterable[object]) -> Iterator[Span]:
+    """Where objects lie whose memory arrays can be views of."""
+    for value in values:
+        if isinstance(value, bytearray) and value:
+            address = ctypes.addressof(ctypes.c_char.from_buffer(value))
+            yield span(address, (len(value),), (1,), 1, value)
+        elif isinstance(value, array) and value:
+            yield span(value.buffer_info()[0], (len(value),), (value.itemsize,), value.itemsize, value)
+
+
+def sharing(parts: Mapping[str, Iterable[int]]) -> list[tuple[str, ...]]:
+    """Group names whose values share objects, such as a model and its optimizer; they must be pickled together."""
+    group: dict[str, str] = {name: name for name in parts}
+    owner: dict[int, str] = {}
+
+    def root(name: str) -> str:
+        while group[name] != name:
+            name = group[name]
+        return name
+
+    for name in parts:
+        for part in parts[name]:
+            group[root(name)] = root(owner.setdefault(part, name))
+    together: dict[str, list[str]] = {}
+    for name in parts:
+        together.setdefault(root(name), []).append(name)
+    return [tuple(names) for names in together.values()]
+
+
+def file_name(names: Sequence[str], others: Container[str] = ()) -> str:
+    """The name of the pickle that holds these names' values, such that every file system takes it.
+
+    Args:
+        names: The names.
+        others: File names that are taken, in small letters: `X` and `x` are one file on some systems.
+    """
+    name = names[0] if len(names) == 1 else f"{names[0]}_and_{len(names) - 1}"
+    if not name.isascii() or len(name) > _LONGEST_FILE_NAME:
+        name = f"data_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return next(one for n in count() if (one := f"{name}_{n}" if n else name).lower() not in others)
+
+
+def embed(names: Iterable[str], namespace: Mapping[str, object]) -> object:
+    """What to pickle for a group of names: the value of one, or a tuple of all."""
+    values = tuple(namespace[name] for name in names)
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,191 @@
+"""The pickler: definitions by reference into the script, arrays upon shared memory, all else as cloudpickle does it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from operator import attrgetter
+from pickle import PickleBuffer
+
+import cloudpickle
+
+from jupyter_autotrain.capture.syntax.codes import code_names, has_globals
+from jupyter_autotrain.capture.values import refuse
+from jupyter_autotrain.capture.values.arrays import reduce_array
+from jupyter_autotrain.capture.values.by_value import CACHED, TRAVELS, class_reduced, function_reduced, has_cached
+from jupyter_autotrain.capture.values.embedded import EMBEDDED
+from jupyter_autotrain.capture.values.memory import Memory
+from jupyter_autotrain.capture.values.places import LaterError, Places, Reduced
+from jupyter_autotrain.capture.values.stream import Stream
+from jupyter_autotrain.capture.values.tables import reduce_table_part
+from jupyter_autotrain.capture.values.tensors import reduce_torch
+
+_PROTOCOL = 5
+_NEVER_SHARED = (
+    int, float, complex, str, bytes, range, tuple, frozenset, type(None), type(Ellipsis), type(NotImplemented),
+    types.ModuleType, types.BuiltinFunctionType, types.CodeType, Enum, PickleBuffer, *EMBEDDED,
+)  # fmt: skip
+
+_DEFINITIONS = (type, types.FunctionType)
+Reducer = Callable[[object, Places], Reduced]
+
+
+class UnpicklableError(Exception):
+    """A value cannot be pickled; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What pickles refer to.
+
+    Attributes:
+        namespace: The notebook's globals.
+        in_script: Gives the name under which the script defines this very function or class, or None.
+        memory: The memory of all arrays of the capture.
+    """
+
+    namespace: Mapping[str, object]
+    in_script: Callable[[object], str | None]
+    memory: Memory = field(default_factory=Memory)
+
+
+class _Main:
+    """Pickles as the module `__main__` of whoever reads it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return importlib.import_module, ("__main__",)
+
+
+class _MainGlobals:
+    """Pickles as the globals of `__main__`, so that functions see the script's names and not copies."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return vars, (_Main(),)
+
+
+class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+    """Pickles one value, and notes what it refers to.
+
+    Args:
+        stream: Where to write.
+        around: What the pickle refers to.
+        places: Finds the memory of its arrays.
+    """
+
+    def __init__(self, stream: Stream, around: Surroundings, places: Places) -> None:
+        super().__init__(stream, protocol=_PROTOCOL)
+        self.places, self._namespace, self._in_script = places, around.namespace, around.in_script
+        self._home = str(self._namespace.get("__name__"))
+        self.refers, self.uses, self.modules = set[str](), set[str](), set[str]()
+        self.emptied = set[str]()
+        module, main = sys.modules.get(self._home), _MainGlobals()
+        self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = main
+        self._ordinary = set[type]()
+        self._reducers: dict[type, Reducer] = {}
+
+    def kept(self) -> Iterator[object]:
+        """Every object that has an identity of its own in the pickle."""
+        return (value for _, value in self.memo.copy().values())
+
+    def shareable(self) -> list[int]:
+        """The identities of those that can be shared with another name so that it makes a difference."""
+        can_change: dict[type, bool] = {}
+        found = list(self.places.roots)
+        for key, (_, value) in self.memo.copy().items():
+            kind = type(value)
+            if kind not in can_change:
+                can_change[kind] = not (issubclass(kind, _NEVER_SHARED) or kind.__name__.endswith("DType"))
+            if can_change[kind] and not (issubclass(kind, _DEFINITIONS) and self._is_global(value)):
+                found.append(key)
+        return found
+
+    def _is_global(self, value: object) -> bool:
+        return getattr(value, "__module__", None) != self._home or self._in_script(value) is not None
+
+    def reducer_override(self, value: object) -> object:
+        """Refer to what the script defines, refuse what cannot travel; give functions the script's globals."""
+        kind = type(value)
+        if kind in self._ordinary:
+            return NotImplemented
+        is_definition = isinstance(value, _DEFINITIONS)
+        if is_definition or callable(value):
+            name = self._in_script(value)
+            if name is not None:
+                self.refers.add(name.partition(".")[0])
+                return attrgetter(name), (_Main(),)
+            self.modules.add(str(getattr(value, "__module__", "")))
+        if is_definition:
+            return self._definition(value)
+        return self._instance(value, kind)
+
+    def _instance(self, value: object, kind: type) -> object:
+        reducer = self._reducers.get(kind)
+        # Of tensors each can have a reason of its own; for other values their class tells.
+        if reducer in {None, reduce_torch} and (why := refuse.reason(value)):
+            raise UnpicklableError(f"it holds {why}")
+        if isinstance(value, types.CellType):
+            return _cell(value)
+        if kind is CACHED and (special := function_reduced(value, self._home)) is not None:
+            self.emptied.update({str(getattr(value, "__qualname__", value))} if has_cached(value) else ())
+            return special
+        if reducer is None:
+            reducer = self._reducers[kind] = _reducer(kind)
+        if reducer is _by_pickle and not callable(value):
+            self._ordinary.add(kind)
+        try:
+            reduced = reducer(value, self.places)
+        except LaterError:
+            return bytearray, ()
+        return NotImplemented if reduced is None else reduced
+
+    def _definition(self, value: object) -> object:
+        if any(value is own for own in TRAVELS):
+            return self._dynamic_function_reduce(value)
+        if (special := function_reduced(value, self._home)) is not None:
+            return special
+        reduced = super().reducer_override(value)
+        if isinstance(value, type) and isinstance(reduced, tuple) and len(reduced) > 3:
+            return class_reduced(value, reduced, self._home)
+        if isinstance(value, types.FunctionType) and has_globals(value, self._namespace):
+            return self._with_script_globals(value, reduced)
+        return reduced
+
+    def _with_script_globals(self, function: types.FunctionType, reduced: object) -> object:
+        if not isinstance(reduced, tuple) or len(reduced) < 3:
+            return reduced
+        make, arguments, (state, slots), *rest = reduced
+        self.uses.update(code_names(function.__code__) & set(self._namespace))
+        # The very cells go along, so that functions of one factory still share their variables.
+        arguments = (*arguments[:-1], function.__closure__)
+        return make, arguments, (state, {**slots, "__globals__": {}, "__closure__": None}), *rest
+
+
+def _cell(cell: types.CellType) -> tuple[object, ...]:
+    """An empty cell, filled once it exists: a function may well be in its own cell."""
+    try:
+        state = (None, {"cell_contents": cell.cell_contents})
+    except ValueError:  # still empty
+        return types.CellType, ()
+    return types.CellType, (), state
+
+
+def _reducer(kind: type) -> Reducer:
+    """How values of a class are pickled."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and issubclass(kind, numpy.ndarray):
+        return reduce_array
+    if torch is not None and issubclass(kind, _torch_kinds(torch)):
+        return reduce_torch
+    return reduce_table_part if kind.__module__.partition(".")[0] == "pandas" else _by_pickle
+
+
+def _by_pickle(_value: object, _places: Places) -> Reduced:
+    return None
+
+
+def _torch_kinds(torch: types.ModuleType) -> tuple[type, ...]:
+    return torch.Tensor, torch.UntypedStorage, torch.TypedStorage, torch.nn.Module, torch.optim.Optimizer

@@ -1,0 +1,164 @@
+"""Values that travel as data: pickled one by one as they are found, then again together where they share objects."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+
+from jupyter_autotrain.capture.definitions import sources
+from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.items import Item
+from jupyter_autotrain.capture.values import refuse
+from jupyter_autotrain.capture.values.attributes import owners
+from jupyter_autotrain.capture.values.data import Pickled, dump, embed, file_name, sharing
+from jupyter_autotrain.capture.values.memory import Memory
+from jupyter_autotrain.capture.values.pickler import Surroundings, UnpicklableError
+from jupyter_autotrain.capture.values.stream import Budget, LimitError, Stream
+
+_NOTHING = Pickled()
+
+
+class Values:
+    """The pickles of the captured names that travel as data.
+
+    Args:
+        namespace: The notebook's globals.
+        live: The value of each captured name; attributes of definitions, such as `Net.seen`, among them.
+        items: Every captured name so far; those that are data get their size and what they refer to.
+        in_script: A method that gives the name under which the script defines this very function or class, or None.
+        budget: How much data may travel.
+    """
+
+    def __init__(
+        self,
+        namespace: Mapping[str, object],
+        live: Mapping[str, object],
+        items: Mapping[str, Item],
+        in_script: Callable[[object], str | None],
+        budget: Budget,
+    ) -> None:
+        self._live, self._items, self._budget = live, items, budget
+        # No cycle: what a capture refers to must not live on here, where a table with two owners is copied on writing.
+        self._around = Surroundings(namespace, _weakly(in_script))
+        self.pickles: dict[str, Pickled] = {}
+        self.refused: dict[str, str] = {}
+        self.too_big: dict[str, int] = {}
+        self.uncounted: set[str] = set()
+        self.files: dict[str, bytes] = {}
+
+    def waiting(self) -> list[str]:
+        """Names that travel as data and are not pickled yet."""
+        return [name for name, item in self._items.items() if item.how == "data" and name not in self.pickles]
+
+    def add(self, names: Sequence[str]) -> None:
+        """Pickle these names; what cannot travel is in `refused` and `too_big` afterwards."""
+        for name in names:
+            pickled = self._pickled(name)
+            self.pickles[name], item = pickled, self._items[name]
+            item.size_bytes = len(pickled.content)
+            self._budget.kept_bytes += item.size_bytes
+            item.eager, item.deferred = pickled.refers | owners([name]), pickled.uses
+            others = pickled.refers - owners([name])
+            called = (n for n in others if sources.runs_when_unpickled(self._live.get(n)))
+            item.called = frozenset(called)
+
+    def _pickled(self, name: str) -> Pickled:
+        value = self._live.get(name)
+        if name in self.refused:
+            return _NOTHING
+        if self.too_big:
+            self._count(name)
+            return _NOTHING
+        try:
+            return self._dump(value)
+        except UnpicklableError as error:
+            found = dict(refuse.find(name, value))
+            self.refused |= found or {name: f"a {type(value).__name__} that cannot be pickled: {error}"}
+        except LimitError as error:
+            self.too_big = {done: self._items[done].size_bytes for done in self.pickles} | {name: error.size_bytes}
+            self._count(name, error.size_bytes)
+        return _NOTHING
+
+    def _dump(self, value: object) -> Pickled:
+        return dump(value, self._around, Stream(self._budget))
+
+    def _count(self, name: str, known_bytes: int = 0) -> None:
+        """Find the size of what is too big together with the others; up to the limit, where counting ends too."""
+        if known_bytes > self._budget.limit_bytes:
+            self.uncounted.add(name)
+            return
+        stream = Stream(self._budget, counts_only=True)
+        try:
+            dump(self._live.get(name), self._around, stream)
+            self.too_big[name] = stream.size_bytes
+        except UnpicklableError as error:
+            self.refused[name] = str(error)
+        except LimitError as error:
+            self.too_big[name] = error.size_bytes
+            self.uncounted.add(name)
+
+    def share(self) -> None:
+        """Write the pickles; names whose values share objects or memory go into one, to share them in the trial."""
+        taken: set[str] = set()
+        for names in self._groups():
+            first, file = self._items[names[0]], file_name(names, taken)
+            together = self.pickles[names[0]]
+            if len(names) > 1 or together.again:
+                together = self._together(names)
+                if self.too_big:
+                    return
+                first.eager, first.deferred = together.refers | owners(names), together.uses
+                first.called = frozenset().union(*(self._items[name].called for name in names))
+            self.files[file] = together.content
+            taken.add(file.lower())
+            first.text = f'{", ".join(names)} = __autotrain_data__("{file}")'
+            for other in names[1:]:
+                self._items[other].eager = frozenset({first.name})
+
+    def _groups(self) -> list[tuple[str, ...]]:
+        memory, all_pickled = self._around.memory, list(self.pickles.values())
+        if memory.has_views:
+            spans = [one for pickled in all_pickled for one in pickled.spans]
+            memory.join(spans, [one for pickled in all_pickled for one in pickled.buffers()])
+        if len(self.pickles) < 2:
+            return [(name,) for name in self.pickles]
+        shared = {name: _shared_memory(self.pickles[name], memory) for name in sorted(self.pickles)}
+        return sharing({name: [*self.pickles[name].parts(), *shared[name]] for name in shared})
+
+    def copies(self) -> list[Difference]:
+        """What is only a copy in a trial."""
+        said = {name: dict.fromkeys(pickled.copies) for name, pickled in sorted(self.pickles.items())}
+        return [
+            Difference(Kind.COPIED, f"{name} {text}", self._items[name].origin) for name in said for text in said[name]
+        ]
+
+    def _together(self, names: Sequence[str]) -> Pickled:
+        """One pickle of several names, in place of those of each; now that the memory of all arrays is known."""
+        self._budget.kept_bytes -= sum(self._items[name].size_bytes for name in names)
+        value, stream = embed(names, self._live), Stream(self._budget)
+        try:
+            together = dump(value, self._around, stream, is_joined=True)
+        except LimitError as error:
+            self.too_big = {" and ".join(names): error.size_bytes}
+            return _NOTHING
+        self._budget.kept_bytes += len(together.content)
+        return together
+
+
+def _shared_memory(pickled: Pickled, memory: Memory) -> set[int]:
+    """What stands for the memory in which arrays lie that others share; no object has such an identity."""
+    if not memory.has_views:
+        return set()
+    regions = (memory.region(one.low, one.high) for one in (*pickled.spans, *pickled.buffers()))
+    return {-region.low for region in regions if region is not None}
+
+
+def _weakly(method: Callable[[object], str | None]) -> Callable[[object], str | None]:
+    """The same method, without holding its object."""
+    held = weakref.WeakMethod(method)
+
+    def call(value: object) -> str | None:
+        live = held()
+        return None if live is None else live(value)
+
+    return call
