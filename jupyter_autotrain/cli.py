@@ -23,7 +23,7 @@ from jupyter_autotrain.terminal import printable
 def main(arguments: list[str] | None = None) -> int:
     """Do one verb; the exit status is 0, or 2 after an error, or 130 after an interrupt."""
     environ = dict(os.environ)
-    desk = verbs.Desk(
+    command = verbs.CommandContext(
         home=Home.from_environment(environ, Path(jupyter_data_dir())),
         environ=environ,
         cwd=Path.cwd(),
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         note=_note,
     )
     try:
-        verbs.run(sys.argv[1:] if arguments is None else arguments, desk)
+        verbs.run(sys.argv[1:] if arguments is None else arguments, command)
     except AutotrainError as error:
         sys.stderr.write(f"{error}\n".replace("%autotrain", "jupyter autotrain"))
         return 2

@@ -23,7 +23,7 @@ from jupyter_autotrain.cell.submission import Draft, Submitted
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.verbs import Desk
+from jupyter_autotrain.verbs import CommandContext
 
 
 class NothingSent(KeyboardInterrupt):
@@ -46,52 +46,54 @@ class AutotrainMagics(Magics):
         As a line magic: `%autotrain VERB` (see `%autotrain help`).
         """
         if cell is None:
-            verbs.run(_words(line), self._desk())
+            verbs.run(_words(line), self._command())
         else:
             self._train(line, cell)
 
     def _train(self, line: str, cell: str) -> None:
-        desk = self._desk()
+        command = self._command()
         try:
-            draft = self._read(desk, line, cell)
-            submitted = None if _only_looks(draft) else self._submit(desk, draft)
+            draft = self._read(command, line, cell)
+            submitted = None if _only_looks(draft) else self._submit(command, draft)
         except KeyboardInterrupt:
             raise NothingSent from None
         if submitted is None:
-            self._preview(desk, draft)
+            self._preview(command, draft)
             return
         self._show(submitted.experiment)
         if submitted.earlier is not None:
             widgets.show_folded(submitted.earlier)
         if draft.parsed.flags.wait:
-            verbs.follow(desk, submitted.experiment)
+            verbs.follow(command, submitted.experiment)
 
-    def _read(self, desk: Desk, line: str, cell: str) -> Draft:
+    def _read(self, command: CommandContext, line: str, cell: str) -> Draft:
         with progress(self.shell, ()) as so_far:
-            return submission.read(self.shell, line, cell, cwd=desk.cwd, environ=desk.environ, progress=so_far.captured)
+            return submission.read(
+                self.shell, line, cell, cwd=command.cwd, environ=command.environ, progress=so_far.captured
+            )
 
-    def _submit(self, desk: Desk, draft: Draft) -> Submitted:
+    def _submit(self, command: CommandContext, draft: Draft) -> Submitted:
         said: list[str] = []
 
         def say(text: str) -> None:
             said.append(text)
-            desk.write(text)
+            command.write(text)
 
         if notice := preview.notice(draft):
             say(f"{notice}\n")
-        return submission.submit(draft, desk.home, say, input, progress(self.shell, said))
+        return submission.submit(draft, command.home, say, input, progress(self.shell, said))
 
-    def _preview(self, desk: Desk, draft: Draft) -> None:
+    def _preview(self, command: CommandContext, draft: Draft) -> None:
         if not draft.parsed.flags.dry_run:
-            desk.write(preview.check(draft, desk.home))
+            command.write(preview.check(draft, command.home))
             return
-        desk.write(preview.dry_run(draft, desk.home))
-        if wish := submission.split_wish(draft):
-            verbs.show_plan(desk, wish)
+        command.write(preview.dry_run(draft, command.home))
+        if request := submission.plan_request(draft):
+            verbs.show_plan(command, request)
 
-    def _desk(self) -> Desk:
+    def _command(self) -> CommandContext:
         environ = dict(os.environ)
-        return Desk(
+        return CommandContext(
             home=Home.from_environment(environ, Path(jupyter_data_dir())),
             environ=environ,
             cwd=Path.cwd(),

@@ -19,7 +19,7 @@ from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.verbs import Wish
+from jupyter_autotrain.verbs import PlanRequest
 
 _LIMITS: Final = capture.Limits()
 
@@ -122,9 +122,11 @@ def submit(
     return Submitted(experiment, earlier)
 
 
-def split_wish(draft: Draft) -> Wish | None:
+def plan_request(draft: Draft) -> PlanRequest | None:
     """What the header's `parallel:` asks to be planned; nothing without one."""
     section = draft.parsed.header.parallel
     if section is None:
         return None
-    return Wish(section.model, section.inputs, section.cluster, section.mode, section.search, section.memory_limit)
+    return PlanRequest(
+        section.model, section.inputs, section.cluster, section.mode, section.search, section.memory_limit
+    )

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import attention, files, logs, outputs
+from jupyter_autotrain.client import files, logs, manager_client, outputs
 from jupyter_autotrain.client.drafts import discard
 from jupyter_autotrain.client.outputs import Output
 from jupyter_autotrain.client.receipt import Receipt
@@ -93,7 +93,7 @@ class Experiment:
         Returns:
             True when it has ended, False when the time was over first.
         """
-        return wait_until(self.store, lambda: self.state.is_final, timeout_s=timeout_s, nudge=self.rouse)
+        return wait_until(self.store, lambda: self.state.is_final, timeout_s=timeout_s, nudge=self.ensure_manager)
 
     def stop(self, trials: Collection[int] | None = None, *, grace_s: float = 5.0, timeout_s: float = 60.0) -> Receipt:
         """End its trials with their whole process trees, and wait until they are gone.
@@ -201,7 +201,7 @@ class Experiment:
         # Views lie on a higher layer and are heavy, so they are found by name when they are wanted.
         return importlib.import_module("jupyter_autotrain.widgets").show(self)
 
-    def rouse(self) -> None:
+    def ensure_manager(self) -> None:
         """Make sure that a manager serves it and knows its secrets, as far as they are set here.
 
         Raises:
@@ -209,7 +209,7 @@ class Experiment:
         """
         spec = self.record.spec
         values = {name: self._variables[name] for name in spec.secrets if name in self._variables}
-        attention.rouse(self.home, self.id, values)
+        manager_client.ensure_manager(self.home, self.id, values)
 
     def size_bytes(self) -> int:
         """The bytes of its files in the home."""
@@ -248,8 +248,8 @@ class Experiment:
         return self.best or begun[-1]
 
     def _ask(self, kind: str, args: JsonObject, timeout_s: float) -> JsonObject:
-        self.rouse()
-        return attention.ask(self.store, self.home, (kind, self.id, args), timeout_s)
+        self.ensure_manager()
+        return manager_client.ask(self.store, self.home, (kind, self.id, args), timeout_s)
 
     def __repr__(self) -> str:
         record, best = self.record, self.best

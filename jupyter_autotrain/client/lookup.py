@@ -92,4 +92,4 @@ def _keep_served(handles: list[Experiment]) -> None:
     # Looking must work also where no manager can be started; a manager that was killed comes back here.
     for handle in handles:
         with suppress(ManagerError):
-            handle.rouse()
+            handle.ensure_manager()

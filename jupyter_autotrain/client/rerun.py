@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jupyter_autotrain.client.attention import secret_values
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import unfinished
+from jupyter_autotrain.client.manager_client import secret_values
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.wording import count

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from jupyter_autotrain.client import attention
+from jupyter_autotrain.client import manager_client
 from jupyter_autotrain.client.drafts import draft
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.core.clock import BootTime
@@ -43,12 +43,12 @@ def send(
         ManagerError: No manager can be started.
         AutotrainError: A secret is not set.
     """
-    values = attention.secret_values(spec, secrets)
+    values = manager_client.secret_values(spec, secrets)
     store = Store.open(home)
     experiment_id = randomness.token_hex(_ID_BYTES)
     with explained(home.root), draft(home, experiment_id) as folder:
         bundle = write_bundle(folder / home.bundle(experiment_id).name)
-        attention.rouse(home, experiment_id, values)
+        manager_client.ensure_manager(home, experiment_id, values)
         try:
             _publish(folder, home.experiment(experiment_id))
             store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time(), BootTime.now())
@@ -56,7 +56,7 @@ def send(
             if not (_is_sent(store, home, experiment_id) and isinstance(error, KeyboardInterrupt)):
                 raise
     with suppress(KeyboardInterrupt):  # it is sent: the manager finds it by itself
-        attention.ring(home)
+        manager_client.ring(home)
     return Experiment(home, store, experiment_id, secrets)
 
 

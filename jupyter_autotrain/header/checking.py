@@ -120,11 +120,11 @@ def _contradictions(header: Header, backends: Sequence[str]) -> Iterator[tuple[P
 
 
 def _search_contradictions(header: Header) -> Iterator[tuple[Path, str, str, str]]:
-    wish = "add `objective: maximize METRIC`"
+    advice = "add `objective: maximize METRIC`"
     if header.search and header.objective is None and header.tuner in {"tpe", "evolution"}:
-        yield ("tuner",), f"tuner {header.tuner} without an objective", "expected one to learn from", wish
+        yield ("tuner",), f"tuner {header.tuner} without an objective", "expected one to learn from", advice
     if header.early_stop.rule != "none" and header.objective is None and (header.search or header.trial_count > 1):
-        yield ("early_stop",), "early_stop without an objective", "expected one to compare trials by", wish
+        yield ("early_stop",), "early_stop without an objective", "expected one to compare trials by", advice
     if header.tuner == "batch" and header.search and not _is_batch(header):
         expected = "expected one `choice` of whole configurations"
         yield ("search",), "tuner batch with another search", expected, "use tuner: grid or random"

@@ -1,15 +1,26 @@
 """Every verb of `%autotrain VERB` and `jupyter autotrain VERB`, as text.
 
-A verb is a function of (`Desk`, parsed arguments); `run` finds it. What differs between a notebook and a shell
-(how a live view is shown, where a loaded object goes) is in the `Desk`.
+A verb is a function of (`CommandContext`, parsed arguments); `run` finds it. What differs between a notebook and a
+shell (how a live view is shown, where a loaded object goes) is in the `CommandContext`.
 """
 
 from jupyter_autotrain.verbs.cell_names import CELL_NAMES
 from jupyter_autotrain.verbs.completions import MAGIC, complete_verb
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.control import follow
-from jupyter_autotrain.verbs.desk import Desk
 from jupyter_autotrain.verbs.listing import card
-from jupyter_autotrain.verbs.plan import Wish, show_plan
+from jupyter_autotrain.verbs.plan import PlanRequest, show_plan
 from jupyter_autotrain.verbs.run import VERBS, run
 
-__all__ = ["CELL_NAMES", "MAGIC", "VERBS", "Desk", "Wish", "card", "complete_verb", "follow", "run", "show_plan"]
+__all__ = [
+    "CELL_NAMES",
+    "MAGIC",
+    "VERBS",
+    "CommandContext",
+    "PlanRequest",
+    "card",
+    "complete_verb",
+    "follow",
+    "run",
+    "show_plan",
+]

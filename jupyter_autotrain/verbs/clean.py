@@ -11,15 +11,15 @@ from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.wording import count, size
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 
 
-def clean(desk: Desk, arguments: argparse.Namespace) -> None:
+def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Delete finished experiments: those named, or those older than some days; nothing without `--yes`.
 
     Without names also what killed processes left: drafts, and folders of submits that never became experiments.
     """
-    chosen = _chosen(desk, arguments)
+    chosen = _chosen(command, arguments)
     running = [experiment.name for experiment in chosen if not experiment.state.is_final]
     if running:
         raise AutotrainError(
@@ -27,11 +27,11 @@ def clean(desk: Desk, arguments: argparse.Namespace) -> None:
         )
     told = [_clean_experiments(chosen, delete=arguments.yes)] if chosen else []
     if not arguments.experiment:
-        told += _clean_leftovers(desk, delete=arguments.yes)
+        told += _clean_leftovers(command, delete=arguments.yes)
     if not told:
-        desk.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
+        command.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
         return
-    desk.write("\n".join([*told, *([] if arguments.yes else ["Add --yes to do it."])]) + "\n")
+    command.write("\n".join([*told, *([] if arguments.yes else ["Add --yes to do it."])]) + "\n")
 
 
 def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
@@ -45,9 +45,9 @@ def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
     return f"Deleted {what}, {total} freed: {names}"
 
 
-def _clean_leftovers(desk: Desk, *, delete: bool) -> list[str]:
-    with Store.open(desk.home) as store:
-        found = leftovers.remove(desk.home, store) if delete else leftovers.find(desk.home, store)
+def _clean_leftovers(command: CommandContext, *, delete: bool) -> list[str]:
+    with Store.open(command.home) as store:
+        found = leftovers.remove(command.home, store) if delete else leftovers.find(command.home, store)
     if not found:
         return []
     total = size(sum(leftover.size_bytes for leftover in found))
@@ -56,16 +56,16 @@ def _clean_leftovers(desk: Desk, *, delete: bool) -> list[str]:
     return [f"Deleted {what}, {total} freed: {origins}" if delete else f"Would delete {what} ({total}): {origins}."]
 
 
-def _chosen(desk: Desk, arguments: argparse.Namespace) -> list[Experiment]:
+def _chosen(command: CommandContext, arguments: argparse.Namespace) -> list[Experiment]:
     if arguments.experiment:
-        return [desk.find(reference) for reference in arguments.experiment]
+        return [command.find(reference) for reference in arguments.experiment]
     if arguments.older is None:
         return []
-    found = [(experiment, experiment.record) for experiment in desk.all()]
+    found = [(experiment, experiment.record) for experiment in command.all()]
     old_s = arguments.older * 86_400
-    return [e for e, record in found if record.state.is_final and _age_s(desk, record) > old_s]
+    return [e for e, record in found if record.state.is_final and _age_s(command, record) > old_s]
 
 
-def _age_s(desk: Desk, record: ExperimentRecord) -> float:
+def _age_s(command: CommandContext, record: ExperimentRecord) -> float:
     """How long ago it was submitted; a wall clock that jumped makes nothing old."""
-    return record.now_s(desk.now(), BootTime.now()) - record.created_s
+    return record.now_s(command.now(), BootTime.now()) - record.created_s

@@ -7,34 +7,34 @@ import time
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.wording import count, cut, duration, number
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.listing import headline, trials_table
 
 
-def wait(desk: Desk, arguments: argparse.Namespace) -> None:
+def wait(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Wait until an experiment ends; an interrupt detaches, the experiment goes on."""
-    follow(desk, desk.find(arguments.experiment), timeout_s=arguments.timeout_s)
+    follow(command, command.find(arguments.experiment), timeout_s=arguments.timeout_s)
 
 
-def follow(desk: Desk, experiment: Experiment, *, timeout_s: float | None = None) -> None:
+def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float | None = None) -> None:
     """Stream a bounded summary (a line per ended trial, 40 at most) until the experiment ends."""
-    summary = _Summary(desk)
+    summary = _Summary(command)
     began_s = time.monotonic()
     try:
         while not experiment.wait(timeout_s=0.5):
             summary.update(experiment)
             if timeout_s is not None and time.monotonic() - began_s > timeout_s:
-                desk.write(f"{experiment.name} is still {experiment.state} after {duration(timeout_s)}.\n")
+                command.write(f"{experiment.name} is still {experiment.state} after {duration(timeout_s)}.\n")
                 return
     except KeyboardInterrupt:
-        desk.write(
+        command.write(
             f"Detached: {experiment.name} goes on in the background.\n"
             f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}\n"
         )
         return
     summary.update(experiment)
     warnings = "".join(f"{cut(text, 160)}\n" for text in experiment.warnings(most=5))
-    desk.write(f"{headline(experiment)}\n{trials_table(experiment)}\n{warnings}")
+    command.write(f"{headline(experiment)}\n{trials_table(experiment)}\n{warnings}")
 
 
 class _Summary:
@@ -42,8 +42,8 @@ class _Summary:
 
     MOST_LINES = 40
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk, self.seen = desk, set[int]()
+    def __init__(self, command: CommandContext) -> None:
+        self.command, self.seen = command, set[int]()
 
     def update(self, experiment: Experiment) -> None:
         objective = experiment.record.spec.objective
@@ -54,23 +54,23 @@ class _Summary:
             if len(self.seen) <= self.MOST_LINES:
                 value = f"  {objective.label} {number(trial.value)}" if objective and trial.value is not None else ""
                 reason = f"  {cut(trial.reason.splitlines()[0], 160)}" if trial.reason else ""
-                self.desk.write(f"trial {trial.number}: {trial.state}{value}{reason}\n")
+                self.command.write(f"trial {trial.number}: {trial.state}{value}{reason}\n")
             elif len(self.seen) == self.MOST_LINES + 1:
-                self.desk.write("... (the table below has all trials)\n")
+                self.command.write("... (the table below has all trials)\n")
 
 
-def stop(desk: Desk, arguments: argparse.Namespace) -> None:
+def stop(command: CommandContext, arguments: argparse.Namespace) -> None:
     """End an experiment, or some of its trials, and say what was ended."""
-    experiment = desk.find(arguments.experiment)
-    desk.write(f"{experiment.stop(arguments.trial)}\n")
+    experiment = command.find(arguments.experiment)
+    command.write(f"{experiment.stop(arguments.trial)}\n")
 
 
-def retry(desk: Desk, arguments: argparse.Namespace) -> None:
+def retry(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Run the failed trials of an experiment again."""
-    experiment = desk.find(arguments.experiment)
+    experiment = command.find(arguments.experiment)
     again = experiment.retry()
     if not again:
-        desk.write(f"{experiment.name} is {experiment.state}: it has no failed or cancelled trial to run again.\n")
+        command.write(f"{experiment.name} is {experiment.state}: it has no failed or cancelled trial to run again.\n")
         return
     runs = f"{count(len(again), 'trial')} {'runs' if len(again) == 1 else 'run'} again"
-    desk.write(f"{experiment.name}: {runs}. Watch: %autotrain show {experiment.name}\n")
+    command.write(f"{experiment.name}: {runs}. Watch: %autotrain show {experiment.name}\n")

@@ -13,43 +13,43 @@ from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import doctor as checks
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
 from jupyter_autotrain.verbs.repair import repair_store
 
 
-def why(desk: Desk, arguments: argparse.Namespace) -> None:
+def why(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Say in one sentence per trial why it waits or failed."""
-    experiment = desk.find(arguments.experiment)
+    experiment = command.find(arguments.experiment)
     told = experiment.why()
     if arguments.json:
-        write_json(desk, told)
+        write_json(command, told)
         return
     told = told or [f"{experiment.name} is {experiment.state}: no trial waits and none has failed."]
-    desk.write("\n".join(told) + "\n")
+    command.write("\n".join(told) + "\n")
 
 
-def check(desk: Desk, arguments: argparse.Namespace) -> None:
+def check(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Check a header file against the schema, or ask every backend whether it can be used."""
     if arguments.file is None:
-        backends(desk, arguments)
+        backends(command, arguments)
         return
-    context = header.Context(cwd=desk.cwd, environ=desk.environ, backends=places.names())
+    context = header.Context(cwd=command.cwd, environ=command.environ, backends=places.names())
     parsed = header.parse_cell(f"--file {shlex.quote(arguments.file)}", "", context)
     if arguments.json:
-        write_json(desk, {"file": arguments.file, "valid": True, "backend": parsed.header.backend})
+        write_json(command, {"file": arguments.file, "valid": True, "backend": parsed.header.backend})
         return
-    desk.write(f"{arguments.file}: a valid header for backend {parsed.header.backend!r}.\n")
+    command.write(f"{arguments.file}: a valid header for backend {parsed.header.backend!r}.\n")
 
 
-def backends(desk: Desk, arguments: argparse.Namespace) -> None:
+def backends(command: CommandContext, arguments: argparse.Namespace) -> None:
     """List every place a trial can run, and whether it can be used from here."""
-    found = [_backend(desk, name) for name in places.names()]
+    found = [_backend(command, name) for name in places.names()]
     if arguments.json:
-        write_json(desk, [to_json(backend) for backend in found])
+        write_json(command, [to_json(backend) for backend in found])
         return
     rows = [[one.name, "usable" if one.usable else "not usable", " ".join(one.can), one.reason] for one in found]
-    desk.write(table(["backend", "here", "can", "why"], rows) + "\n")
+    command.write(table(["backend", "here", "can", "why"], rows) + "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class _Backend:
     can: tuple[str, ...] = ()
 
 
-def _backend(desk: Desk, name: str) -> _Backend:
+def _backend(command: CommandContext, name: str) -> _Backend:
     try:
-        place = places.create(name, desk.home)
+        place = places.create(name, command.home)
         probe = place.probe()
     except AutotrainError as error:
         return _Backend(name, usable=False, reason=error.found)
@@ -70,45 +70,45 @@ def _backend(desk: Desk, name: str) -> _Backend:
     return _Backend(name, probe.usable, probe.reason, tuple(can))
 
 
-def config(desk: Desk, arguments: argparse.Namespace) -> None:
+def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Say what a key is set to and where that comes from; without a key, all that is not a default."""
-    context = header.Context(cwd=desk.cwd, environ=desk.environ)
+    context = header.Context(cwd=command.cwd, environ=command.environ)
     keys = [arguments.explain] if arguments.explain else header.known_keys()
     settings = [header.explain(key, context) for key in keys]
     if not arguments.explain:
         settings = [setting for setting in settings if setting.origin != "default"]
-    home = _shorten(str(desk.home.root), desk)
+    home = _shorten(str(command.home.root), command)
     if arguments.json:
-        write_json(desk, {"home": home, "settings": [to_json(setting) for setting in settings]})
+        write_json(command, {"home": home, "settings": [to_json(setting) for setting in settings]})
         return
     if not arguments.explain:
-        desk.write(f"home  {home}\n")
+        command.write(f"home  {home}\n")
     for setting in settings:
-        desk.write(f"{setting}\n")
+        command.write(f"{setting}\n")
 
 
-def _shorten(path: str, desk: Desk) -> str:
-    user = desk.environ.get("HOME", "")
+def _shorten(path: str, command: CommandContext) -> str:
+    user = command.environ.get("HOME", "")
     return f"~{path.removeprefix(user)}" if user and path.startswith(user) else path
 
 
-def schema(desk: Desk, _: argparse.Namespace) -> None:
+def schema(command: CommandContext, _: argparse.Namespace) -> None:
     """Print the JSON Schema of the header."""
-    desk.write(json.dumps(header.json_schema(), indent=2) + "\n")
+    command.write(json.dumps(header.json_schema(), indent=2) + "\n")
 
 
-def doctor(desk: Desk, arguments: argparse.Namespace) -> None:
+def doctor(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Check this installation, one line per check; or repair its store."""
     if arguments.repair:
-        repair_store(desk)
+        repair_store(command)
         return
-    results = checks.examine(desk.home)
+    results = checks.examine(command.home)
     if arguments.json:
-        write_json(desk, [to_json(result) for result in results])
+        write_json(command, [to_json(result) for result in results])
         return
     for result in results:
-        desk.write(f"{'ok  ' if result.good else 'BAD '}  {result.name}: {result.text}\n")
+        command.write(f"{'ok  ' if result.good else 'BAD '}  {result.name}: {result.text}\n")
         if not result.good and result.action:
-            desk.write(f"      {result.action}\n")
+            command.write(f"      {result.action}\n")
     bad = sum(not result.good for result in results)
-    desk.write("All well.\n" if not bad else f"{bad} of {len(results)} checks need attention.\n")
+    command.write("All well.\n" if not bad else f"{bad} of {len(results)} checks need attention.\n")

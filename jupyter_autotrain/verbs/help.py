@@ -8,7 +8,7 @@ import difflib
 from jupyter_autotrain import header
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.cell_names import CELL_NAMES
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.grammar import grammar
 
 _HELP = """\
@@ -28,18 +28,18 @@ Without a name a verb takes that newest one.
 """
 
 
-def help_text(desk: Desk, arguments: argparse.Namespace) -> None:
+def help_text(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Explain a header key, a verb or a name of the cell; without one, the whole on one screen."""
     verbs, key = grammar(), arguments.key
     if key is None:
         names = ", ".join(CELL_NAMES)
-        desk.write(_HELP.format(keys=", ".join(header.known_keys()), verbs=", ".join(verbs), names=names))
+        command.write(_HELP.format(keys=", ".join(header.known_keys()), verbs=", ".join(verbs), names=names))
     elif key in verbs:
-        desk.write(verbs[key].format_help())
+        command.write(verbs[key].format_help())
     elif key in CELL_NAMES:
-        desk.write(f"{CELL_NAMES[key]}\n")
+        command.write(f"{CELL_NAMES[key]}\n")
     else:
-        desk.write(_key_help(key, [*header.known_keys(), *verbs, *CELL_NAMES]) + "\n")
+        command.write(_key_help(key, [*header.known_keys(), *verbs, *CELL_NAMES]) + "\n")
 
 
 def _key_help(key: str, known: list[str]) -> str:

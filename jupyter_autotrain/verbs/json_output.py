@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 
 _TRIAL_FIELDS = ("number", "state", "value", "params", "attempt", "created_s", "started_s", "ended_s", "reason", "gpus")
 
 
-def write_json(desk: Desk, value: JsonValue) -> None:
+def write_json(command: CommandContext, value: JsonValue) -> None:
     """Print a value as strict JSON; infinities and NaN become strings, which every reader takes."""
-    desk.write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
+    command.write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
 
 
 def experiment_json(experiment: Experiment, record: ExperimentRecord) -> JsonObject:

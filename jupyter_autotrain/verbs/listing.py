@@ -13,25 +13,25 @@ from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import cut, duration, number, parameter
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
 from jupyter_autotrain.verbs.trials import ended_otherwise
 
 
-def ls(desk: Desk, arguments: argparse.Namespace) -> None:
+def ls(command: CommandContext, arguments: argparse.Namespace) -> None:
     """List experiments, newest first, and say how many more there are."""
-    found = [(experiment, record) for experiment, record in desk.listed() if _is_wanted(record, arguments)]
+    found = [(experiment, record) for experiment, record in command.listed() if _is_wanted(record, arguments)]
     shown = found[: arguments.number]
     if arguments.json:
-        write_json(desk, [experiment_json(*pair) for pair in shown])
+        write_json(command, [experiment_json(*pair) for pair in shown])
         return
     if not found:
-        desk.write(_nothing(desk))
+        command.write(_nothing(command))
         return
     heads = ("name", "state", "trials", "best", "started", "took", "backend")
-    desk.write(table(heads, [_row(desk, *pair) for pair in shown]) + "\n")
+    command.write(table(heads, [_row(command, *pair) for pair in shown]) + "\n")
     if left := len(found) - len(shown):
-        desk.write(f"... and {left} more (all of them: %autotrain ls -n {len(found)})\n")
+        command.write(f"... and {left} more (all of them: %autotrain ls -n {len(found)})\n")
 
 
 def _is_wanted(record: ExperimentRecord, arguments: argparse.Namespace) -> bool:
@@ -40,17 +40,17 @@ def _is_wanted(record: ExperimentRecord, arguments: argparse.Namespace) -> bool:
     return named and in_state and arguments.backend in (None, record.spec.backend)
 
 
-def _nothing(desk: Desk) -> str:
-    if desk.listed():
+def _nothing(command: CommandContext) -> str:
+    if command.listed():
         return "No experiment fits. All of them: %autotrain ls\n"
     return "No experiments yet. Put %%autotrain on the first line of a cell and run it.\n"
 
 
-def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[str, ...]:
+def _row(command: CommandContext, experiment: Experiment, record: ExperimentRecord) -> tuple[str, ...]:
     ended = sum(many for state, many in record.counts.items() if state.is_final)
     failures = record.counts.get(TrialState.FAILED, 0)
     failed = f" ({failures} failed)" if failures else ""
-    now_s = record.now_s(desk.now(), BootTime.now())
+    now_s = record.now_s(command.now(), BootTime.now())
     objective = record.spec.objective
     best = experiment.best if objective else None
     return (
@@ -64,14 +64,14 @@ def _row(desk: Desk, experiment: Experiment, record: ExperimentRecord) -> tuple[
     )
 
 
-def show(desk: Desk, arguments: argparse.Namespace) -> None:
+def show(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Show one experiment again, from the store."""
-    experiment = desk.find(arguments.experiment)
+    experiment = command.find(arguments.experiment)
     if not arguments.json:
-        desk.show(experiment)
+        command.show(experiment)
         return
     trials: list[JsonValue] = [trial_json(trial) for trial in experiment.trials]
-    write_json(desk, {**experiment_json(experiment, experiment.record), "trials": trials})
+    write_json(command, {**experiment_json(experiment, experiment.record), "trials": trials})
 
 
 def card(experiment: Experiment) -> str:

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.logs import LogFollower, LogTail, read_tail
 from jupyter_autotrain.core.records import TrialRecord
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.trials import printing_trial
 
 _POLL_S = 0.3
 
 
-def logs(desk: Desk, arguments: argparse.Namespace) -> None:
+def logs(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Print the end of what a trial printed; with `-f` go on until it ends."""
-    experiment = desk.find(arguments.experiment)
+    experiment = command.find(arguments.experiment)
     trial = printing_trial(experiment, arguments.trial)
     directory = experiment.directory(trial)
     stream = "stderr" if arguments.stderr else "stdout"
@@ -25,8 +25,8 @@ def logs(desk: Desk, arguments: argparse.Namespace) -> None:
         in_stderr = read_tail(directory, "stderr", arguments.lines)
         if in_stderr.end_bytes:
             stream, tail, remark = "stderr", in_stderr, "stdout is empty"
-    write = desk.write_raw if arguments.raw else desk.write
-    desk.write(f"{_title(experiment, trial, stream, tail, remark)}\n")
+    write = command.write_raw if arguments.raw else command.write
+    command.write(f"{_title(experiment, trial, stream, tail, remark)}\n")
     write(tail.text)
     if arguments.follow:
         _follow(experiment, trial.number, LogFollower(directory, stream, tail.end_bytes), write)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlanRequest:
     """What to plan, in words: expressions for model and inputs, the rest as `jupyter_autotrain.plan` takes it."""
 
     model: str | None
@@ -23,11 +23,11 @@ class Wish:
     offload: bool = False
 
 
-def plan(desk: Desk, arguments: argparse.Namespace) -> None:
+def plan(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Find the best split and show it."""
     show_plan(
-        desk,
-        Wish(
+        command,
+        PlanRequest(
             arguments.model,
             arguments.inputs,
             arguments.cluster,
@@ -39,13 +39,13 @@ def plan(desk: Desk, arguments: argparse.Namespace) -> None:
     )
 
 
-def show_plan(desk: Desk, wish: Wish) -> None:
-    """Evaluate the wish's expressions at the desk, plan, show.
+def show_plan(command: CommandContext, request: PlanRequest) -> None:
+    """Evaluate the request's expressions among the user's names, plan, show.
 
     Raises:
         AutotrainError: When an expression or the cluster is missing, and whatever planning raises.
     """
-    missing = [name for name in ("model", "inputs", "cluster") if getattr(wish, name) is None]
+    missing = [name for name in ("model", "inputs", "cluster") if getattr(request, name) is None]
     if missing:
         raise AutotrainError(
             f"No plan without {' and '.join(missing)}.",
@@ -54,12 +54,12 @@ def show_plan(desk: Desk, wish: Wish) -> None:
         )
     planning = import_module("jupyter_autotrain.parallel.api")  # loads numpy, which no other verb needs
     found = planning.plan(
-        desk.evaluate(str(wish.model)),
-        desk.evaluate(str(wish.inputs)),
-        str(wish.cluster),
-        wish.mode,
-        wish.search,
-        wish.memory,
-        offload=wish.offload,
+        command.evaluate(str(request.model)),
+        command.evaluate(str(request.inputs)),
+        str(request.cluster),
+        request.mode,
+        request.search,
+        request.memory,
+        offload=request.offload,
     )
-    desk.show_plan(found)
+    command.show_plan(found)

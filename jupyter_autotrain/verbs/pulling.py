@@ -10,29 +10,29 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.outputs import Output
 from jupyter_autotrain.core.wording import count, size
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
 from jupyter_autotrain.verbs.trials import chosen_trial
 
 _MOST_LISTED = 20
 
 
-def pull(desk: Desk, arguments: argparse.Namespace) -> None:
+def pull(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Copy the output files of a trial into a folder here, or list them."""
-    experiment = desk.find(arguments.experiment)
+    experiment = command.find(arguments.experiment)
     trial = chosen_trial(experiment, arguments.trial)
     folder = _folder(experiment, trial.number, arguments)
     found = experiment.outputs(trial, written_only=arguments.in_place)
     if not arguments.list:
-        target = desk.cwd / folder
+        target = command.cwd / folder
         experiment.pull(target, trial, overwrite=arguments.overwrite, written_only=arguments.in_place)
     if arguments.json:
-        write_json(desk, {"trial": trial.number, "folder": str(folder), "files": [one.name for one in found]})
+        write_json(command, {"trial": trial.number, "folder": str(folder), "files": [one.name for one in found]})
     elif not found:
-        desk.write(f"Trial {trial.number} has left no files: what a cell writes into its folder is kept.\n")
+        command.write(f"Trial {trial.number} has left no files: what a cell writes into its folder is kept.\n")
     else:
         done = "of trial {}:" if arguments.list else "of trial {} copied to " + str(folder)
-        desk.write(f"{count(len(found), 'file')} {done.format(trial.number)}\n{_listed(found)}")
+        command.write(f"{count(len(found), 'file')} {done.format(trial.number)}\n{_listed(found)}")
 
 
 def _folder(experiment: Experiment, trial: int, arguments: argparse.Namespace) -> Path:

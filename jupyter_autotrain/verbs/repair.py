@@ -12,12 +12,12 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import AutotrainError, ManagerError
 from jupyter_autotrain.store import Store, repair
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 
 _NAMES = {"experiments": "experiment", "trials": "trial", "requests": "request"}
 
 
-def repair_store(desk: Desk) -> None:
+def repair_store(command: CommandContext) -> None:
     """Save what can be read into a new file, keep the damaged one, and say what became of everything.
 
     A manager that runs is ended first, which its trials do not notice; afterwards another one goes on.
@@ -25,7 +25,7 @@ def repair_store(desk: Desk) -> None:
     Raises:
         AutotrainError: There is no store, or it is in use.
     """
-    home = desk.home
+    home = command.home
     if not home.store.exists():
         raise AutotrainError(
             f"There is no store in {home.root}.", "The home of a damaged store.", "Set JUPYTER_AUTOTRAIN_HOME to it."
@@ -37,13 +37,13 @@ def repair_store(desk: Desk) -> None:
             restored = restore_reports(home, store) if report.damaged or report.refused else Restored()
             unfinished = store.unfinished()
     for line in _told(report, home):
-        desk.write(f"{line}\n")
+        command.write(f"{line}\n")
     if restored.attempts:
-        desk.write(f"Curves of {count(restored.attempts, 'attempt')} were read again from the trials' own files.\n")
+        command.write(f"Curves of {count(restored.attempts, 'attempt')} were read again from the trials' own files.\n")
     for folder in restored.lost_trials:
-        desk.write(f"Lost: the trial of which these files are left: {folder}\n")
+        command.write(f"Lost: the trial of which these files are left: {folder}\n")
     for folder in lost:
-        desk.write(f"Lost: the experiment of which these files are left: {folder}\n")
+        command.write(f"Lost: the experiment of which these files are left: {folder}\n")
     if unfinished:
         with suppress(ManagerError):
             manager.ensure(home)

@@ -12,15 +12,15 @@ from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
 from jupyter_autotrain.verbs.trials import chosen_trial, ended_otherwise
 from jupyter_autotrain.worker import environment
 
 
-def best(desk: Desk, arguments: argparse.Namespace) -> None:
+def best(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Say which trial is best and with which parameters."""
-    experiment = desk.find(arguments.experiment)
+    experiment = command.find(arguments.experiment)
     objective, trial = experiment.record.spec.objective, experiment.best
     if objective is None:
         raise AutotrainError(
@@ -29,14 +29,14 @@ def best(desk: Desk, arguments: argparse.Namespace) -> None:
             f"See all trials: %autotrain show {experiment.name}",
         )
     if arguments.json:
-        write_json(desk, None if trial is None else trial_json(trial))
+        write_json(command, None if trial is None else trial_json(trial))
         return
     if trial is None:
-        desk.write(f"{experiment.name}: {_no_best(experiment, objective.metric)}.\n")
+        command.write(f"{experiment.name}: {_no_best(experiment, objective.metric)}.\n")
         return
     told = f"trial {trial.number} ({trial.state}), {objective.label} = {number(trial.value)}"
     rest = f" with {parameters(trial.params)}" if trial.params else ""
-    desk.write(f"{experiment.name}: {told}{rest}\n")
+    command.write(f"{experiment.name}: {told}{rest}\n")
 
 
 def _no_best(experiment: Experiment, metric: str) -> str:
@@ -45,11 +45,11 @@ def _no_best(experiment: Experiment, metric: str) -> str:
     return f"{metric} was reported, but no trial's present attempt has a finite value of it"
 
 
-def compare(desk: Desk, arguments: argparse.Namespace) -> None:
+def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Put experiments side by side: objective, best value, its parameters."""
-    found = [desk.find(reference) for reference in arguments.experiment]
+    found = [command.find(reference) for reference in arguments.experiment]
     if arguments.json:
-        write_json(desk, [experiment_json(experiment, experiment.record) for experiment in found])
+        write_json(command, [experiment_json(experiment, experiment.record) for experiment in found])
         return
     bests = [experiment.best for experiment in found]
     names = list(dict.fromkeys(name for trial in bests if trial for name in trial.params))
@@ -67,19 +67,19 @@ def compare(desk: Desk, arguments: argparse.Namespace) -> None:
                 *values,
             ]
         )
-    desk.write(table(["name", "state", "trials", "objective", "best", *names], rows) + "\n")
+    command.write(table(["name", "state", "trials", "objective", "best", *names], rows) + "\n")
 
 
-def export(desk: Desk, arguments: argparse.Namespace) -> None:
+def export(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Write a script that gives the same metrics with no notebook and no package."""
-    experiment = desk.find(arguments.experiment)
+    experiment = command.find(arguments.experiment)
     trial = chosen_trial(experiment, arguments.trial)
-    ran = trial_spec(desk.home, experiment.record.spec, trial)
+    ran = trial_spec(command.home, experiment.record.spec, trial)
     variables = environment.complete(cast("JsonObject", to_json(ran)), {})
     script = capture.export_script(
-        desk.home.bundle(experiment.id), ran.params, seed=ran.seed, hash_seed=variables["PYTHONHASHSEED"]
+        command.home.bundle(experiment.id), ran.params, seed=ran.seed, hash_seed=variables["PYTHONHASHSEED"]
     )
-    target = desk.cwd / (arguments.output or f"{experiment.name.replace('@', '-')}.py")
+    target = command.cwd / (arguments.output or f"{experiment.name.replace('@', '-')}.py")
     try:
         target.write_text(script, encoding="utf-8")
     except OSError as error:
@@ -88,20 +88,20 @@ def export(desk: Desk, arguments: argparse.Namespace) -> None:
             "A file name in a folder that exists.",
             "Choose another with -o FILE.",
         ) from None
-    desk.write(f"Wrote {target.name} (trial {trial.number}). Run it: python {target.name}\n")
+    command.write(f"Wrote {target.name} (trial {trial.number}). Run it: python {target.name}\n")
 
 
-def load(desk: Desk, arguments: argparse.Namespace) -> None:
+def load(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Load an object that the trial returned, and keep it under its name."""
     reference, variable = arguments.experiment, arguments.variable
     if variable is None:
         reference, variable = "_", reference
-    experiment = desk.find(reference)
+    experiment = command.find(reference)
     if variable == "_":
         names = ", ".join(experiment.record.spec.returns) or "nothing"
         raise AutotrainError(
             "load: no name was given.", f"{experiment.name} returns: {names}.", "Say: %autotrain load [NAME] VARIABLE"
         )
     trial = chosen_trial(experiment, arguments.trial)
-    desk.keep(variable, experiment.load(variable, trial=trial.number))
-    desk.write(f"{variable} = {experiment.name}, trial {trial.number} (a pickle: loading it runs code in it)\n")
+    command.keep(variable, experiment.load(variable, trial=trial.number))
+    command.write(f"{variable} = {experiment.name}, trial {trial.number} (a pickle: loading it runs code in it)\n")

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.verbs.desk import Desk
+from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.grammar import grammar
 
-Verb: TypeAlias = Callable[[Desk, argparse.Namespace], None]
+Verb: TypeAlias = Callable[[CommandContext, argparse.Namespace], None]
 
 # The function of each verb. Its module is imported when it is used: `ls` needs neither header nor capture.
 _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -46,7 +46,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
 VERBS: Final = tuple(_FUNCTIONS)
 
 
-def run(arguments: Sequence[str], desk: Desk) -> None:
+def run(arguments: Sequence[str], command: CommandContext) -> None:
     """Do one verb; no arguments mean `ls`.
 
     Raises:
@@ -73,8 +73,8 @@ def run(arguments: Sequence[str], desk: Desk) -> None:
     elif getattr(known, "experiment", None):
         known.experiment = [word.lstrip("\0") for word in known.experiment]
     if getattr(known, "json", False):
-        desk = replace(desk, note=str)
-    _function(words[0])(desk, known)
+        command = replace(command, note=str)
+    _function(words[0])(command, known)
 
 
 def _function(verb: str) -> Verb:

@@ -19,9 +19,9 @@ import traitlets
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.widgets import images
+from jupyter_autotrain.widgets.comm_context import comm_context
 from jupyter_autotrain.widgets.feed import Frame, snapshot
 from jupyter_autotrain.widgets.sender import Sender
-from jupyter_autotrain.widgets.unprompted import unprompted
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
 _STREAMS: Final = ("stdout", "stderr")
@@ -47,7 +47,7 @@ class LiveView(anywidget.AnyWidget):
     def __init__(self, experiment: Experiment, ended: Callable[[], None], *, folded: bool = False) -> None:
         self._experiment = experiment
         self._sender = Sender(experiment.store, experiment.id, self._tell, ended)
-        unprompted(partial(super().__init__, folded=folded))
+        comm_context(partial(super().__init__, folded=folded))
         self.on_msg(self._receive)
         if not experiment.state.is_final:
             self._sender.start()
@@ -77,7 +77,7 @@ class LiveView(anywidget.AnyWidget):
         return snapshot(self._experiment.store, self._experiment.id, time.time(), seq)
 
     def _tell(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
-        unprompted(lambda: self.send(content, buffers))
+        comm_context(lambda: self.send(content, buffers))
 
     def _receive(self, _widget: object, content: Mapping[str, Any], _buffers: object) -> None:
         # This may run on the main thread or on a subshell's while a cell runs: nothing here waits.

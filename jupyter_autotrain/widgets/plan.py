@@ -21,7 +21,7 @@ from IPython.display import DisplayHandle
 
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.widgets.pair import display_page, display_view
+from jupyter_autotrain.widgets.display import display_page, display_view
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
 
@@ -56,10 +56,10 @@ class Latest:
         self._busy = False
         self._lock = threading.Lock()
 
-    def ask(self, wish: Mapping[str, Any]) -> None:
+    def ask(self, request: Mapping[str, Any]) -> None:
         """Take a wish; returns at once."""
         with self._lock:
-            self._wish = wish
+            self._wish = request
             if self._busy:
                 return
             self._busy = True
@@ -68,11 +68,11 @@ class Latest:
     def _run(self) -> None:
         while True:
             with self._lock:
-                wish, self._wish = self._wish, None
-                if wish is None:
+                request, self._wish = self._wish, None
+                if request is None:
                     self._busy = False
                     return
-            self._work(wish)
+            self._work(request)
 
 
 class PlanView(anywidget.AnyWidget):
@@ -102,20 +102,22 @@ class PlanView(anywidget.AnyWidget):
         elif kind == "explain":
             self._explainer.ask(content)
 
-    def _replan(self, wish: Mapping[str, Any]) -> None:
+    def _replan(self, request: Mapping[str, Any]) -> None:
         began = time.perf_counter()
         try:
             found = self._plan.what_if(
-                bandwidth=float(wish["bandwidth"]), memory=float(wish["memory_bytes"]), devices=int(wish["devices"])
+                bandwidth=float(request["bandwidth"]),
+                memory=float(request["memory_bytes"]),
+                devices=int(request["devices"]),
             )
             answer = {"kind": "plan", "view": _plain(found.view()), "text": ""}
-            self._found = (int(wish["seq"]), found)
+            self._found = (int(request["seq"]), found)
         except AutotrainError as error:
             answer = {"kind": "refused", "text": str(error)}
-        self.send({**answer, "seq": wish["seq"], "seconds": time.perf_counter() - began})
+        self.send({**answer, "seq": request["seq"], "seconds": time.perf_counter() - began})
 
-    def _explain(self, wish: Mapping[str, Any]) -> None:
-        op, seq = str(wish["op"]), int(wish["seq"])
+    def _explain(self, request: Mapping[str, Any]) -> None:
+        op, seq = str(request["op"]), int(request["seq"])
         newest, found = self._found
         if seq not in {0, newest}:
             # The page is about to show the newest plan, and asks again then.

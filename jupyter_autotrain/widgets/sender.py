@@ -60,10 +60,10 @@ class Sender:
         """End the thread; returns at once."""
         self._stopped.set()
 
-    def follow_log(self, wish: JsonObject, path: Path) -> None:
+    def follow_log(self, request: JsonObject, path: Path) -> None:
         """Send the tail of this log now, and again when it grows; `wish` comes back with it."""
         with self._log_lock:
-            self._log, self._log_size = (wish, logs.LogTail(path)), -1
+            self._log, self._log_size = (request, logs.LogTail(path)), -1
         self._send_log()
 
     def _run(self) -> None:
@@ -96,9 +96,9 @@ class Sender:
         with self._log_lock:
             if self._log is None:
                 return
-            wish, log = self._log
+            request, log = self._log
             size = log.size()
             if size == self._log_size:
                 return
             self._log_size, tail = size, log.read()
-        self._send({**wish, "kind": "log", "text": tail.text, "left_out": tail.left_out, "bytes": size}, [])
+        self._send({**request, "kind": "log", "text": tail.text, "left_out": tail.left_out, "bytes": size}, [])

@@ -10,7 +10,7 @@ from IPython.display import DisplayHandle
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.widgets.card import Card, card
-from jupyter_autotrain.widgets.pair import display_page, display_view, refresh_page
+from jupyter_autotrain.widgets.display import display_page, display_view, refresh_page
 
 
 def show(experiment: Experiment) -> DisplayHandle | None:

@@ -115,11 +115,11 @@ def test_all_metrics_stand_side_by_side_and_turn_logarithmic(shown):
     assert shown.errors == []
 
 
-def test_every_chart_has_a_table_twin(shown):
+def test_every_chart_has_a_data_table(shown):
     shown.view.get_by_role("button", name="Table").click()
-    twin = shown.view.get_by_role("region", name="Values of val_acc")
-    expect(twin.get_by_role("row")).to_have_count(61)
-    expect(twin.locator("caption")).to_contain_text("val_acc: 8 of 11 trials, 60 steps")
+    data_table = shown.view.get_by_role("region", name="Values of val_acc")
+    expect(data_table.get_by_role("row")).to_have_count(61)
+    expect(data_table.locator("caption")).to_contain_text("val_acc: 8 of 11 trials, 60 steps")
     shown.screenshot("table")
     shown.view.get_by_role("button", name="Table").click()
     expect(shown.view.locator("canvas").first).to_be_visible()

@@ -140,7 +140,7 @@ def test_sliding_plans_anew_and_the_way_back_is_there(shown):
     assert shown.errors == []
 
 
-def test_every_picture_has_a_table_twin(shown):
+def test_every_picture_has_a_data_table(shown):
     for name, words in (
         ("Model", "48"),
         ("Devices", "device"),

@@ -14,7 +14,7 @@ from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph import build
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.widgets import card
-from jupyter_autotrain.widgets.pair import bundle
+from jupyter_autotrain.widgets.display import bundle
 
 pytestmark = pytest.mark.browser
 WIDTHS = "(images) => images.map((image) => image.complete && image.naturalWidth)"

@@ -1,4 +1,4 @@
-/** The charts: one metric at a time or all side by side, each with its table twin. */
+/** The charts: one metric at a time or all side by side, each with its data table. */
 
 import { Chart } from './chart';
 import { ALL_METRICS } from './choices';
@@ -8,7 +8,7 @@ import type { Session } from './session';
 import { ChartSettings } from './settings';
 import { onThemeChange } from './theme';
 import { trend } from './trend';
-import { fillTwin } from './twin';
+import { fillDataTable } from './data_table';
 
 const HEIGHT = 250;
 const SMALL_HEIGHT = 150;
@@ -43,7 +43,7 @@ export class ChartPanel {
   readonly #endTheme: () => void;
   #charts: Chart[] = [];
   #built = '';
-  #twin = '';
+  #dataTable = '';
 
   constructor(readonly session: Session) {
     const tools = h('div', { class: 'at-tools' }, this.#reset, this.#log, this.#table, this.#settings);
@@ -84,7 +84,7 @@ export class ChartPanel {
       this.#fillTabs(metrics, chosen);
       this.#build(shown, chosen === ALL_METRICS);
     }
-    if (table) this.#updateTwin(shown);
+    if (table) this.#updateDataTable(shown);
     for (const chart of this.#charts) this.#updateChart(chart);
     // A chart knows what it spans when it has painted, in a microtask of its own.
     queueMicrotask(() => {
@@ -126,7 +126,7 @@ export class ChartPanel {
     );
   }
 
-  #updateTwin(shown: string[]): void {
+  #updateDataTable(shown: string[]): void {
     const state = [
       this.session.version,
       this.session.choices.trial,
@@ -134,15 +134,15 @@ export class ChartPanel {
       'of',
       ...shown,
     ].join();
-    if (state === this.#twin && this.#body.childElementCount > 0) return;
-    this.#twin = state;
-    this.#body.replaceChildren(...shown.map((metric) => fillTwin(this.session, metric)));
+    if (state === this.#dataTable && this.#body.childElementCount > 0) return;
+    this.#dataTable = state;
+    this.#body.replaceChildren(...shown.map((metric) => fillDataTable(this.session, metric)));
   }
 
   #build(shown: string[], all: boolean): void {
     for (const chart of this.#charts) chart.destroy();
     this.#charts = [];
-    this.#twin = '';
+    this.#dataTable = '';
     this.#body.replaceChildren();
     this.#body.classList.toggle('at-small', all && !this.session.choices.table);
     this.#reset.hidden = true;

@@ -115,7 +115,7 @@ function line(row: Candidate, found: number, slowest: number): HTMLElement {
     ...head,
     h('td', { class: 'at-what', title: row.what }, row.what),
     h('td', { class: 'at-right' }, h('b', {}, seconds(row.step_s))),
-    h('td', { class: 'at-lane' }, h('span', { role: 'img', 'aria-label': spoken }, ...parts)),
+    h('td', { class: 'at-bars' }, h('span', { role: 'img', 'aria-label': spoken }, ...parts)),
     h('td', { class: 'at-right' }, against(row.step_s, found)),
     h('td', { class: 'at-right' }, memoryText(row.peak_memory_bytes ?? 0), row.fits ? '' : ' ✕'),
     h('td', { class: 'at-right' }, row.sent_bytes === null ? '' : bytes(row.sent_bytes)),

@@ -3,7 +3,7 @@
 import { h } from '../lib/dom';
 import type { Line, Picture, Placed } from './layout';
 import { NODE, arrange, closedAtFirst, moves } from './layout';
-import { cut, edgeLines, face, legend, twin } from './reading';
+import { cut, edgeLines, face, legend, dataTable } from './reading';
 import { Section } from './section';
 import type { Session } from './session';
 import { s } from './svg';
@@ -23,7 +23,7 @@ export class GraphView {
 
   constructor(readonly session: Session) {
     const chart = h('div', { class: 'at-graph-chart' }, this.#scroll, this.#legend, this.#tip);
-    this.#section = new Section('graph', 'Model', chart, () => twin(session.view));
+    this.#section = new Section('graph', 'Model', chart, () => dataTable(session.view));
     this.root = this.#section.root;
     this.#scroll.addEventListener('keydown', (event) => {
       this.#move(event);

@@ -22,7 +22,7 @@ export class Memory {
   constructor(readonly session: Session) {
     const legend = PARTS.map(([, word]) => h('span', { 'data-part': word }, h('i', {}), word));
     const chart = h('div', {}, this.#body, h('div', { class: 'at-legend' }, ...legend));
-    this.#section = new Section('memory', 'Memory of a rank', chart, () => twin(session.view));
+    this.#section = new Section('memory', 'Memory of a rank', chart, () => dataTable(session.view));
     this.root = this.#section.root;
   }
 
@@ -63,7 +63,7 @@ function row(rank: Rank, widest: number, many: boolean): HTMLElement {
   );
 }
 
-export function twin(view: View): HTMLElement {
+export function dataTable(view: View): HTMLElement {
   const axes = [...new Set(view.ranks.flatMap((rank) => Object.keys(rank.sent_bytes)))];
   const words = PARTS.map(([, word]) => word);
   const sent = axes.map((axis) => `sent on ${axis}`);

@@ -24,7 +24,7 @@ export class MeshView {
 
   constructor(readonly session: Session) {
     const chart = h('div', {}, this.#stages, this.#grid, this.#reading);
-    this.#section = new Section('mesh', 'Devices', chart, () => this.#twin());
+    this.#section = new Section('mesh', 'Devices', chart, () => this.#dataTable());
     this.root = this.#section.root;
     this.#stages.addEventListener('change', () => {
       session.chooseStage(Number(this.#stages.value));
@@ -146,7 +146,7 @@ export class MeshView {
     to.focus();
   }
 
-  #twin(): HTMLElement {
+  #dataTable(): HTMLElement {
     const { mesh } = this.session.view;
     const tensor = this.session.shownTensor();
     const first = this.session.stage * devicesOf(mesh);

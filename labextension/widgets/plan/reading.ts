@@ -87,7 +87,7 @@ export function edgeLines(edge: GraphEdge, view: View): string[] {
   ];
 }
 
-export function twin(view: View): HTMLElement {
+export function dataTable(view: View): HTMLElement {
   const name = new Map(view.nodes.map((node) => [node.id, node.label]));
   const rows = view.nodes.map((node) => {
     const coming = view.edges.filter((edge) => edge.target === node.id);

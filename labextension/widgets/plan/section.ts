@@ -7,9 +7,9 @@ export class Section {
   readonly #title = h('h4', { class: 'at-title' });
   readonly #note = h('span', { class: 'at-soft at-note' });
   readonly #switch: HTMLButtonElement;
-  readonly #twin = h('div', { hidden: true });
+  readonly #dataTable = h('div', { hidden: true });
 
-  /** `table` makes the twin anew whenever it is looked at or the plan changes. */
+  /** `table` makes the data table anew whenever it is looked at or the plan changes. */
   constructor(
     name: string,
     title: string,
@@ -33,7 +33,7 @@ export class Section {
       { class: `at-section at-${name}`, 'aria-label': title },
       head,
       chart,
-      this.#twin,
+      this.#dataTable,
     );
   }
 
@@ -43,14 +43,14 @@ export class Section {
 
   /** To be called when what is drawn has changed. */
   refresh(): void {
-    if (!this.#twin.hidden)
-      this.#twin.replaceChildren(scrolling(this.#title.textContent ?? '', this.table()));
+    if (!this.#dataTable.hidden)
+      this.#dataTable.replaceChildren(scrolling(this.#title.textContent ?? '', this.table()));
   }
 
   #turn(): void {
-    this.#twin.hidden = !this.#twin.hidden;
-    this.chart.hidden = !this.#twin.hidden;
-    this.#switch.setAttribute('aria-pressed', String(!this.#twin.hidden));
+    this.#dataTable.hidden = !this.#dataTable.hidden;
+    this.chart.hidden = !this.#dataTable.hidden;
+    this.#switch.setAttribute('aria-pressed', String(!this.#dataTable.hidden));
     this.refresh();
   }
 }

@@ -26,7 +26,7 @@ export class Timeline {
 
   constructor(readonly session: Session) {
     const chart = h('div', {}, this.#body, this.#legend);
-    this.#section = new Section('timeline', 'One step', chart, () => twin(session.view));
+    this.#section = new Section('timeline', 'One step', chart, () => dataTable(session.view));
     this.root = this.#section.root;
   }
 
@@ -137,7 +137,7 @@ function legend(view: View): HTMLElement[] {
     .map(([what, word]) => h('span', { 'data-what': what }, h('i', {}), word));
 }
 
-export function twin(view: View): HTMLElement {
+export function dataTable(view: View): HTMLElement {
   const whats = Object.keys(WORDS);
   const rows = Array.from({ length: view.mesh.stages }, (_, stage) => [
     `stage ${stage}`,

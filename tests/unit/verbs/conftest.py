@@ -26,7 +26,7 @@ class Terminal:
 
     def run(self, *words):
         written = []
-        desk = verbs.Desk(
+        command = verbs.CommandContext(
             home=self.home,
             environ={"HOME": str(self.cwd)},
             cwd=self.cwd,
@@ -39,7 +39,7 @@ class Terminal:
             origin=self.origin,
             note=self.noted.append,
         )
-        verbs.run(words, desk)
+        verbs.run(words, command)
         return "".join(written)
 
     def find(self, name):

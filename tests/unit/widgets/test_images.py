@@ -103,9 +103,9 @@ def test_without_a_home_or_without_the_file_the_card_has_no_picture(home, store)
 
 def test_a_view_gets_the_bytes_of_the_picture_it_names_and_of_no_other_file(home, store):
     keep(home, store, 1, "pictures/0001-step-4.png", PNG)
-    wish = {"trial": 1, "attempt": 1, "name": "pictures/0001-step-4.png"}
-    message, data = images.answer(home, "e1", wish)
+    request = {"trial": 1, "attempt": 1, "name": "pictures/0001-step-4.png"}
+    message, data = images.answer(home, "e1", request)
     assert (message["kind"], message["type"], data) == ("picture", "image/png", PNG)
-    assert images.answer(home, "e1", wish | {"name": "pictures/0002.png"})[1] == b""
+    assert images.answer(home, "e1", request | {"name": "pictures/0002.png"})[1] == b""
     for change in ({"name": "../status.json"}, {"name": 7}, {"trial": "1"}, {"attempt": None}):
-        assert images.answer(home, "e1", wish | change) is None
+        assert images.answer(home, "e1", request | change) is None

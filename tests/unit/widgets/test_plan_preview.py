@@ -50,7 +50,7 @@ def view(plan):
     opened.close()
 
 
-def wish(seq, devices=8, bandwidth=1.0, memory_bytes=80e9):
+def request(seq, devices=8, bandwidth=1.0, memory_bytes=80e9):
     return {"kind": "replan", "seq": seq, "devices": devices, "bandwidth": bandwidth, "memory_bytes": memory_bytes}
 
 
@@ -60,7 +60,7 @@ def test_the_view_is_the_plan_in_plain_json(plan, view):
 
 
 def test_a_wish_is_answered_with_the_plan_of_the_other_machine(plan, view):
-    view.receive(**wish(1, devices=4, bandwidth=0.5))
+    view.receive(**request(1, devices=4, bandwidth=0.5))
     answer = view.answer(lambda sent: sent.get("seq") == 1)
     expected = plan.what_if(devices=4, bandwidth=0.5, memory=80e9)
     assert answer["kind"] == "plan"
@@ -72,7 +72,7 @@ def test_a_wish_is_answered_with_the_plan_of_the_other_machine(plan, view):
 def test_memory_that_is_too_small_is_refused_with_the_least_that_would_do(plan, view):
     with pytest.raises(InfeasibleError) as refused:
         plan.what_if(memory=1e5)
-    view.receive(**wish(3, memory_bytes=1e5))
+    view.receive(**request(3, memory_bytes=1e5))
     answer = view.answer(lambda sent: sent.get("seq") == 3)
     assert answer["kind"] == "refused"
     assert answer["text"] == str(refused.value)
@@ -88,7 +88,7 @@ def test_an_op_is_explained_and_an_unknown_one_is_told(plan, view):
 
 def test_an_op_is_explained_for_the_plan_that_the_page_shows(plan, view):
     op = next(node["op"] for node in view.view["nodes"] if node["parameters"])
-    view.receive(**wish(5, devices=2))
+    view.receive(**request(5, devices=2))
     view.answer(lambda sent: sent.get("seq") == 5)
     for seq, shown in ((5, plan.what_if(devices=2, memory=80e9)), (0, plan)):
         view.receive(kind="explain", op=op, seq=seq)
@@ -99,10 +99,10 @@ def test_an_op_is_explained_for_the_plan_that_the_page_shows(plan, view):
 def test_the_newest_wish_wins_and_those_before_it_are_dropped():
     begun, go, done = threading.Event(), threading.Event(), []
 
-    def work(wish):
+    def work(request):
         begun.set()
         assert go.wait(DEADLINE_S)
-        done.append(wish["seq"])
+        done.append(request["seq"])
 
     latest = Latest(work, "test")
     latest.ask({"seq": 0})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # planning is heavy and rarely needed
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class CommandContext:
     """One place of use: a notebook kernel or a shell.
 
     Attributes:

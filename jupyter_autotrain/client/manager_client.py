@@ -30,7 +30,7 @@ def secret_values(spec: ExperimentSpec, variables: Mapping[str, str]) -> dict[st
     return {name: variables[name] for name in spec.secrets}
 
 
-def rouse(home: Home, experiment_id: str, values: Mapping[str, str]) -> None:
+def ensure_manager(home: Home, experiment_id: str, values: Mapping[str, str]) -> None:
     """Make sure that a manager lives and knows the values of an experiment's secrets; they go nowhere else.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from IPython.core.getipython import get_ipython
 
 
-def unprompted(call: Callable[[], None]) -> None:
+def comm_context(call: Callable[[], None]) -> None:
     """Call, and let what it sends belong to no request.
 
     ipykernel takes a front end's next message on a comm to where the request came from that made the kernel send on

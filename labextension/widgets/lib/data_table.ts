@@ -9,7 +9,7 @@ const MOST_TRIALS = 8;
 const MOST_ROWS = 60;
 
 /** Steps down, trials across: the chosen and the best trial first, then the newest; long curves are sampled. */
-export function fillTwin(session: Session, metric: string): HTMLElement {
+export function fillDataTable(session: Session, metric: string): HTMLElement {
   const curves = session.series.metrics.get(metric) ?? new Map<number, never>();
   const first = [session.choices.trial, session.best()?.number].filter((trial) => trial !== undefined);
   const order = new Set([...first, ...[...curves.keys()].sort((a, b) => b - a)]);
@@ -44,7 +44,7 @@ export function fillTwin(session: Session, metric: string): HTMLElement {
   );
   return h(
     'div',
-    { class: 'at-scroll at-twin', tabindex: 0, role: 'region', 'aria-label': `Values of ${metric}` },
+    { class: 'at-scroll at-data-table', tabindex: 0, role: 'region', 'aria-label': `Values of ${metric}` },
     table,
   );
 }
