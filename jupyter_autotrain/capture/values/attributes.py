@@ -9,7 +9,7 @@ from jupyter_autotrain.capture.definitions.written import can_be_written
 from jupyter_autotrain.capture.differences import Difference, Kind
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.syntax.history import Binding
-from jupyter_autotrain.capture.values import refuse
+from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.by_value import has_cached
 from jupyter_autotrain.capture.values.data import Pickled
 
@@ -19,7 +19,7 @@ def items(found: Iterable[tuple[str, object]], binding: Binding) -> tuple[dict[s
     made: dict[str, Item] = {}
     differences: list[Difference] = []
     for path, value in found:
-        if why := next((why for _, why in refuse.find(path, value)), ""):
+        if why := next((why for _, why in unpicklable.find(path, value)), ""):
             differences += made_anew(path, why, binding)
         else:
             made[path] = item(path, value, binding)

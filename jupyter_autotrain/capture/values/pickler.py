@@ -14,7 +14,7 @@ from pickle import PickleBuffer
 import cloudpickle
 
 from jupyter_autotrain.capture.syntax.codes import code_names, has_globals
-from jupyter_autotrain.capture.values import refuse
+from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.arrays import reduce_array
 from jupyter_autotrain.capture.values.by_value import CACHED, TRAVELS, class_reduced, function_reduced, has_cached
 from jupyter_autotrain.capture.values.embedded import EMBEDDED
@@ -125,7 +125,7 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
     def _instance(self, value: object, kind: type) -> object:
         reducer = self._reducers.get(kind)
         # Of tensors each can have a reason of its own; for other values their class tells.
-        if reducer in {None, reduce_torch} and (why := refuse.reason(value)):
+        if reducer in {None, reduce_torch} and (why := unpicklable.reason(value)):
             raise UnpicklableError(f"it holds {why}")
         if isinstance(value, types.CellType):
             return _cell(value)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.differences import Difference, Kind
 from jupyter_autotrain.capture.items import Item
-from jupyter_autotrain.capture.values import refuse
+from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.attributes import owners
 from jupyter_autotrain.capture.values.data import Pickled, dump, embed, file_name, sharing
 from jupyter_autotrain.capture.values.memory import Memory
@@ -72,7 +72,7 @@ class Values:
         try:
             return self._dump(value)
         except UnpicklableError as error:
-            found = dict(refuse.find(name, value))
+            found = dict(unpicklable.find(name, value))
             self.refused |= found or {name: f"a {type(value).__name__} that cannot be pickled: {error}"}
         except LimitError as error:
             self.too_big = {done: self._items[done].size_bytes for done in self.pickles} | {name: error.size_bytes}

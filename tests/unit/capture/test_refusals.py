@@ -157,11 +157,11 @@ def test_a_definition_without_source_travels_by_value(notebook):
 
 
 def test_every_kind_of_refused_thing_is_closed_by_its_own_type():
-    from jupyter_autotrain.capture.values import refuse
+    from jupyter_autotrain.capture.values import unpicklable
 
     with socket.socket() as s, sqlite3.connect(":memory:") as c, Path(os.devnull).open() as f:
-        assert all(map(refuse.reason, (s, c, f, threading.RLock(), threading.Event(), sys._getframe())))
+        assert all(map(unpicklable.reason, (s, c, f, threading.RLock(), threading.Event(), sys._getframe())))
     c.close()
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        assert refuse.reason(process) == "a running process"
-    assert not any(map(refuse.reason, (1, "x", [f], types.SimpleNamespace(), len)))
+        assert unpicklable.reason(process) == "a running process"
+    assert not any(map(unpicklable.reason, (1, "x", [f], types.SimpleNamespace(), len)))
