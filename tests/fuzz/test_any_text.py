@@ -256,7 +256,7 @@ def test_any_line_of_a_verb_is_done_or_told(examples, home, tmp_path):
     def nothing(*_):
         return None
 
-    desk = verbs.Desk(
+    command = verbs.CommandContext(
         home=home,
         environ={"HOME": str(tmp_path)},
         cwd=tmp_path,
@@ -276,7 +276,7 @@ def test_any_line_of_a_verb_is_done_or_told(examples, home, tmp_path):
         if verb in slow:
             return
         try:
-            verbs.run([verb, *words], desk)
+            verbs.run([verb, *words], command)
         except AutotrainError as error:
             told(error)
 

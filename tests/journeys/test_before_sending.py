@@ -63,8 +63,13 @@ def test_an_interrupt_leaves_nothing_and_says_so_in_one_line(prepared, home, mon
     def interrupted(*_arguments, **_options):
         signal.raise_signal(signal.SIGINT)
 
+    # A shell that starts tests in the background has its children ignore the signal.
+    before_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr(submission, *{"read": ("read", interrupted), "submit": ("send", interrupted)}[where])
-    lines = prepared.fails(CELL.format(flags=""))
+    try:
+        lines = prepared.fails(CELL.format(flags=""))
+    finally:
+        signal.signal(signal.SIGINT, before_handler)
     assert lines == ["Nothing was sent."]
     assert len(at.experiments()) == before
     assert list(home.drafts.iterdir()) == []
