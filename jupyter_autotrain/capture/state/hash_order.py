@@ -19,6 +19,8 @@ _KEEPS_ORDER = frozenset(
 _GIVES_A_SET = frozenset({"difference", "intersection", "symmetric_difference", "union"})
 _SAME_EVERYWHERE = (int, float, complex, type(None))
 _MOST, _SHOWN = 1_000, 60
+_BY_HASH = "that of trials is fixed, this kernel's is its own"
+_BY_ADDRESS = "its objects may lie by their addresses, which differ in each process"
 
 
 def find(
@@ -35,9 +37,8 @@ def find(
         order = _ByAddress(tree, namespace) if same_seed else _Order(tree, namespace)
         found = next(order.uses(), None)
         if found is not None:
-            text = (
-                f"the order of `{cut(ast.unparse(found), _SHOWN)}`: that of trials is fixed, this kernel's is its own"
-            )
+            why = _BY_ADDRESS if same_seed else _BY_HASH
+            text = f"the order of `{cut(ast.unparse(found), _SHOWN)}`: {why}"
             yield Difference(Kind.NOT_CARRIED, text)
             return
 
