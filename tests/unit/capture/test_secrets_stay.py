@@ -105,3 +105,9 @@ def test_large_and_circular_values_are_looked_at_in_bounded_time(notebook):
     circle.append(circle)
     book.namespace["x"] = circle
     assert book.capture("print(len(x))").data
+
+
+def test_bytes_in_an_array_are_looked_at_and_wider_numbers_are_not(notebook):
+    refused(notebook(f"import numpy as np\nx = np.frombuffer(b'{TOKEN}  ', dtype='u1')"))
+    numbers = notebook(f"import numpy as np\nx = np.frombuffer((b'{TOKEN}' + b' ' * 8)[:40], dtype='f8')")
+    assert numbers.capture("print(x.sum())").data
