@@ -23,6 +23,7 @@ from jupyter_autotrain.store.mending import mended_copies
 from jupyter_autotrain.store.repair_rows import settle
 from jupyter_autotrain.store.schema import migrate
 
+_MOST_LOOKUPS: Final = 200_000
 _LOGS: Final = ("-wal", "-shm", "-journal")
 _TIMEOUT_S: Final = 10.0
 _OF_TRIALS: Final = ("moves", "cursors", "series", "notes")
@@ -147,9 +148,24 @@ def _rows(
         return
     report.damaged[table] = fault
     yield from _read(source, f"{select} ORDER BY {', '.join(f'{key} DESC' for key in keys)}")
+    if len(keys) == 1:
+        yield from _between(source, target, table, keys[0], select)
     if "experiment" in columns:
         for (key,) in target.execute("SELECT key FROM experiments").fetchall():
             yield from _read(source, f"{select} WHERE experiment = {int(key)}")
+
+
+def _between(
+    source: sqlite3.Connection, target: sqlite3.Connection, table: str, key: str, select: str
+) -> Iterator[tuple[object, ...]]:
+    """Rows between two damaged pages, each looked up by its number, which leads past both."""
+    saved = target.execute(f"SELECT {key} FROM {table}").fetchall()  # noqa: S608 - own names
+    known = {number for (number,) in saved if isinstance(number, int)}
+    if not known or max(known) - min(known) > _MOST_LOOKUPS:
+        return
+    for number in range(min(known), max(known)):
+        if number not in known:
+            yield from _read(source, f"{select} WHERE {key} = {number}")
 
 
 def _read(source: sqlite3.Connection, query: str) -> Generator[tuple[object, ...], None, str]:

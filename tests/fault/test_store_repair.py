@@ -50,6 +50,9 @@ def fill(home):
             store.close_experiment(name, 2.0)
 
 
+LEAVES_OF_EXPERIMENTS = "SELECT pageno FROM dbstat WHERE name = 'experiments' AND pagetype = 'leaf' ORDER BY path"
+
+
 def rows(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = bytes
@@ -76,6 +79,18 @@ def spoil(home, pages):
 
 def page_count(home):
     return home.store.stat().st_size // PAGE_BYTES
+
+
+def test_what_lies_between_two_damaged_pages_is_saved(home, capsys):
+    fill(home)
+    with closing(sqlite3.connect(home.store)) as connection:
+        if not connection.execute("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')").fetchone()[0]:
+            pytest.skip("this SQLite does not tell which pages a table has")
+        pages = [page for (page,) in connection.execute(LEAVES_OF_EXPERIMENTS)]
+    spoil(home, [pages[1], pages[-2]])
+    assert cli.main(["doctor", "--repair"]) == 0
+    assert len(pages) > 6
+    assert len(rows(home.store)["experiments"]) >= EXPERIMENTS * (len(pages) - 4) // len(pages)
 
 
 @pytest.mark.parametrize("seed", range(8))
