@@ -56,12 +56,14 @@ class Slice:
         self.values = Values(namespace, self.live, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
         self._sets: set[str] = set()
+        self._rebound: set[str] = set()
         self._todo: list[str] = []
         self._notebook = Notebook(namespace, history, self.home)
         self._known = sources.by_identity(namespace, self.home)
 
     def follow(self, names: Names) -> None:
         """Take in everything that some code needs."""
+        self._rebound |= names.optional
         self._use(names, "")
         self._follow()
 
@@ -94,11 +96,22 @@ class Slice:
             self.items.pop(name, None)
             self.values.pickles.pop(name, None)
             self.differences.append(difference)
+        self._leave_rebound()
         staleness.mark_rebound(self.items, self.history)
         self.differences += attributes.emptied(self.items, self.live, self.values.pickles)
         if not (self.missing or self.values.refused or self.values.too_big):
             self.values.share()
             self.differences += self.values.copies()
+
+    def _leave_rebound(self) -> None:
+        """Leave here what cannot travel and the code itself binds before it reads it, such as the loss of a loop."""
+        needed = frozenset[str]().union(*(item.eager | item.deferred for item in self.items.values()))
+        for path in list(self.values.refused):
+            name = path.partition("[")[0].partition(".")[0]
+            if name in self._rebound - needed:
+                del self.values.refused[path]
+                self.items.pop(name, None)
+                self.values.pickles.pop(name, None)
 
     def order(self) -> tuple[list[Item], frozenset[str]]:
         """The items in the order the script binds them, and definitions that need each other in a circle."""

@@ -107,3 +107,24 @@ def test_a_graph_anywhere_inside_is_refused(notebook, made, path):
 def test_everything_else_that_a_running_loop_holds_is_refused_by_name(notebook):
     book = notebook("import torch\nl = torch.utils.data.DataLoader([1, 2, 3])\nit = iter(l)")
     assert "it (cell [1]): " in refusal(book, "print(next(it))")
+
+
+def test_a_training_cell_that_has_run_before_is_captured_again(notebook):
+    train = (
+        "for epoch in range(2):\n    for x in batches:\n        loss = model(x).sum()\n        loss.backward()\n"
+        "        optimizer.step()\n        optimizer.zero_grad()\n    print(round(loss.item(), 6))"
+    )
+    book = notebook(
+        "import torch\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(2, 1)\nbatches = torch.rand(3, 4, 2)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)",
+        train,
+    )
+    assert len(book.both(train).splitlines()) == 2
+
+
+def test_a_graph_that_a_function_reads_is_refused_although_the_cell_binds_its_name(notebook):
+    book = notebook(
+        "import torch\nw = torch.ones(2, requires_grad=True)\nloss = w.sum()\ndef show():\n    return loss.item()"
+    )
+    with pytest.raises(CaptureError, match="loss"):
+        book.capture("if show() > 1:\n    loss = w.sum()\nprint(loss)")
