@@ -19,7 +19,10 @@ def reduce_array(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - any a
     kind = type(value)
     if value.dtype.hasobject:
         return _objects(value, places) if kind is np.ndarray else None
-    if not value.size or places.is_apart(value) or not _is_pickled_by_numpy(kind, np):
+    if not value.size or places.is_apart(value):
+        return None
+    if not _is_pickled_by_numpy(kind, np):
+        places.copies.append(f"is a {kind.__name__}, which pickles itself: memory that it shares becomes its own")
         return None
     one = _span(value)
     owns = value.flags.owndata

@@ -151,3 +151,12 @@ def test_a_capture_holds_nothing_of_the_notebook_afterwards(notebook):
         assert held() is None
     finally:
         gc.enable()
+
+
+def test_an_array_that_pickles_itself_is_told_since_it_shares_no_memory_in_a_trial(notebook):
+    book = notebook(
+        "import numpy as np\nclass Own(np.ndarray):\n    def __reduce__(self):\n        return np.array, (self.tolist(),)",
+        "a = np.arange(4.0)\nv = a.view(Own)",
+    )
+    told = [one.text for one in book.capture("a += 1\nprint(v)").differences]
+    assert any(text.startswith("v is a Own") or "v is a Own" in text for text in told), told
