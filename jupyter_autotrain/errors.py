@@ -153,7 +153,9 @@ class MissingExtraError(AutotrainError):
             "",
             f"Install it with: pip install 'jupyter-autotrain[{extra}]'",
         )
-        self.package, self.extra, self.purpose = package, extra, purpose
+        self.package = package
+        self.extra = extra
+        self.purpose = purpose
 
     def __reduce__(self) -> tuple[type[AutotrainError], tuple[str, str, str]]:
         return type(self), (self.package, self.extra, self.purpose)

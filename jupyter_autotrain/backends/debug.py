@@ -109,7 +109,8 @@ class _Tee:
     """Writes to the trial's file and to the stream that was there, where a debugger talks."""
 
     def __init__(self, file: TextIO, stream: TextIO) -> None:
-        self._file, self._stream = file, stream
+        self._file = file
+        self._stream = stream
 
     def write(self, text: str) -> int:
         self._stream.write(text)

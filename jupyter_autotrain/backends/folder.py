@@ -70,7 +70,8 @@ class TrialFolders:
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         """Copy a file or folder out of the trial directory; in a folder, what is no regular file is left out."""
-        source, goal = _inside(ref, path), Path(target)
+        source = _inside(ref, path)
+        goal = Path(target)
         try:
             make(goal.parent)
             if stat.S_ISDIR(source.lstat().st_mode):

@@ -30,7 +30,8 @@ class LocalBackend(folder.TrialFolders):
     capabilities = Capabilities(gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True, shares_home=True)
 
     def __init__(self, home: Home, nvml: gpus.Nvml | None = None) -> None:
-        self._home, self._nvml = home, nvml
+        self._home = home
+        self._nvml = nvml
 
     def probe(self) -> Probe:
         """Usable on Linux, where `/proc` tells of processes."""
@@ -60,7 +61,8 @@ class LocalBackend(folder.TrialFolders):
     def submit(self, trial: TrialSpec, secrets: Mapping[str, str]) -> JobRef:
         """Start the trial's supervisor; the `claim` file in the trial directory lets only one ever begin."""
         ref = JobRef(self.name, trial.job_id, {"directory": trial.directory})
-        directory, patience = Path(trial.directory), starting.Patience()
+        directory = Path(trial.directory)
+        patience = starting.Patience()
         while True:
             try:
                 if not starting.has_begun(directory):
@@ -73,7 +75,8 @@ class LocalBackend(folder.TrialFolders):
         return ref
 
     def _begin(self, trial: TrialSpec, secrets: Mapping[str, str]) -> None:
-        plan, directory = self.render(trial), Path(trial.directory)
+        plan = self.render(trial)
+        directory = Path(trial.directory)
         for name in wire.FOLDERS:
             folder.make(directory / name)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)

@@ -21,7 +21,8 @@ from jupyter_autotrain.worker import claims
 
 _START_S = 20.0  # then the caller is let go; the start goes on
 _FOR_NOW_S = 60.0  # how long to try again while the machine has nothing to start it with
-_FIRST_PAUSE_S, _MOST_PAUSE_S = 0.05, 2.0
+_FIRST_PAUSE_S = 0.05
+_MOST_PAUSE_S = 2.0
 _LOOK_AGAIN_S = 0.005
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
 
@@ -36,7 +37,8 @@ class StartError(Exception):
 
     def __init__(self, number: int | None, said: str) -> None:
         super().__init__(said)
-        self.number, self.said = number, said
+        self.number = number
+        self.said = said
 
 
 def has_begun(directory: Path) -> bool:
@@ -100,7 +102,8 @@ class Patience:
     """Whether to try again after a failure that may pass by itself."""
 
     def __init__(self) -> None:
-        self._deadline, self._pause_s = time.monotonic() + _FOR_NOW_S, _FIRST_PAUSE_S
+        self._deadline = time.monotonic() + _FOR_NOW_S
+        self._pause_s = _FIRST_PAUSE_S
 
     def waits(self, number: int | None) -> bool:
         """Pause and give True when the errno may be gone a moment later; False when it will not, or time is over."""

@@ -15,7 +15,10 @@ from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.errors import CaptureError
 
-SCRIPT, MANIFEST, DATA, FILES = "main.py", "bundle.json", "data", "files"
+SCRIPT = "main.py"
+MANIFEST = "bundle.json"
+DATA = "data"
+FILES = "files"
 _PART_BYTES = 1 << 20
 
 
@@ -108,7 +111,9 @@ class _Writer:
     """
 
     def __init__(self, directory: Path, total_bytes: int, progress: Callable[[int, int], object]) -> None:
-        self._directory, self._total_bytes, self._progress = directory, total_bytes, progress
+        self._directory = directory
+        self._total_bytes = total_bytes
+        self._progress = progress
         self._written_bytes = 0
         self.digests: dict[str, tuple[str, int]] = {}
 
@@ -125,7 +130,8 @@ class _Writer:
         (self._directory / place).chmod(mode)
 
     def _write(self, place: str, parts: Iterable[bytes | memoryview]) -> None:
-        path, digest = self._directory / place, hashlib.sha256()
+        path = self._directory / place
+        digest = hashlib.sha256()
         _make(path.parent)
         with open(path, "wb", opener=_private) as file:
             for part in parts:

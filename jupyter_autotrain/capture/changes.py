@@ -27,7 +27,8 @@ class Changes:
     """
 
     def __init__(self, code: ast.Module, definitions: Iterable[ast.Module], namespace: Mapping[str, object]) -> None:
-        self._namespace, self._bodies = namespace, [code, *definitions]
+        self._namespace = namespace
+        self._bodies = [code, *definitions]
         nodes = [node for body in self._bodies for node in ast.walk(body)]
         self._functions = {node.name: node for node in nodes if isinstance(node, Function)}
         self._classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
@@ -85,7 +86,8 @@ class Changes:
 
     def _through(self, function: Function, call: ast.Call) -> Iterator[str]:
         """The arguments that a function changes."""
-        changed, parameters = self._changed_by(function), _parameters(function)
+        changed = self._changed_by(function)
+        parameters = _parameters(function)
         given = [*zip(parameters, call.args, strict=False), *((word.arg, word.value) for word in call.keywords)]
         for parameter, argument in given:
             if parameter in changed:

@@ -108,7 +108,8 @@ def _around(function: Callable[..., object]) -> dict[str, object]:
 
 
 def _call(function: Callable[..., object], parameters: Collection[str]) -> str:
-    keywords, others = list[str](), list[inspect.Parameter]()
+    keywords = list[str]()
+    others = list[inspect.Parameter]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             continue

@@ -15,7 +15,8 @@ from jupyter_autotrain.capture.script import place as script_place
 from jupyter_autotrain.capture.taken import Taken
 from jupyter_autotrain.errors import CaptureError
 
-_NAME, _PACKAGE = "report", "jupyter_autotrain"
+_NAME = "report"
+_PACKAGE = "jupyter_autotrain"
 _RUNS_TEXT = frozenset({"__import__", "eval", "exec", "system"})
 _RUNS_PROGRAMS = frozenset({"importlib", "runpy", "subprocess"})
 _SHOWN = 8

@@ -113,11 +113,13 @@ def _literals(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names that a statement sets to literals: `a = 1`, `a: int = 1`, `a, b = 1, 2`."""
     targets: Sequence[ast.expr]
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        targets, values = node.targets, [node.value]
+        targets = node.targets
+        values = [node.value]
         if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
             targets, values = targets[0].elts, node.value.elts
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        targets, values = [node.target], [node.value]
+        targets = [node.target]
+        values = [node.value]
     else:
         return
     if len(targets) == len(values):

@@ -12,7 +12,9 @@ from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_cre
 from jupyter_autotrain.core.wording import count, cut
 from jupyter_autotrain.errors import CaptureError
 
-_MOST_VALUES, _DEEPEST, _SHOWN = 10_000, 8, 3
+_MOST_VALUES = 10_000
+_DEEPEST = 8
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,9 @@ class Slice:
         by_value: frozenset[str] = frozenset(),
         budget: Budget,
     ) -> None:
-        self.namespace, self.history, self.by_value = namespace, history, by_value
+        self.namespace = namespace
+        self.history = history
+        self.by_value = by_value
         self.parameters = frozenset(parameters)
         self.home = str(namespace.get("__name__", "__main__"))
         self.items: dict[str, Item] = {}
@@ -225,11 +227,13 @@ class Slice:
         if self._known.get(id(value), name) == name or (other := self._in_script(value)) is None:
             return None
         position = binding.position if (binding := self.history.last(name)) else EARLIEST
-        text, origin = f"{name} = {other}", binding.label if binding else ""
+        text = f"{name} = {other}"
+        origin = binding.label if binding else ""
         return Item(name, "source", text, origin, position=position, eager=frozenset({other.partition(".")[0]}))
 
     def _source(self, name: str, found: sources.Found) -> Item:
-        binding, names = found.binding, self.history.names_of(found.binding)
+        binding = found.binding
+        names = self.history.names_of(found.binding)
         self._use(names, name)
         indented = binding.kind is Kind.DEFINITION and binding.node.col_offset > 0
         set_later = self._set_later(found)

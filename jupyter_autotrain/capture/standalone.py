@@ -30,7 +30,8 @@ class Report:
     """Prints metrics, and writes them to `metrics.jsonl`."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.step = path, -1
+        self.path = path
+        self.step = -1
 
     def __call__(self, step: int | None = None, **metrics: object) -> None:
         """Report metrics."""
@@ -46,7 +47,8 @@ class Checkpoint:
     """Saves and loads the state of a run in `checkpoints/`."""
 
     def __init__(self, folder: Path) -> None:
-        self.path, self._saved = str(folder), -1
+        self.path = str(folder)
+        self._saved = -1
 
     def save(self, obj: object, step: int | None = None) -> str:
         """Save an object by pickle; gives the file's path."""
@@ -85,7 +87,8 @@ def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[s
         data: Captured variables: name -> packed pickle.
         files: Files that travel: name -> packed content; a name that ends with a slash is that of a folder.
     """
-    here, params = Path.cwd(), Params(given)
+    here = Path.cwd()
+    params = Params(given)
     members = {
         "params": params,
         "report": Report(here / "metrics.jsonl"),

@@ -43,7 +43,8 @@ def preview(spec: ExperimentSpec, home: Home) -> Submission:
 
 
 def _wanting(spec: ExperimentSpec, place: Backend) -> Iterator[str]:
-    can, needs = place.capabilities, spec.resources
+    can = place.capabilities
+    needs = spec.resources
     if spec.secrets and not can.secrets:
         yield "secrets (it has no safe way to hand them over)"
     if spec.returns and not can.artifacts:

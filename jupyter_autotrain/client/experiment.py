@@ -37,7 +37,9 @@ class Experiment:
     """
 
     def __init__(self, home: Home, store: Store, experiment_id: str, variables: Mapping[str, str]) -> None:
-        self.id, self.home, self.store = experiment_id, home, store
+        self.id = experiment_id
+        self.home = home
+        self.store = store
         # Where secrets are looked up again when the manager had to be started anew; their values are not kept.
         self._variables = variables
 
@@ -252,7 +254,8 @@ class Experiment:
         return manager_client.ask(self.store, self.home, (kind, self.id, args), timeout_s)
 
     def __repr__(self) -> str:
-        record, best = self.record, self.best
+        record = self.record
+        best = self.best
         objective = record.spec.objective
         ended = sum(count for state, count in record.counts.items() if state.is_final)
         text = f"<Experiment {printable(self.name)} {record.state}: {ended} of {record.spec.trials} trials ended"

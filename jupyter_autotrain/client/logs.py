@@ -81,7 +81,9 @@ class LogFollower:
     """
 
     def __init__(self, directory: Path, stream: str, begin_bytes: int) -> None:
-        self._directory, self._stream, self._next_bytes = directory, stream, begin_bytes
+        self._directory = directory
+        self._stream = stream
+        self._next_bytes = begin_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def read(self) -> Iterator[str]:
@@ -115,7 +117,8 @@ def _open(directory: Path, stream: str) -> BinaryIO | None:
 def _begin_of_tail(file: BinaryIO, end: int, lines: int, limit_bytes: int) -> int:
     """The offset where the last lines begin; the newline at the very end closes a line, it begins none."""
     least = max(end - limit_bytes, 0)
-    missing, begin = lines, max(end - 1, 0)
+    missing = lines
+    begin = max(end - 1, 0)
     while missing > 0 and begin > least:
         block_begin = max(begin - _BLOCK_BYTES, least)
         block = b"".join(_blocks(file, block_begin, begin))

@@ -145,5 +145,6 @@ def _is_unchanged(path: Path, shipped: Path) -> bool:
     """Whether a file is the copy of a shipped one that nobody has written to: a copy has the time of the original."""
     if not shipped.is_file():
         return False
-    mine, theirs = path.lstat(), shipped.stat()
+    mine = path.lstat()
+    theirs = shipped.stat()
     return (mine.st_size, mine.st_mtime_ns) == (theirs.st_size, theirs.st_mtime_ns)

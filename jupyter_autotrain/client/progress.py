@@ -23,8 +23,10 @@ class Progress:
     """
 
     def __init__(self, show: Callable[[str], object], clear: Callable[[], object]) -> None:
-        self._show, self._clear = show, clear
-        self._next_s, self._shown = time.monotonic() + _SILENT_S, False
+        self._show = show
+        self._clear = clear
+        self._next_s = time.monotonic() + _SILENT_S
+        self._shown = False
 
     def __enter__(self) -> Progress:
         return self

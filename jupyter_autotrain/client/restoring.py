@@ -46,7 +46,8 @@ def _numbered(folder: Path) -> list[Path]:
 
 
 def _take_in_again(store: Store, record: ExperimentRecord, trial: TrialRecord, folder: Path) -> bool:
-    attempt, objective = int(folder.name), record.spec.objective
+    attempt = int(folder.name)
+    objective = record.spec.objective
     ranked_by = objective if attempt == trial.attempt else None
     found = False
     for frames in _frames(folder, objective.metric if objective else ""):

@@ -80,7 +80,8 @@ class Trial(Generic[P, T]):
 
     def __init__(self, fn: Callable[P, T], header: dict[str, object]) -> None:
         functools.update_wrapper(self, fn)
-        self.fn, self.header = fn, header
+        self.fn = fn
+        self.header = header
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the function here and now."""

@@ -90,7 +90,8 @@ class ClusterSpec:
 
     def slowest(self, start: int, stop: int) -> Device:
         """The weakest figures among devices `start` to `stop` (exclusive)."""
-        found, first = [], 0
+        found = []
+        first = 0
         for device, count in self.kinds:
             if first < stop and start < first + count:
                 found.append(device)
@@ -112,9 +113,11 @@ class ClusterSpec:
 
         An axis that does not fall on level borders is priced on the outermost level it touches, which is safe.
         """
-        found, inner = [], 1
+        found = []
+        inner = 1
         for level in self.levels:
-            low, high = max(inner, stride), min(inner * level.size, stride * size)
+            low = max(inner, stride)
+            high = min(inner * level.size, stride * size)
             if high > low:
                 found.append((low, high, Segment(high // low, level.size, level.link)))
             inner *= level.size
@@ -203,7 +206,8 @@ def joined(parts: list[ClusterSpec]) -> ClusterSpec:
 
 def _resized(cluster: ClusterSpec, devices: int) -> ClusterSpec:
     check_count("The cluster", "devices", devices)
-    device, inside = cluster.kinds[0][0], cluster.levels[0]
+    device = cluster.kinds[0][0]
+    inside = cluster.levels[0]
     outside = cluster.levels[-1].link if len(cluster.levels) > 1 else preset_of(device.name).outside
     inner = next(k for k in range(min(inside.size, devices), 0, -1) if devices % k == 0)
     levels: tuple[Level, ...] = (replace(inside, size=inner),)
@@ -220,7 +224,8 @@ def _from_mapping(value: Mapping[str, JsonValue]) -> ClusterSpec:
     if isinstance(value.get("cluster"), str):
         cluster = ClusterSpec.parse(cast("str", value["cluster"]))
     else:
-        device, raw = value.get("device"), levels_of(value.get("levels"))
+        device = value.get("device")
+        raw = levels_of(value.get("levels"))
         chosen = preset_of(device).device if isinstance(device, str) else device_of(device)
         levels = tuple(Level(str(r["name"]), cast("int", r["size"]), link_of(r)) for r in raw)
         for level in levels:

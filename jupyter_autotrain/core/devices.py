@@ -110,7 +110,8 @@ def _network(bytes_per_s: float, shared_by: int = 1) -> Link:
 
 
 def _a100(name: str, memory_gib: int, memory_gb_per_s: float) -> Preset:
-    held, source = memory_gib * GIB, "NVIDIA A100 data sheet, 2021"
+    held = memory_gib * GIB
+    source = "NVIDIA A100 data sheet, 2021"
     device = Device(
         name,
         312 * TERA,

@@ -87,7 +87,8 @@ def _free(path: str) -> str:
         found = os.statvfs(there)
     except OSError:
         return "its free space cannot be told"
-    free, whole = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    free = found.f_bavail * found.f_frsize
+    whole = found.f_blocks * found.f_frsize
     return f"{free / 1e6:.1f} of {whole / 1e6:.1f} MB free, {found.f_favail} files more"
 
 

@@ -35,7 +35,8 @@ def from_unit(distribution: Uniform | Normal, u: float) -> float:
     if isinstance(distribution, Normal):
         z = NormalDist(distribution.mu, distribution.sigma).inv_cdf(min(max(u, 1e-12), 1 - 1e-12))
         return round_to(math.exp(min(z, 700.0)) if distribution.log else z, distribution.q)
-    low, high = distribution.low, distribution.high
+    low = distribution.low
+    high = distribution.high
     if distribution.log:
         value = math.exp(math.log(low) + u * (math.log(high) - math.log(low)))
     else:

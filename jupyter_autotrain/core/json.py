@@ -47,7 +47,8 @@ def _hints(cls: type) -> dict[str, object]:
 
 
 def _decode(hint: object, value: JsonValue) -> object:  # noqa: PLR0911 - one line per shape reads best
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    args = typing.get_args(hint)
     if value is None or hint is JsonValue or isinstance(hint, str | typing.ForwardRef):
         return value
     if origin in {Union, types.UnionType}:

@@ -75,8 +75,10 @@ class RunningValue:
     def __init__(
         self, objective: Objective, value: float | None = None, count: int = 0, recent: Iterable[float] = ()
     ) -> None:
-        self._summary, self._window = objective.summary, objective.window
-        self.value, self.count = value, count
+        self._summary = objective.summary
+        self._window = objective.window
+        self.value = value
+        self.count = count
         self._recent = deque(filter(math.isfinite, recent), maxlen=objective.window or 0)
 
     def add(self, value: float) -> None:

@@ -96,7 +96,8 @@ def _is_open(status: os.stat_result) -> bool:
 
 def _is_of_one(gid: int) -> bool:
     try:
-        me, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
+        me = pwd.getpwuid(os.geteuid())
+        group = grp.getgrgid(gid)
     except KeyError:
         return False
     return gid == me.pw_gid and group.gr_name == me.pw_name and set(group.gr_mem) <= {me.pw_name}

@@ -14,7 +14,8 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.files import open_regular
 from jupyter_autotrain.core.records import Note
 
-LEVEL, FOLDER = "picture", "pictures"
+LEVEL = "picture"
+FOLDER = "pictures"
 MOST_BYTES = 2_000_000
 _NAME = re.compile(r"pictures/(\d{4,9})(?:-step-(\d{1,19}))?\.(png|jpg|svg)")
 _TYPES = {"png": "image/png", "jpg": "image/jpeg", "svg": "image/svg+xml"}

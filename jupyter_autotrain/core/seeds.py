@@ -20,7 +20,8 @@ class _SeedingLoader(Loader):
     """Loads a module as its own loader does, then seeds it."""
 
     def __init__(self, loader: Loader, seed: int) -> None:
-        self._loader, self._seed = loader, seed
+        self._loader = loader
+        self._seed = seed
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)

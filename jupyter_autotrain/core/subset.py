@@ -70,7 +70,8 @@ def _shrunk(cluster: ClusterSpec, sizes: tuple[int, ...]) -> ClusterSpec:
     kept = tuple(replace(level, size=size) for level, size in pairs if size > 1)
     alone = Level("card", 1, replace(cluster.levels[0].link, kind=LinkKind.SINGLE))
     levels = kept or (alone,)
-    (device, _), count = cluster.kinds[0], math.prod(sizes)
+    (device, _) = cluster.kinds[0]
+    count = math.prod(sizes)
     return replace(cluster, kinds=((device, count),), levels=levels, name=_named(device.name, levels))
 
 
@@ -102,6 +103,7 @@ def _of_kinds(cluster: ClusterSpec, batch: int) -> Iterator[ClusterSpec]:
 
 def _of_kind(cluster: ClusterSpec, index: int, batch: int, *, small: bool) -> list[ClusterSpec | None]:
     """One kind alone: all of it, parts of it where the cluster is small, none of it."""
-    kind, levels = cluster.kinds[index], cluster.groups[index]
+    kind = cluster.kinds[index]
+    levels = cluster.groups[index]
     whole = ClusterSpec((kind,), levels, _named(kind[0].name, levels), cluster.reserved_bytes)
     return [whole, *(subsets(whole, batch) if small else ()), None]

@@ -45,11 +45,17 @@ from _thread import get_ident  # threading would cost every worker its import
 VERSION = 1
 TRIAL_FILE = "trial.json"
 STATUS_FILE = "status.json"
-STDOUT, STDERR, METRICS = "stdout", "stderr", "metrics"
+STDOUT = "stdout"
+STDERR = "stderr"
+METRICS = "metrics"
 STREAMS = (STDOUT, STDERR, METRICS)
 CLAIM_FILE = "claim"
-STOP_FILE, CANCEL_FILE = "control/stop", "control/cancel"
-CHECKPOINTS, OUTPUTS, CONTROL, WORK = "checkpoints", "outputs", "control", "work"
+STOP_FILE = "control/stop"
+CANCEL_FILE = "control/cancel"
+CHECKPOINTS = "checkpoints"
+OUTPUTS = "outputs"
+CONTROL = "control"
+WORK = "work"
 FOLDERS = (CHECKPOINTS, OUTPUTS, CONTROL, WORK)
 TRIAL_VARIABLE = "JUPYTER_AUTOTRAIN_TRIAL"  # in the environment of all of a trial's processes: the trial directory
 # In the environment of a manager and of its supervisors: the directory of the trial that started that manager, or "".

@@ -63,7 +63,8 @@ def check(document: Document, backends: Sequence[str] = ()) -> Header:
 
 
 def _fault(detail: Mapping[str, Any], document: Document) -> Fault:
-    raw, context = tuple(detail["loc"]), detail.get("ctx", {})
+    raw = tuple(detail["loc"])
+    context = detail.get("ctx", {})
     path: Path = tuple(part for part in raw if part != "[key]")
     cause = context.get("error")
     if detail["type"] == "extra_forbidden":

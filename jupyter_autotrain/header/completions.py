@@ -83,7 +83,8 @@ def _on_line(before: str, text: str, cursor: int, backends: Sequence[str]) -> Co
     words = before[len(MAGIC) :].split(" ")
     if len(words) < 2:
         return Completions((), cursor)
-    word, last = words[-1], next((w for w in reversed(words[:-1]) if w), "")
+    word = words[-1]
+    last = next((w for w in reversed(words[:-1]) if w), "")
     flag = next((flag for flag in FLAGS if last in flag.spellings and flag.takes_value), None)
     if flag is not None:
         key = ".".join(str(part) for part in flag.path)

@@ -140,7 +140,8 @@ def _build(name: str, arguments: object, at: Path = ()) -> Distribution:
         low, high = (0, numbers[0]) if len(numbers) == 1 else numbers
         return _checked(RandInt(_integer(low), _integer(high)))
     make: Callable[..., Distribution] = Normal if name.endswith("normal") else Uniform
-    first, second = _number(numbers[0]), _number(numbers[1])
+    first = _number(numbers[0])
+    second = _number(numbers[1])
     q = _number(numbers[2]) if name.startswith("q") else None
     return _checked(make(first, second, log="log" in name, q=q))
 

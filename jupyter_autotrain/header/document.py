@@ -136,14 +136,18 @@ class _UnreadableError(Exception):
 
     def __init__(self, found: str, expected: str, action: str, line: int) -> None:
         super().__init__(found)
-        self.found, self.expected, self.action, self.line = found, expected, action, line
+        self.found = found
+        self.expected = expected
+        self.action = action
+        self.line = line
 
 
 class _Reader:
     """Builds plain data from YAML events, remembering lines."""
 
     def __init__(self, lines: Lines, source: str) -> None:
-        self.lines, self.source = lines, source
+        self.lines = lines
+        self.source = source
         self.text = "\n".join(text for _, text in lines)
         self.document = Document()
         self.events: Iterator[Event] = iter(())
@@ -193,7 +197,8 @@ class _Reader:
         while not isinstance(event := next(self.events), MappingEndEvent):
             if not isinstance(event, ScalarEvent):
                 raise _UnreadableError("a list or mapping as a key", "expected a plain key", "quote it", _row(event))
-            key, place = str(event.value), self._place(_row(event))
+            key = str(event.value)
+            place = self._place(_row(event))
             here = (*path, key)
             if key in found:
                 self.document.faults.append(_twice(key, place, self.document.place(here)))
@@ -214,7 +219,8 @@ class _Reader:
         """Join `uniform(0, 1)`, which YAML splits at the comma inside `{}` and `[]`."""
         if not isinstance(value, Plain) or (still_open := _opened(value)) <= 0:
             return value
-        begin, end = start.start_mark.index, start.end_mark.index
+        begin = start.start_mark.index
+        end = start.end_mark.index
         while still_open > 0:
             event = next(self.events)
             if not isinstance(event, ScalarEvent):
@@ -254,7 +260,8 @@ def _line_of(error: Exception) -> int:
 
 
 def _explain(error: Exception, text: str) -> tuple[str, str, str]:
-    rows, row = text.split("\n"), _line_of(error)
+    rows = text.split("\n")
+    row = _line_of(error)
     line = rows[row].strip() if row < len(rows) else ""
     problem = str(getattr(error, "problem", "") or "").split("\n")[0]
     found = f"{shown(line)} is not YAML" if line else "the header ends too early"

@@ -15,7 +15,8 @@ SHOWN = 6  # lines of a notebook's error
 _TOKEN = re.compile(r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)[\w\-]{12,}|\w{24,}")
 _FORM = re.compile(r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)")
 _LONGEST_WORD = 64  # of a word that may be another one misspelt
-_READ_CHARS, _SHOWN_CHARS = 400, 40
+_READ_CHARS = 400
+_SHOWN_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,10 @@ class UnfitError(ValueError):
 
     def __init__(self, expected: str, action: str = "", *, found: str = "", at: Path = ()) -> None:
         super().__init__(expected)
-        self.expected, self.action, self.found, self.at = expected, action, found, at
+        self.expected = expected
+        self.action = action
+        self.found = found
+        self.at = at
 
 
 def gather(faults: Iterable[Fault]) -> HeaderError:

@@ -52,7 +52,8 @@ def _existing(path: FilePath) -> FilePath | None:
 
 def stack(context: Context, header: Document, line: Document, file: str = "") -> Document:
     """All layers in one, the strongest winning key by key; sections are merged key by key too."""
-    profile, project = context.profile(), context.project_file()
+    profile = context.profile()
+    project = context.project_file()
     layers = [read_file(profile, "user profile")] if profile else []
     if project and project != profile:
         layers.append(read_file(project, FILE_NAME))
@@ -95,7 +96,8 @@ def _read(path: FilePath) -> str:
 
 
 def _over(below: Document, above: Document) -> Document:
-    data, hidden = dict(below.data), set[Path]()
+    data = dict(below.data)
+    hidden = set[Path]()
     for key, value in above.data.items():
         if key in SECTIONS and isinstance(value, dict):
             under = data.get(key)

@@ -40,7 +40,8 @@ def read_objective(value: object) -> Objective:
     if isinstance(value, dict):
         if value.keys() - {"metric", "direction"} or "metric" not in value:
             raise UnfitError(FORM)
-        word, what = str(value.get("direction", "maximize")), str(value["metric"])
+        word = str(value.get("direction", "maximize"))
+        what = str(value["metric"])
     else:
         word, what = [*str(value).split(None, 1), "", ""][:2]
     what = what.strip()

@@ -8,7 +8,8 @@ from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_cre
 from jupyter_autotrain.header.document import Document, Lines
 from jupyter_autotrain.header.faults import Fault, Path, Place, looks_secret
 
-_SHOWN_NAME, _DEEPEST = 60, 24
+_SHOWN_NAME = 60
+_DEEPEST = 24
 
 
 def in_settings(document: Document) -> Iterator[Fault]:
@@ -28,7 +29,8 @@ def in_comments(lines: Lines) -> Iterator[Fault]:
     for number, text in lines:
         comment = text.partition("#")[2]
         if comment and ALLOWED not in comment and holds_credential(comment):
-            expected, action = "expected no secrets in a header", "remove it"
+            expected = "expected no secrets in a header"
+            action = "remove it"
             yield Fault("a comment holds what looks like a secret (not shown here)", expected, action, Place(number))
 
 

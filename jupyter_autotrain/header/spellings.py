@@ -67,7 +67,8 @@ class _Respelling:
     """Settings on their way to the schema's own names; `moved` says under which name each path went on."""
 
     def __init__(self, source: Document) -> None:
-        self.source, self.target = source, Document(faults=list(source.faults))
+        self.source = source
+        self.target = Document(faults=list(source.faults))
         self.moved: dict[Path, Path] = {}
 
     def place(self, old: Path, value: object) -> None:

@@ -18,7 +18,8 @@ from jupyter_autotrain.core.tuner import EarlyStop, Tuner
 from jupyter_autotrain.core.wire import MANAGER_VARIABLE
 from jupyter_autotrain.manager.start import HELD_EXIT_CODE, take_lock
 
-_IDLE_VARIABLE, _IDLE_MIN = "JUPYTER_AUTOTRAIN_IDLE_MIN", "10"
+_IDLE_VARIABLE = "JUPYTER_AUTOTRAIN_IDLE_MIN"
+_IDLE_MIN = "10"
 
 
 def main() -> None:

@@ -38,7 +38,10 @@ class BackendPool:
     def __init__(
         self, context: ManagerContext, emit: Callable[[Event], None], executor: Executor, *, start_watchers: bool = True
     ) -> None:
-        self._context, self._emit, self._executor, self._start_lanes = context, emit, executor, start_watchers
+        self._context = context
+        self._emit = emit
+        self._executor = executor
+        self._start_lanes = start_watchers
         self._backends: dict[str, _OpenBackend] = {}
 
     def open(self, run: ExperimentRun) -> None:
@@ -76,7 +79,8 @@ class BackendPool:
     def discovered(self, event: Discovered) -> None:
         """Learn what a place has. A place that queues by itself is not held to it."""
         place = self._backends[event.backend]
-        place.asking, place.known = False, event.inventory is not None
+        place.asking = False
+        place.known = event.inventory is not None
         place.asked_s = self._context.clocks.tick_s()
         place.allocator.inventory = event.inventory if place.watcher.backend.capabilities.gpu_slots else None
 
@@ -110,7 +114,8 @@ class BackendPool:
         """Hand a task to its place, or only watch it when the place has it already."""
         attempt.sent = True
         run.blocked.pop(attempt.trial.number, None)
-        watcher, trial = self.watcher(run.record.spec.backend), attempt.trial
+        watcher = self.watcher(run.record.spec.backend)
+        trial = attempt.trial
         store = self._context.store
         offset = self._context.retry_store(store.cursor, run.id, trial.number, trial.attempt, wire.METRICS)
         if attempt.ref is not None:

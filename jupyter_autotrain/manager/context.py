@@ -18,7 +18,8 @@ from jupyter_autotrain.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_FIRST_PAUSE_S, _MOST_PAUSE_S = 0.05, 2.0
+_FIRST_PAUSE_S = 0.05
+_MOST_PAUSE_S = 2.0
 _PATIENCE_S = 60.0
 _log = logging.getLogger(__name__)
 
@@ -82,7 +83,8 @@ class ManagerContext:
 
     def retry_transient(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call again for a minute while the machine lacks what it needs: a descriptor, a process, memory."""
-        deadline, pause = self.clocks.tick_s() + _PATIENCE_S, _FIRST_PAUSE_S
+        deadline = self.clocks.tick_s() + _PATIENCE_S
+        pause = _FIRST_PAUSE_S
         while True:
             try:
                 return call(*args, **kwargs)

@@ -35,7 +35,8 @@ class EarlyStopping:
     """
 
     def __init__(self, rule: EarlyStop, objective: Objective) -> None:
-        self._rule, self._objective = rule, objective
+        self._rule = rule
+        self._objective = objective
         self._trials: dict[int, _Trial] = {}
 
     def remember(self, store: Store, experiment_id: str) -> None:

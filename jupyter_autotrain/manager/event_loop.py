@@ -27,10 +27,14 @@ class EventLoop:
     """
 
     def __init__(self, context: ManagerContext, idle_s: float, leadership: Leadership) -> None:
-        self._context, self._idle_s, self._leadership = context, idle_s, leadership
-        self._bell, self._mailbox = Doorbell(context.home.doorbell), Mailbox()
+        self._context = context
+        self._idle_s = idle_s
+        self._leadership = leadership
+        self._bell = Doorbell(context.home.doorbell)
+        self._mailbox = Mailbox()
         self._manager = Manager(context, self._mailbox, ThreadPoolExecutor(_THREADS, thread_name_prefix="call"))
-        self._seen_version, self._looked_s = -1, 0.0
+        self._seen_version = -1
+        self._looked_s = 0.0
 
     def serve(self) -> None:
         """Work until nothing has been to do for `idle_s`.

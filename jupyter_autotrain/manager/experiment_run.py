@@ -103,7 +103,8 @@ class ExperimentRun:
             self.close()
 
     def _may_create(self) -> bool:
-        slots, spec = len(self.active) < self.concurrency, self.record.spec
+        slots = len(self.active) < self.concurrency
+        spec = self.record.spec
         return slots and not self.closed and not self.hold.reason and len(self.trials) < spec.trials
 
     def _suggest(self, number: int) -> Mapping[str, JsonValue] | None:
@@ -121,7 +122,8 @@ class ExperimentRun:
 
     def close(self, reason: str = "") -> None:
         """Create no further trial. The store is told at the very end: until then, a killed manager comes back to it."""
-        self.closed, self.closing_reason = True, reason
+        self.closed = True
+        self.closing_reason = reason
 
     def keep_end(self) -> None:
         """Tell the store that nothing more will happen."""
@@ -153,7 +155,8 @@ class ExperimentRun:
 
     def need(self, number: int) -> Need:
         """What a trial asks for."""
-        trial, spec = self.trials[number], self.record.spec
+        trial = self.trials[number]
+        spec = self.record.spec
         label = f"trial {number} of {self.label}"
         return Need(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, spec.local)
 
@@ -223,7 +226,8 @@ class ExperimentRun:
 
     def retry_or_count(self, number: int) -> None:
         """After an end: another attempt when `retries` allows it, else one failure more."""
-        trial, retries = self.trials[number], self.record.spec.retries
+        trial = self.trials[number]
+        retries = self.record.spec.retries
         if not self.stopping and try_again(self.record.spec, trial.state, trial.attempt):
             if self.early_stopping is not None:
                 self.early_stopping.forget(number)

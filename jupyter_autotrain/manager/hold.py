@@ -25,7 +25,8 @@ class Hold:
 
     def release(self) -> None:
         """A trial has reported the objective."""
-        self.seen, self.reason = True, ""
+        self.seen = True
+        self.reason = ""
 
     def ended(
         self, number: int, objective: str, end: FinalState, status: JobStatus, names: Sequence[str] | None

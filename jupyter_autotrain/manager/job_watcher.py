@@ -33,7 +33,9 @@ from jupyter_autotrain.manager.events import (
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.stream import Stream
 
-_AGE_SHARE, _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 0.005, 0.1
+_AGE_SHARE = 0.1
+_LEAST_PAUSE_S = 0.005
+_MOST_PAUSE_S = 0.1
 _LOOK_SHARE = 4.0  # a slow place is left alone four times as long as looks at it take; one slow look is chance
 _SILENCE_PAUSE_S = 2.0
 _MOST_READS = 16  # of one job in one look, so that a long stream does not keep the others waiting
@@ -66,10 +68,14 @@ class JobWatcher:
         self, backend: Backend, emit: Callable[[Event], None], executor: Executor, context: ManagerContext
     ) -> None:
         self.backend = backend
-        self._emit, self._executor, self._context, self._clocks = emit, executor, context, context.clocks
+        self._emit = emit
+        self._executor = executor
+        self._context = context
+        self._clocks = context.clocks
         self._watched: dict[str, _Watched] = {}
         self._news = threading.Condition()
-        self._silent, self._look_s = False, 0.0
+        self._silent = False
+        self._look_s = 0.0
 
     def start(self) -> None:
         """Begin to watch, in a thread of its own that does not keep the process alive."""
@@ -185,7 +191,8 @@ class JobWatcher:
         self._emit(Seen(watched.trial.job_id, running, frames))
 
     def _frames(self, watched: _Watched, chunk: Chunk) -> Frames:
-        clocks, stream = self._clocks, watched.stream
+        clocks = self._clocks
+        stream = watched.stream
         return stream.take(chunk, lambda offset: self._read(watched, offset), clocks.now_s(), clocks.tick_s())
 
     def _read(self, watched: _Watched, offset: int) -> Chunk:
@@ -219,7 +226,8 @@ class JobWatcher:
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the cancel is tried again
             self._emit(Cancelled(job_id, None, _reason(error)))
         with self._news:
-            watched.cancelling, watched.due_s = False, self._clocks.tick_s()
+            watched.cancelling = False
+            watched.due_s = self._clocks.tick_s()
             self._news.notify()
 
     def _put(self, ref: JobRef, path: str, data: bytes) -> None:

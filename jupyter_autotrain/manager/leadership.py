@@ -28,7 +28,10 @@ class Leadership:
     """
 
     def __init__(self, home: Home, store: Store, lock: int, me: Identity) -> None:
-        self._home, self._store, self._lock, self._me = home, store, lock, me
+        self._home = home
+        self._store = store
+        self._lock = lock
+        self._me = me
         # Held open, so that a home made anew cannot look like this one by getting its number.
         self._root = os.open(home.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._announced = False

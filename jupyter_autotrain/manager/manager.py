@@ -51,7 +51,8 @@ class Manager:
         self, context: ManagerContext, mailbox: Mailbox, executor: Executor, *, start_watchers: bool = True
     ) -> None:
         self.runs: dict[str, ExperimentRun] = {}
-        self._context, self._mailbox = context, mailbox
+        self._context = context
+        self._mailbox = mailbox
         self._backend_pool = BackendPool(context, mailbox.emit, executor, start_watchers=start_watchers)
         self._requests = RequestHandler(context, self)
         self._secrets: dict[str, dict[str, str]] = {}
@@ -112,7 +113,8 @@ class Manager:
                 known.update({name: str(value) for name, value in values.items()})
 
     def _look_in_store(self) -> None:
-        store, retry_store = self._context.store, self._context.retry_store
+        store = self._context.store
+        retry_store = self._context.retry_store
         for record in retry_store(store.unfinished):
             if record.id not in self.runs:
                 _log.info("%s@%d (%s) taken up", record.name, record.version, record.id)
@@ -220,7 +222,8 @@ class Manager:
         tick_s = clocks.tick_s()
         for attempt in run.attempts.values():
             if attempt.is_cancel_due(tick_s):
-                attempt.cancelling, attempt.cancel_at_s = True, None
+                attempt.cancelling = True
+                attempt.cancel_at_s = None
                 self._watcher(run).cancel(attempt.trial.job_id, attempt.grace_s)
         run.create_trials()
 
@@ -252,7 +255,8 @@ class Manager:
 
 
 def _ingest(run: ExperimentRun, attempt: Attempt, event: Seen) -> Ingest:
-    trial, frames = attempt.trial, event.frames
+    trial = attempt.trial
+    frames = event.frames
     return Ingest(
         trial.experiment_id,
         trial.number,

@@ -51,7 +51,8 @@ class RequestHandler:
     """Takes requests in and answers them, at once or when they are done."""
 
     def __init__(self, context: ManagerContext, manager: Runs) -> None:
-        self._context, self._manager = context, manager
+        self._context = context
+        self._manager = manager
         self._stops: dict[int, _Stop] = {}
         self._kinds: Mapping[str, Callable[[Request], JsonObject | None]] = {
             "stop": self._stop,
@@ -102,7 +103,8 @@ class RequestHandler:
         self._context.retry_store(self._context.store.finish_request, request_id, result)
 
     def _stop(self, request: Request) -> JsonObject | None:
-        run, wanted = self._manager.runs.get(request.experiment_id), _numbers(request.args)
+        run = self._manager.runs.get(request.experiment_id)
+        wanted = _numbers(request.args)
         grace_s = request.args.get("grace_s", _GRACE_S)
         grace_s = float(grace_s) if isinstance(grace_s, int | float) else _GRACE_S
         record = self._context.retry_store(self._context.store.experiment, request.experiment_id)
@@ -123,7 +125,8 @@ class RequestHandler:
         return None
 
     def _retry(self, request: Request) -> JsonObject:
-        context, wanted = self._context, _numbers(request.args)
+        context = self._context
+        wanted = _numbers(request.args)
         run = self._manager.runs.get(request.experiment_id)
         if run is None:
             record = context.retry_store(context.store.experiment, request.experiment_id)

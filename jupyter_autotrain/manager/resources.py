@@ -72,7 +72,8 @@ class ResourceAllocator:
 
     def _amount(self, need: Need, resource: str) -> Blocked | None:
         assert self.inventory is not None
-        asked, total = _amount_of(need.resources, resource), _total_of(self.inventory, resource)
+        asked = _amount_of(need.resources, resource)
+        total = _total_of(self.inventory, resource)
         if not asked or not total:  # nothing asked, or the place does not know what it has
             return None
         if asked > total:
@@ -113,7 +114,8 @@ class ResourceAllocator:
     def _eligible(self, need: Need) -> list[Gpu]:
         """The GPUs that could ever do."""
         assert self.inventory is not None
-        wanted, least = need.options.gpu_indices, need.resources.gpu_memory_bytes or 0
+        wanted = need.options.gpu_indices
+        least = need.resources.gpu_memory_bytes or 0
         return [
             gpu
             for gpu in self.inventory.gpus
@@ -138,7 +140,8 @@ class ResourceAllocator:
             return "is used by a program outside this manager: end it, or set `local: use_active_gpu: true`"
         if len(holders) >= limit:
             return f"is held by {names} (at most {limit} per GPU); it is free when that ends"
-        least, free = need.resources.gpu_memory_bytes or 0, self._free_memory(gpu, holders)
+        least = need.resources.gpu_memory_bytes or 0
+        free = self._free_memory(gpu, holders)
         if gpu.memory_bytes and least > free:
             return f"has {_size(free)} of {_size(gpu.memory_bytes)} free" + (f", held by {names}" if names else "")
         return ""

@@ -64,7 +64,9 @@ def ensure(home: Home) -> Identity:
     Raises:
         ManagerError: When the home cannot be written or the manager does not come up.
     """
-    deadline, pause, starts = time.monotonic() + _DEADLINE_S, 0.002, 0
+    deadline = time.monotonic() + _DEADLINE_S
+    pause = 0.002
+    starts = 0
     while time.monotonic() < deadline:
         identity = Identity.read(home.manager_lock)
         if identity is not None and identity.alive:

@@ -24,9 +24,12 @@ class Stream:
     """
 
     def __init__(self, offset: int, objective: str) -> None:
-        self.offset, self._objective = offset, objective
+        self.offset = offset
+        self._objective = objective
         self._is_skipping = False
-        self._fault, self._failing_since_s, self._has_told = "", 0.0, False
+        self._fault = ""
+        self._failing_since_s = 0.0
+        self._has_told = False
 
     def take(self, chunk: Chunk, read: Read, now_s: float, tick_s: float) -> Frames:
         """What is new. `chunk` holds the bytes from `offset` on; a line that is longer is read on.
@@ -62,7 +65,9 @@ class Stream:
 
     def _whole_line(self, chunk: Chunk, read: Read) -> tuple[bytes, Chunk]:
         """Read on until there is a line end, nothing more, or too much; gives the bytes and the last read."""
-        parts, size, last = [chunk.data], len(chunk.data), chunk
+        parts = [chunk.data]
+        size = len(chunk.data)
+        last = chunk
         while last.data and b"\n" not in last.data and size < LONGEST_LINE_BYTES:
             last = read(self.offset + size)
             parts.append(last.data)

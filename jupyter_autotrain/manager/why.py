@@ -32,7 +32,8 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
         UnknownExperimentError: When nothing answers to the name.
     """
     record = store.find(experiment) if isinstance(experiment, str) else store.experiment(experiment.id)
-    trials, known = store.trials(record.id), block_reasons.read(home.experiment(record.id))
+    trials = store.trials(record.id)
+    known = block_reasons.read(home.experiment(record.id))
     failures = _failures(store, record, trials)
     if not record.state.is_final and not status(home).alive:
         return [*failures, "No manager runs; the next command that needs one starts it, and nothing is lost."]

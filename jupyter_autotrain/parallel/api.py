@@ -81,7 +81,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
         MissingExtraError: torch is not installed and `model` is no graph.
     """
     machine = ClusterSpec.parse(cluster)
-    how, solver = _word(Mode, mode, "mode"), _word(Method, search, "search")
+    how = _word(Mode, mode, "mode")
+    solver = _word(Method, search, "search")
     limits = SearchLimits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s, proof_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
     graph, _ = retry_on_interrupt(lambda: prepared(traced))

@@ -58,7 +58,8 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._file = connection, file
+        self._connection = connection
+        self._file = file
         self._openings += 1
         # A handle that is merely dropped gives the file back too.
         self._give_back = weakref.finalize(self, connection.close)

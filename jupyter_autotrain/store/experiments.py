@@ -42,7 +42,8 @@ class Experiments(Section):
         Raises:
             StoreError: It is not kept, and nothing was changed.
         """
-        text, name = json.dumps(to_json(spec)), plain(spec.name)
+        text = json.dumps(to_json(spec))
+        name = plain(spec.name)
         with self._database.write(durable=True) as connection:
             version = connection.execute(_NEXT_VERSION, (name,)).fetchall()[0][0]
             connection.execute(

@@ -18,11 +18,13 @@ def filesystem_of(path: Path, mounts: Path = _MOUNTS) -> str:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
-    best, kind = -1, ""
+    best = -1
+    kind = ""
     target = path.parent.resolve()
     for line in lines:
         left, _, right = line.partition(" - ")
         point = Path(left.split()[4].replace("\\040", " "))
         if target.is_relative_to(point) and len(point.parts) >= best:
-            best, kind = len(point.parts), right.split()[0]
+            best = len(point.parts)
+            kind = right.split()[0]
     return kind

@@ -129,7 +129,10 @@ def _add_notes(connection: sqlite3.Connection, where: tuple[int, int, int], note
 
 def _add_note(connection: sqlite3.Connection, where: tuple[int, int, int], note: NoteRow) -> None:
     """Keep a note; one that is sent again takes the place of the one before, with an id of its own that readers see."""
-    time_s, level, text, count = note[0], note[1], plain(note[2]), note[3]
+    time_s = note[0]
+    level = note[1]
+    text = plain(note[2])
+    count = note[3]
     if count > 1:
         again = "DELETE FROM notes WHERE experiment = ? AND number = ? AND attempt = ? AND level = ? AND text = ?"
         connection.execute(again, (*where, level, text))
@@ -158,7 +161,8 @@ def _add_chunk(
     source: tuple[str, int],
     columns: tuple[list[int], list[float], list[float]],
 ) -> None:
-    (name, offset), (steps, times, values) = source, columns
+    (name, offset) = source
+    (steps, times, values) = columns
     last = connection.execute("SELECT last_id FROM chunks ORDER BY first_id DESC LIMIT 1").fetchone()
     first_id = last[0] + 1 if last else 1
     blob = b"".join((_int64(steps).tobytes(), array("d", times).tobytes(), array("d", values).tobytes()))

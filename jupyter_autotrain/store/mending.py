@@ -26,7 +26,8 @@ def mended_copies(path: Path) -> Iterator[Path]:
     Raises:
         OSError: A copy cannot be made.
     """
-    copy, model = path.with_name(f"{path.name}.copy"), path.with_name(f"{path.name}.model")
+    copy = path.with_name(f"{path.name}.copy")
+    model = path.with_name(f"{path.name}.model")
     try:
         for first_page in (b"", _first_page(model)):
             _copy(path, copy)
@@ -58,8 +59,12 @@ def _mend(copy: Path, first_page: bytes) -> None:
         page[:24] = b"SQLite format 3\0" + PAGE_BYTES.to_bytes(2) + bytes((2, 2, 0, 64, 32, 32))
         page[28:32] = pages.to_bytes(4)
         page[32:40] = bytes(8)  # no free pages: nothing is written to the copy
-        page[44:48], page[52:56], page[56:60] = (4).to_bytes(4), bytes(4), (1).to_bytes(4)
-        page[64:68], page[72:92], page[92:96] = bytes(4), bytes(20), page[24:28]
+        page[44:48] = (4).to_bytes(4)
+        page[52:56] = bytes(4)
+        page[56:60] = (1).to_bytes(4)
+        page[64:68] = bytes(4)
+        page[72:92] = bytes(20)
+        page[92:96] = page[24:28]
         file.seek(0)
         file.write(page)
         file.truncate(pages * PAGE_BYTES)

@@ -166,7 +166,8 @@ class EndingContract(BackendHarness):
     def test_cancelling_twice_is_cancelling_once(self, place: Backend, home: Home) -> None:
         self.needs_background(place)
         ref = self.start(place, home, WAITS)
-        first, second = place.cancel(ref, 1.0), place.cancel(ref, 1.0)
+        first = place.cancel(ref, 1.0)
+        second = place.cancel(ref, 1.0)
         assert (first.pids_left, second.pids_left) == ((), ())
         assert "ended before" in second.note
         assert self.status(place, ref).state is TrialState.CANCELLED

@@ -39,7 +39,8 @@ class FakeNvml:
     """
 
     def __init__(self, gpus: list[FakeGpu], fault: Exception | None = None) -> None:
-        self.gpus, self.fault = gpus, fault
+        self.gpus = gpus
+        self.fault = fault
         self.sessions = 0
 
     def nvmlInit(self) -> None:

@@ -113,7 +113,8 @@ class TunerContract:
 
     def test_asking_twice_changes_nothing(self) -> None:
         """A suggestion leaves no memory behind."""
-        tuner, history = self.create(self.spec()), self.play(self.create(self.spec()), 12)
+        tuner = self.create(self.spec())
+        history = self.play(self.create(self.spec()), 12)
         assert tuner.suggest(13, history) == tuner.suggest(13, history)
 
     def test_a_seed_gives_different_trials(self) -> None:

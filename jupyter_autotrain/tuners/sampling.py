@@ -48,7 +48,8 @@ def read_back(space: SearchSpace, params: Params, prefix: str = "") -> dict[str,
     """The coordinates of parameters that `build` made; what does not lie in the space is left out."""
     found: dict[str, tuple[Distribution, Coordinate]] = {}
     for name, distribution in space.items():
-        value, path = params.get(name), f"{prefix}{name}"
+        value = params.get(name)
+        path = f"{prefix}{name}"
         if isinstance(distribution, Choice):
             index = _index(distribution, value)
             if index is None:
@@ -97,7 +98,8 @@ def to_unit(distribution: Uniform | Normal, value: float) -> float:
     if isinstance(distribution, Normal):
         z = math.log(max(value, 1e-300)) if distribution.log else value
         return NormalDist(distribution.mu, distribution.sigma).cdf(z)
-    low, high = distribution.low, distribution.high
+    low = distribution.low
+    high = distribution.high
     if low == high:
         return 0.5
     if distribution.log:

@@ -19,7 +19,8 @@ class RandomTuner:
     """Independent draws. O(names) per suggestion."""
 
     def __init__(self, spec: ExperimentSpec) -> None:
-        self._space, self._seed = spec.search, spec.seed
+        self._space = spec.search
+        self._seed = spec.seed
 
     def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:  # noqa: ARG002 - the contract's
         """Draw the parameters of trial `number`."""
@@ -31,7 +32,8 @@ class GridTuner:
     """Every point of the space once, the last name varying fastest; axes without steps are cut into five."""
 
     def __init__(self, spec: ExperimentSpec) -> None:
-        self._space, self._size = spec.search, grid.count(spec.search)
+        self._space = spec.search
+        self._size = grid.count(spec.search)
 
     def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:  # noqa: ARG002 - the contract's
         """Give point `number`, or None when all points were given."""
@@ -73,7 +75,8 @@ class EvolutionTuner:
     STEP = 0.15  # standard deviation of a change, as a share of the range
 
     def __init__(self, spec: ExperimentSpec) -> None:
-        self._space, self._seed = spec.search, spec.seed
+        self._space = spec.search
+        self._seed = spec.seed
         self._sign = -1 if spec.objective and spec.objective.direction is Direction.MINIMIZE else 1
 
     def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:

@@ -28,7 +28,8 @@ class TpeTuner:
     """Bridge to `optuna.samplers.TPESampler` (multivariate, running trials counted as poor)."""
 
     def __init__(self, spec: ExperimentSpec) -> None:
-        self._space, self._seed = spec.search, spec.seed
+        self._space = spec.search
+        self._seed = spec.seed
         self._maximize = spec.objective is None or spec.objective.direction is Direction.MAXIMIZE
         optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -46,7 +47,8 @@ class TpeTuner:
         ordered = sorted(history, key=lambda seen: seen.number)
         if len(ordered) <= _REMEMBERED:
             return ordered
-        latest, older = ordered[-_REMEMBERED // 2 :], [seen for seen in ordered[: -_REMEMBERED // 2] if _valued(seen)]
+        latest = ordered[-_REMEMBERED // 2 :]
+        older = [seen for seen in ordered[: -_REMEMBERED // 2] if _valued(seen)]
         best = sorted(older, key=lambda seen: seen.value or 0.0, reverse=self._maximize)
         return sorted([*best[: _REMEMBERED // 2], *latest], key=lambda seen: seen.number)
 

@@ -43,7 +43,8 @@ class _Summary:
     MOST_LINES = 40
 
     def __init__(self, command: CommandContext) -> None:
-        self.command, self.seen = command, set[int]()
+        self.command = command
+        self.seen = set[int]()
 
     def update(self, experiment: Experiment) -> None:
         objective = experiment.record.spec.objective

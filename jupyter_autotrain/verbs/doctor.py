@@ -71,7 +71,8 @@ def _examine_rows(store: Store) -> Iterator[Check]:
 
 
 def _examine_leftovers(home: Home, store: Store) -> Iterator[Check]:
-    left, lost = leftovers.find(home, store), leftovers.without_row(home, store)
+    left = leftovers.find(home, store)
+    lost = leftovers.without_row(home, store)
     if left:
         origins = ", ".join(sorted({leftover.origin for leftover in left}))
         total = size(sum(leftover.size_bytes for leftover in left))
@@ -102,7 +103,8 @@ def _examine_backends(home: Home) -> Iterator[Check]:
 
 
 def _examine_packages() -> Check:
-    found, missing = [], []
+    found = []
+    missing = []
     for package, extra in _OPTIONAL.items():
         try:
             found.append(f"{package} {importlib.metadata.version(package)}")

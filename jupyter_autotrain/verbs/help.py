@@ -30,7 +30,8 @@ Without a name a verb takes that newest one.
 
 def help_text(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Explain a header key, a verb or a name of the cell; without one, the whole on one screen."""
-    verbs, key = grammar(), arguments.key
+    verbs = grammar()
+    key = arguments.key
     if key is None:
         names = ", ".join(CELL_NAMES)
         command.write(_HELP.format(keys=", ".join(header.known_keys()), verbs=", ".join(verbs), names=names))

@@ -21,7 +21,8 @@ def write_json(command: CommandContext, value: JsonValue) -> None:
 
 def experiment_json(experiment: Experiment, record: ExperimentRecord) -> JsonObject:
     """One experiment without its trials."""
-    objective, best = record.spec.objective, experiment.best
+    objective = record.spec.objective
+    best = experiment.best
     return {
         "id": record.id,
         "name": record.label,

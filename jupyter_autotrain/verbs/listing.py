@@ -98,7 +98,8 @@ def trials_table(experiment: Experiment, *, most: int = 20) -> str:
     Of more than `most` trials the first ones, and the best wherever it is.
     """
     record = experiment.record
-    objective, total = record.spec.objective, sum(record.counts.values())
+    objective = record.spec.objective
+    total = sum(record.counts.values())
     trials = experiment.store.trials(experiment.id, limit=most)
     best = experiment.best
     if best is not None and best.number not in {trial.number for trial in trials}:

@@ -20,11 +20,14 @@ def logs(command: CommandContext, arguments: argparse.Namespace) -> None:
     trial = printing_trial(experiment, arguments.trial)
     directory = experiment.directory(trial)
     stream = "stderr" if arguments.stderr else "stdout"
-    tail, remark = read_tail(directory, stream, arguments.lines), ""
+    tail = read_tail(directory, stream, arguments.lines)
+    remark = ""
     if not tail.end_bytes and not arguments.stderr and not (arguments.follow and not trial.state.is_final):
         in_stderr = read_tail(directory, "stderr", arguments.lines)
         if in_stderr.end_bytes:
-            stream, tail, remark = "stderr", in_stderr, "stdout is empty"
+            stream = "stderr"
+            tail = in_stderr
+            remark = "stdout is empty"
     write = command.write_raw if arguments.raw else command.write
     command.write(f"{_title(experiment, trial, stream, tail, remark)}\n")
     write(tail.text)

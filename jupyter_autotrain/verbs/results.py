@@ -21,7 +21,8 @@ from jupyter_autotrain.worker import environment
 def best(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Say which trial is best and with which parameters."""
     experiment = command.find(arguments.experiment)
-    objective, trial = experiment.record.spec.objective, experiment.best
+    objective = experiment.record.spec.objective
+    trial = experiment.best
     if objective is None:
         raise AutotrainError(
             f"{experiment.name} has no objective, so no trial is best.",
@@ -93,7 +94,8 @@ def export(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 def load(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Load an object that the trial returned, and keep it under its name."""
-    reference, variable = arguments.experiment, arguments.variable
+    reference = arguments.experiment
+    variable = arguments.variable
     if variable is None:
         reference, variable = "_", reference
     experiment = command.find(reference)

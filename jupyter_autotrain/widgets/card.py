@@ -28,9 +28,15 @@ from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.widgets import images, svg
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
-_PANELS, _CURVES, _ROWS, _FAILED_ROWS, _CAPTURED, _WARNINGS = 3, 24, 10, 2, 12, 3
+_PANELS = 3
+_CURVES = 24
+_ROWS = 10
+_FAILED_ROWS = 2
+_CAPTURED = 12
+_WARNINGS = 3
 _POINTS: Final = 1_800
-_WIDTH, _HEIGHT = 720.0, 170.0
+_WIDTH = 720.0
+_HEIGHT = 170.0
 _COLORS: Final = {"SUCCEEDED": "#1b9e77", "FAILED": "#d1495b", "CANCELLED": "#8a8a8a", "RUNNING": "#3b7dd8"}
 _IMAGES: Final = "<!--pictures-->"  # escaping keeps it out of everything else
 _PATH = re.compile(r"(?<![\w.…/])~?/(?:[^\s/:'\"<>|]+/)+(?=[^\s/:'\"<>|])")

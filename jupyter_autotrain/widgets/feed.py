@@ -71,7 +71,8 @@ class Feed:
     """
 
     def __init__(self, store: Store, experiment_id: str) -> None:
-        self._store, self._id = store, experiment_id
+        self._store = store
+        self._id = experiment_id
         self._after_id = 0
         self._rows: dict[SeriesKey, int] = {}
         self._trials: dict[int, TrialRecord] = {}

@@ -32,7 +32,9 @@ def answer(home: Home, experiment_id: str, content: Mapping[str, Any]) -> tuple[
 
     Bytes are empty where the file is not there any more.
     """
-    trial, attempt, name = content.get("trial"), content.get("attempt"), content.get("name")
+    trial = content.get("trial")
+    attempt = content.get("attempt")
+    name = content.get("name")
     if not (isinstance(trial, int) and isinstance(attempt, int) and isinstance(name, str)):
         return None
     picture = named(trial, attempt, name)

@@ -100,7 +100,8 @@ class LiveView(anywidget.AnyWidget):
             self._tell(message, [data])
 
     def _follow_log(self, content: Mapping[str, Any]) -> None:
-        stream, trial = content.get("stream"), content.get("trial")
+        stream = content.get("stream")
+        trial = content.get("trial")
         if stream not in _STREAMS or not isinstance(trial, int):
             return
         try:

@@ -38,8 +38,10 @@ class LogTail:
     """
 
     def __init__(self, path: Path, lines: int = LINES) -> None:
-        self._path, self._lines = path, lines
-        self._counted_bytes, self._counted_lines = 0, 0
+        self._path = path
+        self._lines = lines
+        self._counted_bytes = 0
+        self._counted_lines = 0
 
     def size(self) -> int:
         """The size of the file in bytes; 0 when there is none."""
@@ -70,7 +72,8 @@ class LogTail:
 
     def _left_out(self, file: BinaryIO, cut: int) -> str:
         if cut < self._counted_bytes:
-            self._counted_bytes, self._counted_lines = 0, 0
+            self._counted_bytes = 0
+            self._counted_lines = 0
         file.seek(self._counted_bytes)
         end = min(cut, self._counted_bytes + _COUNTED_BYTES)
         while self._counted_bytes < end:

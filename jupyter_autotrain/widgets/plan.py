@@ -51,7 +51,8 @@ class Latest:
     """
 
     def __init__(self, work: Callable[[Mapping[str, Any]], None], name: str) -> None:
-        self._work, self._name = work, name
+        self._work = work
+        self._name = name
         self._wish: Mapping[str, Any] | None = None
         self._busy = False
         self._lock = threading.Lock()
@@ -117,7 +118,8 @@ class PlanView(anywidget.AnyWidget):
         self.send({**answer, "seq": request["seq"], "seconds": time.perf_counter() - began})
 
     def _explain(self, request: Mapping[str, Any]) -> None:
-        op, seq = str(request["op"]), int(request["seq"])
+        op = str(request["op"])
+        seq = int(request["seq"])
         newest, found = self._found
         if seq not in {0, newest}:
             # The page is about to show the newest plan, and asks again then.

@@ -60,7 +60,8 @@ class _Line:
             self.cells = [(" ", Style())] * self.at
 
     def text(self) -> str:
-        parts, style = [], Style()
+        parts = []
+        style = Style()
         for character, wanted in self.cells[:MOST_CHARACTERS]:
             if wanted != style:
                 parts.append(f"\x1b[{';'.join(filter(None, ('0', wanted.codes)))}m")

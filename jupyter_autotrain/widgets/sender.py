@@ -33,7 +33,9 @@ class Sender:
     """
 
     def __init__(self, store: Store, experiment_id: str, send: Send, ended: Callable[[], None]) -> None:
-        self._store, self._send, self._ended = store, send, ended
+        self._store = store
+        self._send = send
+        self._ended = ended
         self._feed = Feed(store, experiment_id)
         self._stopped = threading.Event()
         self._log: tuple[JsonObject, logs.LogTail] | None = None
@@ -63,11 +65,14 @@ class Sender:
     def follow_log(self, request: JsonObject, path: Path) -> None:
         """Send the tail of this log now, and again when it grows; `wish` comes back with it."""
         with self._log_lock:
-            self._log, self._log_size = (request, logs.LogTail(path)), -1
+            self._log = (request, logs.LogTail(path))
+            self._log_size = -1
         self._send_log()
 
     def _run(self) -> None:
-        seen, sent_s, log_s = -1, 0.0, 0.0
+        seen = -1
+        sent_s = 0.0
+        log_s = 0.0
         while not self._stopped.is_set():
             now_s = time.monotonic()
             if now_s - log_s >= _LOG_PERIOD_S:
@@ -76,7 +81,8 @@ class Sender:
             try:
                 version = self._store.data_version() if now_s - sent_s >= _PERIOD_S else seen
                 if version != seen or now_s - sent_s >= _BEAT_S:
-                    seen, sent_s = version, now_s
+                    seen = version
+                    sent_s = now_s
                     if self._flush().final:
                         break
             except AutotrainError:
@@ -100,5 +106,6 @@ class Sender:
             size = log.size()
             if size == self._log_size:
                 return
-            self._log_size, tail = size, log.read()
+            self._log_size = size
+            tail = log.read()
         self._send({**request, "kind": "log", "text": tail.text, "left_out": tail.left_out, "bytes": size}, [])

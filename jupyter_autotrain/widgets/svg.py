@@ -18,8 +18,12 @@ from jupyter_autotrain.core.wording import cut, number
 # Readable on white and on black, told apart by people with colour blindness; dashes tell them apart without colour.
 PALETTE: Final = ("#3b7dd8", "#e08214", "#1b9e77", "#c24e9a", "#56b4e9", "#b8860b", "#8c6bb1", "#d1495b")
 DASHES: Final = ("", "6 3", "2 2", "8 3 2 3")
-_LARGEST, _SMALLEST = 4e307, 1e-290  # of an axis: its span and its steps stay numbers
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 10.0, 24.0, 20.0
+_LARGEST = 4e307  # of an axis: its span and its steps stay numbers
+_SMALLEST = 1e-290
+_LEFT = 46.0
+_RIGHT = 10.0
+_TOP = 24.0
+_BOTTOM = 20.0
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -125,7 +129,8 @@ def _range(columns: Sequence[Floats], margin: float) -> tuple[float, float]:
 
 
 def _axes(frame: _Frame) -> str:
-    right, bottom = frame.left + frame.width, frame.top + frame.height
+    right = frame.left + frame.width
+    bottom = frame.top + frame.height
     parts = []
     for value in ticks(*frame.y):
         y = frame.top + (frame.y[1] - value) / (frame.y[1] - frame.y[0]) * frame.height

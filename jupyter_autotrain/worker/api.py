@@ -60,7 +60,8 @@ class Context:
     """
 
     def __init__(self, directory: str, trial: Mapping[str, object]) -> None:
-        self.directory, self.trial = directory, trial
+        self.directory = directory
+        self.trial = trial
         self.script = f"{trial['bundle']}/{trial.get('script') or 'main.py'}"
         given = trial.get("params")
         self.params = Params(given if isinstance(given, dict) else {})
@@ -71,7 +72,8 @@ class Context:
         self.checkpoint = Checkpoint(
             f"{directory}/{wire.CHECKPOINTS}", str(trial.get("resume_from") or ""), self.reporter.note
         )
-        self.rank, self.world_size = _number("RANK", 0), _number("WORLD_SIZE", 1)
+        self.rank = _number("RANK", 0)
+        self.world_size = _number("WORLD_SIZE", 1)
         self.stop_seen = False
         self._look_again_s = 0.0
         self._pictures: Pictures | None = None

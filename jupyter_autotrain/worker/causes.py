@@ -17,8 +17,10 @@ class Cause:
     """The end of a trial: state, one reason in plain words, and what helps to find the place."""
 
     def __init__(self, state: str, reason: str, **more: str | float) -> None:
-        self.state, self.reason = state, reason
-        self.traceback, self.cell_line = str(more.get("traceback", "")), str(more.get("cell_line", ""))
+        self.state = state
+        self.reason = reason
+        self.traceback = str(more.get("traceback", ""))
+        self.cell_line = str(more.get("cell_line", ""))
         self.peak_bytes = int(more.get("peak_bytes", 0))
         self.grace_s = float(more.get("grace_s", -1.0))
         self.kind = str(more.get("kind", ""))
@@ -115,12 +117,16 @@ class End:
         self, exit_status: int, begun: bool, outcome: Mapping[str, object], oom_kills: int, peak_bytes: int
     ) -> None:
         self.code = os.waitstatus_to_exitcode(exit_status)
-        self.begun, self.outcome, self.oom_kills, self.peak_bytes = begun, outcome, oom_kills, peak_bytes
+        self.begun = begun
+        self.outcome = outcome
+        self.oom_kills = oom_kills
+        self.peak_bytes = peak_bytes
 
 
 def of_exit(trial: Mapping[str, object], end: End) -> Cause:
     """The worker ended by itself, or something else ended it; `trial` is a `TrialSpec` as JSON."""
-    code, outcome = end.code, end.outcome
+    code = end.code
+    outcome = end.outcome
     if outcome.get("state") in {"SUCCEEDED", "EARLY_STOPPED"}:
         late = f"The cell had ended well; then, while it shut down: {_by_signal(-code)}" if code < 0 else ""
         return Cause(str(outcome["state"]), str(outcome.get("reason") or late))

@@ -23,7 +23,8 @@ class Checkpoint:
 
     def __init__(self, directory: str, previous: str, note: Callable[[str, str], None]) -> None:
         self.path = directory
-        self._previous, self._note = previous, note
+        self._previous = previous
+        self._note = note
         self._saved = -1
         if previous and os.path.isdir(previous):
             self._inherit(previous)

@@ -16,7 +16,8 @@ from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.worker.processes import Identity
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_TRIES, _PAUSE_S = 20, 0.005
+_TRIES = 20
+_PAUSE_S = 0.005
 
 
 def take() -> int | None:

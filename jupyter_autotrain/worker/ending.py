@@ -51,7 +51,8 @@ def end(
     Raises:
         OSError: It cannot be told who is left.
     """
-    receipt, begun = Receipt(), time.monotonic()
+    receipt = Receipt()
+    begun = time.monotonic()
     while (living := _ask(members)) != set() and time.monotonic() - begun < grace_s:
         receipt.ask(living or set(), signal.SIGTERM)
         time.sleep(_LOOK_AGAIN_S)

@@ -32,7 +32,9 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
     or of the submitter's `PYTHONHASHSEED`, or of seed 0.
     """
     own: dict[str, str] = {TRIAL_VARIABLE: str(trial["directory"])}
-    gpus, resources, seed = trial.get("gpus"), trial.get("resources"), trial.get("seed")
+    gpus = trial.get("gpus")
+    resources = trial.get("resources")
+    seed = trial.get("seed")
     if isinstance(gpus, list | tuple) and gpus:
         own["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu in gpus)
     cpus = resources.get("cpus") if isinstance(resources, Mapping) else None

@@ -23,7 +23,10 @@ class Script:
     """
 
     def __init__(self, path: str, source_map: Sequence[str] = (), work: str = "", cwd: str = "") -> None:
-        self.path, self.source_map, self.work, self.cwd = path, source_map, work, cwd
+        self.path = path
+        self.source_map = source_map
+        self.work = work
+        self.cwd = cwd
 
     def owns(self, filename: str) -> bool:
         """Whether a file is the user's own."""
@@ -125,7 +128,8 @@ def _where(lines: Sequence[tuple[str, int]], step: int, script: Script) -> str:
     """The last line of the user's own code, where the cell called it when it stands elsewhere, and the last step."""
     parts = []
     if lines:
-        last, first = script.place(*lines[-1]), script.place(*lines[0])
+        last = script.place(*lines[-1])
+        first = script.place(*lines[0])
         parts.append(f"at {_quoted(*lines[-1], script, '`')}")
         same = last.rpartition(", ")[0] == first.rpartition(", ")[0]
         if last != first:

@@ -22,7 +22,9 @@ class Wanted:
     """What a trial may use; None means without limit."""
 
     def __init__(self, memory_bytes: int | None, cpus: float | None, processes: int) -> None:
-        self.memory_bytes, self.cpus, self.processes = memory_bytes, cpus, processes
+        self.memory_bytes = memory_bytes
+        self.cpus = cpus
+        self.processes = processes
 
     def controllers(self) -> list[str]:
         """The controllers needed; `pids` always is: it bounds fork bombs and lists the members."""
@@ -49,7 +51,8 @@ class Groups:
     """The folders made for one trial. None at all is fine: then nothing is limited by the kernel."""
 
     def __init__(self, version: int, folders: dict[str, str]) -> None:
-        self.version, self.folders = version, folders  # controller -> folder
+        self.version = version  # controller -> folder
+        self.folders = folders
         self.limited: set[str] = set()
 
     def paths(self) -> list[str]:

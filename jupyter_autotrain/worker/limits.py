@@ -12,7 +12,8 @@ MOST_PROCESSES = 4096
 
 def size(count: int) -> str:
     """Bytes as a person writes them: 200 MB, 1.5 GB (decimal units)."""
-    value, unit = float(count), "B"
+    value = float(count)
+    unit = "B"
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if value < 999.5 or unit == "TB":
             break
@@ -30,7 +31,8 @@ class Limits:
     """
 
     def __init__(self, resources: dict[str, object], options: dict[str, object], number: int) -> None:
-        memory, cpus = resources.get("memory_bytes"), resources.get("cpus")
+        memory = resources.get("memory_bytes")
+        cpus = resources.get("cpus")
         self.memory_bytes = int(memory) if isinstance(memory, int | float) else None
         self.cpus = float(cpus) if isinstance(cpus, int | float) else None
         most = options.get("max_processes")

@@ -14,7 +14,8 @@ def mounts(mountinfo: str) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
-        fields, kind = left.split(), right.split()
+        fields = left.split()
+        kind = right.split()
         if kind[:1] == ["cgroup2"]:
             found[""] = (fields[4], fields[3])
         elif kind[:1] == ["cgroup"]:

@@ -36,7 +36,8 @@ def tell(fd: int, outcome: Mapping[str, str]) -> None:
 
 def read(fd: int) -> tuple[bool, dict[str, object]]:
     """What the worker has said: whether it came up at all, and how it ended; empty when it did not say."""
-    begun, told = False, dict[str, object]()
+    begun = False
+    told = dict[str, object]()
     for line in os.pread(fd, _MOST_BYTES, 0).splitlines():
         try:
             found = files.parse_json(line)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker.reporter import Reporter
 
-MOST_BYTES, MOST_PICTURES, MOST_TOTAL_BYTES = 2_000_000, 200, 100_000_000
+MOST_BYTES = 2_000_000
+MOST_PICTURES = 200
+MOST_TOTAL_BYTES = 100_000_000
 _SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg"}
 _BEGINS = {"png": b"\x89PNG\r\n\x1a\n", "jpg": b"\xff\xd8\xff", "svg": b"<"}
 _METHODS = {"image/png": "_repr_png_", "image/jpeg": "_repr_jpeg_", "image/svg+xml": "_repr_svg_"}
@@ -28,7 +30,8 @@ class Pictures:
     """
 
     def __init__(self, directory: str, reporter: Reporter) -> None:
-        self._directory, self._reporter = directory, reporter
+        self._directory = directory
+        self._reporter = reporter
         self._folder = f"{directory}/{wire.OUTPUTS}/pictures"
         self._kept = self._bytes = 0
 
@@ -48,7 +51,8 @@ class Pictures:
 
     def figure(self, figure: object) -> None:
         """Keep a matplotlib figure as PNG, in a lower resolution when it is too big."""
-        savefig, dpi = getattr(figure, "savefig"), float(getattr(figure, "dpi", 100.0))  # noqa: B009 - any figure
+        savefig = getattr(figure, "savefig")  # noqa: B009 - any figure
+        dpi = float(getattr(figure, "dpi", 100.0))
         data = b""
         for factor in _SMALLER:
             buffer = io.BytesIO()

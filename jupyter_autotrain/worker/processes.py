@@ -15,7 +15,8 @@ from jupyter_autotrain.core import wire
 
 Identity = list[int | float | str]
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def _read(path: str) -> str:

@@ -101,7 +101,8 @@ class Redactor:
 
 
 def _rename(root: bytes, name: bytes, masked: bytes) -> None:
-    target, more = masked, 2
+    target = masked
+    more = 2
     while os.path.lexists(os.path.join(root, target)):
         target, more = b"%b-%d" % (masked, more), more + 1
     try:

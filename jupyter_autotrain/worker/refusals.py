@@ -28,7 +28,8 @@ class Refusals:
         """Count one refusal; `text` says why, the first one of this kind speaks for all."""
         key = (about, kind)
         if key not in self._counts and len(self._counts) >= _MOST_KINDS:
-            key, text = ("", "more"), "reports of further kinds were not kept; only the first 50 kinds are told apart"
+            key = ("", "more")
+            text = "reports of further kinds were not kept; only the first 50 kinds are told apart"
         count = self._counts[key] = self._counts.get(key, 0) + 1
         if count == 1:
             self._texts[key] = text

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from jupyter_autotrain.core import disk, wire
 
 PATIENCE_S = 3600.0  # how long a full disk is waited out for the last word
-_TRY_AGAIN_S, _MISSING_S = 0.5, 1.0
+_TRY_AGAIN_S = 0.5
+_MISSING_S = 1.0
 _IN_PLACE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -33,7 +34,8 @@ class StatusFile:
             OSError: It cannot be written.
         """
         self._content.update(changes)
-        data, deadline = json.dumps(self._content).encode(), time.monotonic() + patience_s
+        data = json.dumps(self._content).encode()
+        deadline = time.monotonic() + patience_s
         while not self._replace(data, is_last_try=time.monotonic() >= deadline, sync=patience_s > 0):
             time.sleep(_TRY_AGAIN_S)
 

@@ -22,7 +22,8 @@ from jupyter_autotrain.worker.tidying import tidy
 
 GRACE_S = 5.0  # when nobody said how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
-_WATCH_MEMORY_S, _WATCH_S = 0.05, 1.0
+_WATCH_MEMORY_S = 0.05
+_WATCH_S = 1.0
 _REFUSED = 127
 
 
@@ -36,7 +37,9 @@ class Supervisor:
     """
 
     def __init__(self, trial: dict[str, object], environ: dict[str, str], claim: int) -> None:
-        self.trial, self.environ, self.claim = trial, environ, claim
+        self.trial = trial
+        self.environ = environ
+        self.claim = claim
         secrets = [environ[name] for name in causes.strings(trial.get("secrets")) if environ.get(name)]
         self.redactor = Redactor(secrets)
         self.streams = Streams(secrets)

@@ -90,7 +90,8 @@ def _is_unchanged(path: str, shipped: str) -> bool:
     try:
         if os.path.islink(path):
             return os.readlink(path) == shipped
-        mine, theirs = os.lstat(path), os.lstat(shipped)
+        mine = os.lstat(path)
+        theirs = os.lstat(shipped)
     except OSError:
         return False
     return stat.S_ISREG(mine.st_mode) and (mine.st_size, mine.st_mtime_ns) == (theirs.st_size, theirs.st_mtime_ns)

@@ -30,7 +30,8 @@ def main(directory: str, channel: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    context, me = api.of(directory), os.getpid()
+    context = api.of(directory)
+    me = os.getpid()
     enter_work(directory, str(context.trial["bundle"]))
     sys.meta_path.insert(0, DisplayFinder(context.display))
     run = Run(context)
@@ -124,7 +125,9 @@ class Run:
     """
 
     def __init__(self, context: api.Context) -> None:
-        self.context, self.directory, self.trial = context, context.directory, context.trial
+        self.context = context
+        self.directory = context.directory
+        self.trial = context.trial
         self.bundle = str(self.trial["bundle"])
         self.script = context.script
         self.losses: list[str] = []
@@ -190,7 +193,8 @@ class Run:
     def _failed(self, error: BaseException) -> tuple[dict[str, str], int]:
         from jupyter_autotrain.worker.failure import Failure, Script  # noqa: PLC0415 - only failing trials pay
 
-        work, cwd = f"{self.directory}/{wire.WORK}", str(self.trial.get("cwd") or "")
+        work = f"{self.directory}/{wire.WORK}"
+        cwd = str(self.trial.get("cwd") or "")
         script = Script(self.script, self._source_map(), work, cwd)
         failure = Failure(error, script, sys.executable, self.context.reporter.step)
         with contextlib.suppress(OSError, ValueError):  # a full disk, or a stream that the cell has closed

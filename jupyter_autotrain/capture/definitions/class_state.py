@@ -116,7 +116,8 @@ def _is_users(value: object, cls: type, scope: Scope) -> bool:
 def _bound(path: str, cls: type, name: str, member: _Member, scope: Scope) -> Iterator[tuple[str, object]]:
     """An attribute that the body binds: a method, a nested class or a value."""
     alone = held_once(vars(cls), name)
-    value, here = vars(cls)[name], f"{path}.{name}"
+    value = vars(cls)[name]
+    here = f"{path}.{name}"
     if isinstance(member.node, Function):
         yield from _method(here, value, member.node, scope)
     elif isinstance(member.node, ast.ClassDef) and isinstance(value, type):

@@ -89,7 +89,8 @@ def _module_line(name: str, module: types.ModuleType) -> ImportLine | None:
 
 def _member_line(name: str, value: object) -> ImportLine | None:
     """A function or class by the module that defines it."""
-    path, member = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    path = getattr(value, "__module__", None)
+    member = getattr(value, "__qualname__", None)
     if not isinstance(path, str) or not isinstance(member, str):
         return None
     module = sys.modules.get(path)

@@ -93,7 +93,8 @@ def runs_when_unpickled(value: object) -> bool:
 
 
 def _judge(name: str, value: object, binding: Binding, codes: list[CodeType], notebook: Notebook) -> Found:
-    history, stale = notebook.history, ""
+    history = notebook.history
+    stale = ""
     newer = [b for b in history.bindings(name) if b.position > binding.position]
     if newer and newer[-1].kind is binding.kind:
         stale = f"{newer[-1].label} defines {name} again, but the live one is from {binding.label}"
@@ -105,7 +106,8 @@ def _judge(name: str, value: object, binding: Binding, codes: list[CodeType], no
 
 
 def _rerun_without(binding: Binding, history: History) -> str:
-    index, cell_id = binding.position[0], binding.cell.cell_id
+    index = binding.position[0]
+    cell_id = binding.cell.cell_id
     later = [cell for cell in history.cells[index + 1 :] if cell_id and cell.cell_id == cell_id]
     return later[-1].label if later else ""
 

@@ -27,7 +27,9 @@ class Bindings(ABC):
     """
 
     def __init__(self, program: Program, values: Mapping[str, object], parameters: Collection[str]) -> None:
-        self._program, self._values, self._parameters = program, values, parameters
+        self._program = program
+        self._values = values
+        self._parameters = parameters
         self._names: dict[tuple[Scope, str], Values] = {}
         self._attributes: dict[str, Values] = {}
         self._objects = [one for one in objects(values.values()) if hasattr(one, "__dict__")]

@@ -74,7 +74,8 @@ def _parse(line: str) -> _Rule | None:
 
 def _translate(pattern: str) -> str:
     """A gitignore pattern as a regular expression over the whole path."""
-    out, at = list[str](), 0
+    out = list[str]()
+    at = 0
     while at < len(pattern):
         token = _next_token(pattern, at)
         out.append(_meaning(token))

@@ -26,7 +26,9 @@ class _Indexer(ast.NodeVisitor):
     """Fills the index from one text."""
 
     def __init__(self, program: Program, scope: Scope, owner: ast.ClassDef | None = None) -> None:
-        self.program, self.scope, self.owner = program, scope, owner
+        self.program = program
+        self.scope = scope
+        self.owner = owner
 
     def visit_body(self, body: Iterable[ast.AST]) -> None:
         for node in body:

@@ -50,7 +50,8 @@ def local_files(names: Iterable[str], folder: Path, ignore: Ignore, roots: Seque
     """
     finder = _Finder([folder, *roots, *(Path(entry or folder) for entry in sys.path)])
     files: dict[str, Path] = {}
-    seen, todo = set[str](), sorted({name.partition(".")[0] for name in names})
+    seen = set[str]()
+    todo = sorted({name.partition(".")[0] for name in names})
     while todo:
         top = todo.pop()
         if top in seen:
@@ -68,7 +69,8 @@ class _Finder:
     """Finds top-level modules that are the user's own."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        self.folder, self.roots = roots[0], list(dict.fromkeys(roots))
+        self.folder = roots[0]
+        self.roots = list(dict.fromkeys(roots))
         paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
         self.installed = [Path(path) for path in (*paths, sys.prefix, sys.base_prefix) if path]
 

@@ -40,7 +40,8 @@ def expression(place: str) -> re.Pattern[str]:
 
 def matching(place: str, folder: Path) -> Iterator[Path]:
     """The files and folders that a place of which parts are unknown may mean; the known part names the folder."""
-    top, fits = folder / posixpath.dirname(known_start(place)), expression(place)
+    top = folder / posixpath.dirname(known_start(place))
+    fits = expression(place)
     deepest = None if ANY in place and top != folder else place.count("/")
     for root, folders, names in os.walk(top):
         inside = Path(root).relative_to(folder).as_posix()

@@ -20,7 +20,8 @@ from jupyter_autotrain.capture.files.live_values import attribute, elements, is_
 from jupyter_autotrain.capture.files.path_methods import ANY, MOST
 from jupyter_autotrain.capture.files.program import Program, Scope, called
 
-_MOST_DEPTH, _MOST_LOOKS = 40, 50_000
+_MOST_DEPTH = 40
+_MOST_LOOKS = 50_000
 _PERCENT: Final = re.compile(r"%(?:\(\w+\))?[-+ #0-9.]*[a-zA-Z]")
 _BRACES: Final = re.compile(r"\{[^{}]*\}")
 _OF_LOGGERS: Final = frozenset({"best_model_path", "last_model_path", "log_dir", "logger", "metrics_file_path"})
@@ -149,7 +150,8 @@ class PathValues(Bindings):
     # Calls
 
     def _call(self, call: ast.Call, scope: Scope) -> Values:
-        name, own = called(call), self._program.function(call, scope)
+        name = called(call)
+        own = self._program.function(call, scope)
         if own or (isinstance(call.func, ast.Name) and name in self._program.classes):
             return self._returned(own)
         if name in _NO_PATH or name.startswith("download"):

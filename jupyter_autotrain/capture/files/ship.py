@@ -92,7 +92,8 @@ def below(paths: Iterable[Path], folder: Path, ignore: Ignore, named: Sequence[P
 
     `named` are paths that may be links to anywhere.
     """
-    count, inside = 0, _inside([folder, *named])
+    count = 0
+    inside = _inside([folder, *named])
     for path in paths:
         for file in _files(path, lambda p: ignore(p.relative_to(folder).as_posix(), is_folder=True)):
             place = file.relative_to(folder).as_posix()

@@ -20,7 +20,9 @@ from jupyter_autotrain.capture.files.ship import below
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import ShipError
 
-_LONGEST, _SHOWN, _MOST_FOLDERS = 400, 3, 2_000
+_LONGEST = 400
+_SHOWN = 3
+_MOST_FOLDERS = 2_000
 _READS = frozenset({How.READ, How.FOLDER, How.UPDATE, How.CHECK})
 _WRITES = frozenset({How.WRITE, How.UPDATE})
 
@@ -35,7 +37,9 @@ class Travelling:
     """
 
     def __init__(self, folder: Path, ignore: Ignore, *, named: bool) -> None:
-        self._folder, self._ignore, self._named = folder, ignore, named
+        self._folder = folder
+        self._ignore = ignore
+        self._named = named
         self.found = Found()
         self._outside: dict[str, str] = {}
 
@@ -222,7 +226,8 @@ def _outside(places: dict[str, str], folder: Path) -> ShipError:
     rows = [f"  {place} ({origin})" for place, origin in list(places.items())[:_SHOWN]]
     if len(places) > _SHOWN:
         rows[-1] = f"  and {len(places) - _SHOWN + 1} more"
-    first, verb = next(iter(places)), "leads" if len(places) == 1 else "lead"
+    first = next(iter(places))
+    verb = "leads" if len(places) == 1 else "lead"
     top = next(part for part in Path(first).parts if part != "..")
     up = first[: first.index(top) + len(top)]
     return ShipError(

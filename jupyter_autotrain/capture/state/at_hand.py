@@ -108,7 +108,8 @@ def _is_at_hand(name: str, position: Position, slice_: Slice) -> bool:
     """Whether a name means in a trial what it meant when the statement ran."""
     if name not in slice_.namespace or name in slice_.parameters:
         return False
-    value, last = slice_.namespace[name], slice_.history.last(name)
+    value = slice_.namespace[name]
+    last = slice_.history.last(name)
     if last is not None and last.kind is Kind.IMPORT:
         return True
     if slice_.history.changed_since(name, position):

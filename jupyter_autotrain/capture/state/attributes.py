@@ -106,7 +106,9 @@ def _as_written(path: str, touch: Touch, slice_: Slice) -> tuple[Item | None, Di
     if again is None:
         return None, Difference(Kind.NOT_CARRIED, f"{path}, set here: set it in the cell", label)
     item = _item(path, f"{text_of(path)} = {again.text}", touch.position)
-    item.eager, item.called, item.deferred = again.names.eager, again.names.called, again.names.deferred
+    item.eager = again.names.eager
+    item.called = again.names.called
+    item.deferred = again.names.deferred
     return item, Difference(Kind.REPLAYED, cut(f"{path} = {again.text}", _SHOWN), label)
 
 

@@ -37,7 +37,8 @@ def carry(
         aliases: The full names of what it imports.
         given: Names and patterns of variables that the header gives.
     """
-    here, passed = dict(os.environ), environment.passed(os.environ)
+    here = dict(os.environ)
+    passed = environment.passed(os.environ)
     found = {**_set_by_magic(cells), **_set_by(touches)}
     origins = {name: label for name, label in found.items() if name in here and not _fits(name, (*_OF_A_PLACE, *given))}
     secret = set(environment.held_back(here, origins))

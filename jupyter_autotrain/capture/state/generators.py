@@ -100,9 +100,11 @@ def carry(touches: Iterable[Touch], uses: Uses, seed: int | None) -> Carried:
     if seed is not None:
         text = f"the random numbers of {names}, seeded here; `seed: {seed}` of the header goes before"
         return Carried(differences=(Difference(Kind.NOT_CARRIED, text, origin),))
-    states, lines = dict[str, bytes](), list[str]()
+    states = dict[str, bytes]()
+    lines = list[str]()
     for index, one in enumerate(used):
-        state, file = one.state(sys.modules[one.module]), f"__generator_{index}__"
+        state = one.state(sys.modules[one.module])
+        file = f"__generator_{index}__"
         if state is not None:
             states[file] = pickle.dumps(state)
             lines.append(one.restore.replace("{state}", f'__autotrain_data__("{file}")'))

@@ -18,7 +18,8 @@ _KEEPS_ORDER = frozenset(
 )
 _GIVES_A_SET = frozenset({"difference", "intersection", "symmetric_difference", "union"})
 _SAME_EVERYWHERE = (int, float, complex, type(None))
-_MOST, _SHOWN = 1_000, 60
+_MOST = 1_000
+_SHOWN = 60
 _BY_HASH = "that of trials is fixed, this kernel's is its own"
 _BY_ADDRESS = "its objects may lie by their addresses, which differ in each process"
 
@@ -47,7 +48,8 @@ class _Order:
     """The places in some code that look at the order of a set."""
 
     def __init__(self, tree: ast.Module, namespace: Mapping[str, object]) -> None:
-        self.tree, self.namespace = tree, namespace
+        self.tree = tree
+        self.namespace = namespace
         self.sets = {name for node in ast.walk(tree) if (name := self._bound_to_set(node))}
         self.attributes = {name for node in ast.walk(tree) if (name := self._attribute_of_set(node))}
 

@@ -30,7 +30,8 @@ def carry(touches: Sequence[Touch], uses: Uses) -> Iterator[tuple[str, Item, Dif
     for module in (name for name in uses.own if top(name) in uses.direct):
         last = next((touch for touch in reversed(touches) if touch.path.startswith(f"{module}.")), None)
         for name, value in _changed(module):
-            path, label = f"{module}.{name}", last.place.label if last else ""
+            path = f"{module}.{name}"
+            label = last.place.label if last else ""
             if isinstance(value, str | bytes) and is_credential(name, value):
                 continue
             position = last.position if last else (LATEST[0] - 1, 0, 0)

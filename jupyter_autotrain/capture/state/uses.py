@@ -66,7 +66,8 @@ def of(trees: Iterable[ast.Module], pickled: Iterable[Collection[str]]) -> Uses:
 
 def _with_own(direct: Collection[str], own: Collection[str]) -> frozenset[str]:
     """These packages, and those that the modules beside the notebook among them import."""
-    known, todo = set(direct), set(direct)
+    known = set(direct)
+    todo = set(direct)
     while todo:
         package = todo.pop()
         for name in own:

@@ -104,7 +104,8 @@ def _cell_magic_of(code: str) -> Magic | None:
 
 
 def _note(magic: Magic, outcome: Outcome, first_line: int) -> str:
-    line, written = first_line + magic.index, magic.written.partition("\n")[0]
+    line = first_line + magic.index
+    written = magic.written.partition("\n")[0]
     if outcome.code == "pass":
         return f"Line {line} is left out: `{written}` {outcome.note}."
     return f"Line {line} runs as plain Python: `{written}`; {outcome.note}."

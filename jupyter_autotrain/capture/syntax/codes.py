@@ -51,7 +51,8 @@ def live_codes(value: object, seen: set[int]) -> Iterator[CodeType]:
 
 def functions_in(value: object, namespace: Mapping[str, object]) -> Iterator[FunctionType]:
     """The notebook's functions that an object holds: in closures, attributes and containers."""
-    todo, seen = [value], set[int]()
+    todo = [value]
+    seen = set[int]()
     while todo and len(seen) < _LOOKED_AT_MOST:
         item = todo.pop()
         if id(item) in seen or isinstance(item, type):

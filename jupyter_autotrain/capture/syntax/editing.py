@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 def put(lines: list[str], node: ast.stmt | ast.expr, new: str) -> None:
     """Put `new` where a node stands; the number of lines stays, columns count UTF-8 bytes."""
-    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    first = node.lineno - 1
+    last = (node.end_lineno or node.lineno) - 1
     head = lines[first].encode()[: node.col_offset].decode()
     tail = lines[last].encode()[node.end_col_offset :].decode()
     fresh = f"{head}{new}{tail}".split("\n")

@@ -79,7 +79,8 @@ class History:
     """
 
     def __init__(self, cells: Sequence[Cell], values: Mapping[str, object] = _NO_VALUES) -> None:
-        self.cells, self.values = tuple(cells), values
+        self.cells = tuple(cells)
+        self.values = values
         self._names: dict[ast.stmt, Names] = {}
 
     @cached_property
@@ -131,7 +132,8 @@ class History:
         return self._changed(name, position, {name})
 
     def _changed(self, name: str, position: Position, seen: set[str]) -> str:
-        now, then = self.last(name), self.last(name, position)
+        now = self.last(name)
+        then = self.last(name, position)
         if now is None:
             return ""
         if now is not then and not _same_again(now, then):

@@ -12,7 +12,8 @@ _ASSIGNED = re.compile(r"(?P<target>[^=!%?]+?)\s*=\s*(?P<rest>[%!].*)", re.DOTAL
 _NAMED = re.compile(r"(?P<escape>%{1,2})(?P<name>\w+)\s*(?P<argument>.*)", re.DOTALL)
 _SHELL_MAGICS = frozenset({"sc", "sx", "system"})
 _IPYTHON_CALLS = frozenset({"getoutput", "magic", "run_cell_magic", "run_line_magic", "system"})
-SHELL, HELP = "!", "?"
+SHELL = "!"
+HELP = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def read(written: str, index: int = 0) -> Magic:
     text = written.strip().replace("\\\n", " ")
     target = ""
     if found := _ASSIGNED.fullmatch(text):
-        target, text = found["target"].strip(), found["rest"]
+        target = found["target"].strip()
+        text = found["rest"]
     if text.startswith("!"):
         return Magic(SHELL, text.lstrip("!").strip(), target, False, index, written.strip())
     named = _NAMED.fullmatch(text)
@@ -60,7 +62,8 @@ def set_aside(source: str) -> tuple[str, list[Magic]]:
         SyntaxError: The rest is no Python.
         ValueError: The same, such as a text with zero bytes.
     """
-    lines, magics = source.split("\n"), list[Magic]()
+    lines = source.split("\n")
+    magics = list[Magic]()
     while True:
         text = "\n".join(lines) + "\n"
         try:
@@ -105,7 +108,8 @@ def _of_ipython(call: ast.Call) -> list[str]:
 
 def _from_call(arguments: list[str], target: str, node: ast.stmt) -> Magic:
     method, first, *rest = arguments
-    index, written = node.lineno - 1, ast.unparse(node).partition("\n")[0]
+    index = node.lineno - 1
+    written = ast.unparse(node).partition("\n")[0]
     if method in {"system", "getoutput"}:
         return Magic(SHELL, first, target, False, index, written)
     if method == "magic":

@@ -160,7 +160,8 @@ class _Walker(TextWalker):
 
     def _branches(self, *branches: Callable[[], None]) -> None:
         """Walk alternatives; only what each of them binds is bound for certain."""
-        before, outcomes = set(self.module.bound), list[set[str]]()
+        before = set(self.module.bound)
+        outcomes = list[set[str]]()
         for branch in branches:
             self.module.bound = set(before)
             branch()

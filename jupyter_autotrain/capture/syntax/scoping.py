@@ -32,7 +32,8 @@ class ScopeWalker(ast.NodeVisitor):
     """
 
     def __init__(self, statements: Sequence[ast.stmt], lazy_annotations: bool) -> None:
-        self.statements, self.lazy_annotations = statements, lazy_annotations
+        self.statements = statements
+        self.lazy_annotations = lazy_annotations
         self.module = Scope("module")
         self.scopes = [self.module]
         self.sets = {
@@ -46,9 +47,13 @@ class ScopeWalker(ast.NodeVisitor):
         self.waiting: dict[str, list[Callable[[], None]]] = {}
         self.owner = ""
         self.guarded = self.is_deferred = self.in_hint = self.star = False
-        self.eager, self.called, self.deferred = set[str](), set[str](), set[str]()
-        self.optional, self.hints = set[str](), set[str]()
-        self.texts, self.plain = set[str](), set[str]()
+        self.eager = set[str]()
+        self.called = set[str]()
+        self.deferred = set[str]()
+        self.optional = set[str]()
+        self.hints = set[str]()
+        self.texts = set[str]()
+        self.plain = set[str]()
         self.in_text = False
 
     def run(self) -> None:

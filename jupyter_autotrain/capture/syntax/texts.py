@@ -114,7 +114,8 @@ def _runs(call: ast.Call, known: Known) -> Reading | None:
     name, owner = _called(call)
     if not ((name in {"eval", "exec"} and not owner) or (name == "run" and owner in {"cProfile", "profile"})):
         return None
-    scope, text = _argument(call, 1, "globals"), _argument(call, 0, "source", "statement")
+    scope = _argument(call, 1, "globals")
+    text = _argument(call, 0, "source", "statement")
     if scope is not None and not is_scope(scope) and name != "run":
         return Reading()  # it has names of its own
     if isinstance(text, ast.Call) and _called(text)[0] == "compile":
@@ -189,12 +190,15 @@ def _format(call: ast.Call, known: Known) -> Reading | None:
     scopes = [part for part in (*call.args, *(one.value for one in call.keywords)) if is_scope(part)]
     if not scopes or not isinstance(call.func, ast.Attribute):
         return None
-    owner, method = call.func.value, call.func.attr
+    owner = call.func.value
+    method = call.func.attr
     reading = Reading(used=scopes)
     if method in {"format", "format_map"}:
-        text, find = known(owner), _fields
+        text = known(owner)
+        find = _fields
     elif method in {"safe_substitute", "substitute"} and isinstance(owner, ast.Call) and owner.args:
-        text, find = known(owner.args[0]), _placeholders
+        text = known(owner.args[0])
+        find = _placeholders
     else:
         return None
     if isinstance(text, str):

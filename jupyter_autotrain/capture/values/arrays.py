@@ -9,7 +9,9 @@ from jupyter_autotrain.capture.values.embedded import Embedded
 from jupyter_autotrain.capture.values.memory import Region, Span, is_sparse, span
 from jupyter_autotrain.capture.values.places import Places, Reduced
 
-_ARRAY, _ATTRIBUTES, _OBJECT_VIEW = Embedded("array"), Embedded("set_attributes"), Embedded("object_view")
+_ARRAY = Embedded("array")
+_ATTRIBUTES = Embedded("set_attributes")
+_OBJECT_VIEW = Embedded("object_view")
 _WRITES_TO_FILE = {"r+", "w+"}
 
 

@@ -45,7 +45,8 @@ def make_class(
     meta: type, maker: type, name: str, bases: tuple[type, ...], members: dict[str, object], tracker: str
 ) -> type:
     """Make an empty class, passing by the hooks of the notebook's own bases and metaclasses."""
-    hook, home = "__init_subclass__", {"__main__", members.get("__module__")}
+    hook = "__init_subclass__"
+    home = {"__main__", members.get("__module__")}
     above = {base for parent in bases for base in parent.__mro__ if base.__module__ in home}
     saved = {base: vars(base)[hook] for base in above if hook in vars(base)}
     for base in saved:

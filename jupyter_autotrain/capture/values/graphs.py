@@ -11,7 +11,9 @@ from jupyter_autotrain.capture.syntax.history import Binding, History
 from jupyter_autotrain.core.wording import cut
 
 _COMPUTED = "a tensor that autograd computed"
-_NODES_AT_MOST, _SHOWN, _WIDTH = 10_000, 3, 60
+_NODES_AT_MOST = 10_000
+_SHOWN = 3
+_WIDTH = 60
 
 
 def reason(tensor: Any) -> str:  # noqa: ANN401 - any tensor
@@ -54,7 +56,9 @@ def _computes(node: ast.AST) -> bool:
 def _leaves(tensor: Any, namespace: Mapping[str, object]) -> list[str]:  # noqa: ANN401 - any value
     """The notebook's names of what a tensor was computed from; a module stands for its parameters."""
     names = dict(_named(namespace))
-    todo, seen, found = [getattr(tensor, "grad_fn", None)], set[object](), dict[str, None]()
+    todo = [getattr(tensor, "grad_fn", None)]
+    seen = set[object]()
+    found = dict[str, None]()
     while todo and len(seen) < _NODES_AT_MOST:
         node = todo.pop()
         if node is None or node in seen:

@@ -62,8 +62,10 @@ class Region:
     """
 
     def __init__(self, spans: Sequence[Span], owner: object = None) -> None:
-        self.spans, self.owner = spans, owner
-        self.low, self.high = min(one.low for one in spans), max(one.high for one in spans)
+        self.spans = spans
+        self.owner = owner
+        self.low = min(one.low for one in spans)
+        self.high = max(one.high for one in spans)
         self.is_shared = owner is not None or len({id(one.value) for one in spans}) > 1
         # What lies askew here lies so there too, whatever else lies in the same memory.
         self._lead_bytes = self.low % _ALIGNED_BYTES if self.is_shared and owner is None else 0
@@ -196,7 +198,8 @@ def _overlapping(cluster: list[Span]) -> list[list[Span]]:
     group = list(range(len(cluster)))
     for one, other in combinations(range(len(cluster)), 2):
         if group[one] != group[other] and _meet(views[one], views[other], np):
-            joined, left = group[one], group[other]
+            joined = group[one]
+            left = group[other]
             group = [joined if number == left else number for number in group]
     return [[one for one, number in zip(cluster, group, strict=True) if number == kept] for kept in sorted(set(group))]
 

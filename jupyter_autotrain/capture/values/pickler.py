@@ -78,11 +78,16 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
 
     def __init__(self, stream: Stream, around: Surroundings, places: Places) -> None:
         super().__init__(stream, protocol=_PROTOCOL)
-        self.places, self._namespace, self._in_script = places, around.namespace, around.in_script
+        self.places = places
+        self._namespace = around.namespace
+        self._in_script = around.in_script
         self._home = str(self._namespace.get("__name__"))
-        self.refers, self.uses, self.modules = set[str](), set[str](), set[str]()
+        self.refers = set[str]()
+        self.uses = set[str]()
+        self.modules = set[str]()
         self.emptied = set[str]()
-        module, main = sys.modules.get(self._home), _MainGlobals()
+        module = sys.modules.get(self._home)
+        main = _MainGlobals()
         self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = main
         self._ordinary = set[type]()
         self._reducers: dict[type, Reducer] = {}
@@ -175,7 +180,8 @@ def _cell(cell: types.CellType) -> tuple[object, ...]:
 
 def _reducer(kind: type) -> Reducer:
     """How values of a class are pickled."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    numpy = sys.modules.get("numpy")
+    torch = sys.modules.get("torch")
     if numpy is not None and issubclass(kind, numpy.ndarray):
         return reduce_array
     if torch is not None and issubclass(kind, _torch_kinds(torch)):

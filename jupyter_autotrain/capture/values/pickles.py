@@ -37,7 +37,9 @@ class Values:
         in_script: Callable[[object], str | None],
         budget: Budget,
     ) -> None:
-        self._live, self._items, self._budget = live, items, budget
+        self._live = live
+        self._items = items
+        self._budget = budget
         # No cycle: what a capture refers to must not live on here, where a table with two owners is copied on writing.
         self._around = Surroundings(namespace, _weakly(in_script))
         self.pickles: dict[str, Pickled] = {}
@@ -54,10 +56,12 @@ class Values:
         """Pickle these names; what cannot travel is in `refused` and `too_big` afterwards."""
         for name in names:
             pickled = self._pickled(name)
-            self.pickles[name], item = pickled, self._items[name]
+            self.pickles[name] = pickled
+            item = self._items[name]
             item.size_bytes = len(pickled.content)
             self._budget.kept_bytes += item.size_bytes
-            item.eager, item.deferred = pickled.refers | owners([name]), pickled.uses
+            item.eager = pickled.refers | owners([name])
+            item.deferred = pickled.uses
             others = pickled.refers - owners([name])
             called = (n for n in others if sources.runs_when_unpickled(self._live.get(n)))
             item.called = frozenset(called)
@@ -101,13 +105,15 @@ class Values:
         """Write the pickles; names whose values share objects or memory go into one, to share them in the trial."""
         taken: set[str] = set()
         for names in self._groups():
-            first, file = self._items[names[0]], file_name(names, taken)
+            first = self._items[names[0]]
+            file = file_name(names, taken)
             together = self.pickles[names[0]]
             if len(names) > 1 or together.again:
                 together = self._together(names)
                 if self.too_big:
                     return
-                first.eager, first.deferred = together.refers | owners(names), together.uses
+                first.eager = together.refers | owners(names)
+                first.deferred = together.uses
                 first.called = frozenset().union(*(self._items[name].called for name in names))
             self.files[file] = together.content
             taken.add(file.lower())
@@ -116,7 +122,8 @@ class Values:
                 self._items[other].eager = frozenset({first.name})
 
     def _groups(self) -> list[tuple[str, ...]]:
-        memory, all_pickled = self._around.memory, list(self.pickles.values())
+        memory = self._around.memory
+        all_pickled = list(self.pickles.values())
         if memory.has_views:
             spans = [one for pickled in all_pickled for one in pickled.spans]
             memory.join(spans, [one for pickled in all_pickled for one in pickled.buffers()])
@@ -135,7 +142,8 @@ class Values:
     def _together(self, names: Sequence[str]) -> Pickled:
         """One pickle of several names, in place of those of each; now that the memory of all arrays is known."""
         self._budget.kept_bytes -= sum(self._items[name].size_bytes for name in names)
-        value, stream = embed(names, self._live), Stream(self._budget)
+        value = embed(names, self._live)
+        stream = Stream(self._budget)
         try:
             together = dump(value, self._around, stream, is_joined=True)
         except LimitError as error:

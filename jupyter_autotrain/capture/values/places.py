@@ -26,7 +26,8 @@ class Places:
     """
 
     def __init__(self, memory: Memory, *, is_joined: bool) -> None:
-        self._memory, self._is_joined = memory, is_joined
+        self._memory = memory
+        self._is_joined = is_joined
         self.spans: list[Span] = []
         self.roots: dict[int, object] = {}
         self.again = False

@@ -30,8 +30,11 @@ class Budget:
     """
 
     def __init__(self, limit_bytes: int, progress: Callable[[int], object] | None = None) -> None:
-        self.limit_bytes, self._progress = limit_bytes, progress
-        self.kept_bytes, self._written_bytes, self._told_s = 0, 0, time.monotonic()
+        self.limit_bytes = limit_bytes
+        self._progress = progress
+        self.kept_bytes = 0
+        self._written_bytes = 0
+        self._told_s = time.monotonic()
 
     def wrote(self, size_bytes: int) -> None:
         """Count bytes and tell the progress; whatever the callback raises passes through."""
@@ -50,7 +53,8 @@ class Stream:
     """
 
     def __init__(self, budget: Budget, *, counts_only: bool = False) -> None:
-        self._budget, self._counts_only = budget, counts_only
+        self._budget = budget
+        self._counts_only = counts_only
         self._chunks: list[bytes] = []
         self.size_bytes = 0
 

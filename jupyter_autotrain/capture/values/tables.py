@@ -13,7 +13,8 @@ _BLOCK = Embedded("block")
 
 def reduce_table_part(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - any part of a table
     """Pickle the inside of a table, or an index; other values as pickle does it."""
-    pandas, internals = sys.modules.get("pandas"), sys.modules.get("pandas.core.internals.managers")
+    pandas = sys.modules.get("pandas")
+    internals = sys.modules.get("pandas.core.internals.managers")
     if pandas is None or internals is None:
         return None
     if isinstance(value, pandas.Index):

@@ -11,9 +11,12 @@ from jupyter_autotrain.capture.values.embedded import Embedded
 from jupyter_autotrain.capture.values.memory import Region, Span, is_sparse, span
 from jupyter_autotrain.capture.values.places import Places, Reduced
 
-_TENSOR, _FINISH_TENSOR = Embedded("tensor"), Embedded("finish_tensor")
-_STORAGE, _TYPED_STORAGE = Embedded("storage"), Embedded("typed_storage")
-_FINISH_MODULE, _FINISH_OPTIMIZER = Embedded("finish_module"), Embedded("finish_optimizer")
+_TENSOR = Embedded("tensor")
+_FINISH_TENSOR = Embedded("finish_tensor")
+_STORAGE = Embedded("storage")
+_TYPED_STORAGE = Embedded("typed_storage")
+_FINISH_MODULE = Embedded("finish_module")
+_FINISH_OPTIMIZER = Embedded("finish_optimizer")
 _PROTOCOL = 5
 _COMPUTING_HOOKS = ("torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", "torch.nn.utils.prune")
 
@@ -74,7 +77,8 @@ def _tensor(value: Any, places: Places, torch: Any) -> Reduced:  # noqa: ANN401 
     if not value.numel():
         return _made(value, _Storage(None, 0, 0, shared=False), 0, torch)
     one = _span(value)
-    region, source = places.shared(one, owns=False), value
+    region = places.shared(one, owns=False)
+    source = value
     if region is None:
         source = value.detach().clone() if is_sparse(one) else value
         one = _span(source)
@@ -123,7 +127,8 @@ def _by_torch(value: Any) -> Reduced:  # noqa: ANN401 - any tensor
 def _state(value: Any) -> tuple[object, ...] | None:  # noqa: ANN401 - any tensor
     """What a tensor has besides its memory; None when it has nothing."""
     attributes = dict(getattr(value, "__dict__", {}))
-    hooks, later_hooks = value._backward_hooks, value._post_accumulate_grad_hooks  # noqa: SLF001 - there are no public names
+    hooks = value._backward_hooks  # noqa: SLF001 - there are no public names
+    later_hooks = value._post_accumulate_grad_hooks  # noqa: SLF001 - as above
     gradient = value.grad
     if not (attributes or hooks or later_hooks) and gradient is None:
         return None
@@ -133,7 +138,8 @@ def _state(value: Any) -> tuple[object, ...] | None:  # noqa: ANN401 - any tenso
 def _untyped(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - any storage
     if value.device.type != "cpu" or not value.nbytes():
         return None
-    low, size_bytes = value.data_ptr(), value.nbytes()
+    low = value.data_ptr()
+    size_bytes = value.nbytes()
     one = span(low, (size_bytes,), (1,), 1, value)
     region = places.shared(one, owns=False) or places.alone(one)
     storage = _Storage(region, low, size_bytes, shared=value.is_shared())

@@ -93,7 +93,8 @@ def _attention_core(graph: OpGraph) -> frozenset[int]:
     """Attention ops; or products without parameters and what lies between them (scores, softmax, dropout)."""
     core: set[int] = set()
     for op in graph.ops:
-        bare, follows = False, False
+        bare = False
+        follows = False
         if op.family is Family.MATMUL:
             bare = not any(graph.tensors[x.tensor].kind is TensorKind.PARAMETER for x in op.inputs)
         elif op.family in _FOLLOWERS and op.inputs:
@@ -176,7 +177,8 @@ def _floating(dtype: str) -> bool:
 
 
 def _parameters(graph: OpGraph) -> dict[int, tuple[int, ...]]:
-    seen, found = {second for _, second in graph.tied}, {}
+    seen = {second for _, second in graph.tied}
+    found = {}
     for op in graph.ops:
         mine = [x.tensor for x in op.inputs if graph.tensors[x.tensor].kind is TensorKind.PARAMETER]
         found[op.id] = tuple(t for t in dict.fromkeys(mine) if t not in seen)

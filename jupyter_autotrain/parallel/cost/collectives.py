@@ -76,7 +76,9 @@ def _steps(segment: Segment) -> float:
 
 def _by_levels(segments: tuple[Segment, ...]) -> AlphaBeta:
     """Each level in turn: the innermost on all bytes, the next on what one inner group leaves to a device."""
-    start_s, s_per_byte, inner = 0.0, 0.0, 1
+    start_s = 0.0
+    s_per_byte = 0.0
+    inner = 1
     for segment in segments:
         steps = segment.size - 1
         start_s += _steps(segment) * segment.link.latency_s
@@ -113,7 +115,8 @@ def bandwidth(segment: Segment) -> float:
 
 def _hops(segment: Segment) -> float:
     """Mean number of links that a message of an all-to-all crosses."""
-    kind, dims = segment.link.kind, segment.link.dims
+    kind = segment.link.kind
+    dims = segment.link.dims
     side = math.pow(segment.size, 1 / dims)
     if kind in {LinkKind.RING, LinkKind.TORUS}:
         return max(1.0, dims * side / 4)

@@ -87,7 +87,8 @@ class DeviceCountBound:
         return min((self._staged_s(cluster, p, 1 + (p - 1) / (chunks * microbatches)) for p in stages), default=inf)
 
     def _staged_s(self, cluster: ClusterSpec, stages: int, stretch: float) -> float:
-        size, multipliers = cluster.devices // stages, self._worth(cluster)
+        size = cluster.devices // stages
+        multipliers = self._worth(cluster)
         even = stretch * _split_s(self.seconds, size) / multipliers
         if stages == 1 or not self.blocks or len(cluster.kinds) > 1:
             return even
@@ -127,7 +128,8 @@ def device_count_bound(
         matrix_flops_per_s=max(device.matrix_flops_per_s for device in kinds),
         memory_bytes_per_s=max(device.memory_bytes_per_s for device in kinds),
     )
-    rate, stream = fast.matrix_flops_per_s * efficiency.matrix, fast.memory_bytes_per_s * efficiency.memory
+    rate = fast.matrix_flops_per_s * efficiency.matrix
+    stream = fast.memory_bytes_per_s * efficiency.memory
     everything: dict[int, float] = defaultdict(float)
     repeated: dict[int, float] = defaultdict(float)
     for op in graph.ops:

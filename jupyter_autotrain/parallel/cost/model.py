@@ -187,7 +187,8 @@ class CostModel:
 
     def _alike_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         """The same edge between other ops, where there was one."""
-        ops, tensor = self.graph.ops, operand.tensor
+        ops = self.graph.ops
+        tensor = operand.tensor
         key = (
             (self.alike(maker), next(i for i, x in enumerate(ops[maker].outputs) if x.tensor == tensor)),
             (self.alike(op_id), ops[op_id].inputs.index(operand)),
@@ -200,7 +201,8 @@ class CostModel:
 
     def _twin_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable | None:
         """The same edge in the first block, when both ends lie in one block."""
-        twin, source = self.twin(op_id), self.twin(maker)
+        twin = self.twin(op_id)
+        source = self.twin(maker)
         if twin == op_id or op_id - twin != maker - source:
             return None
         same = self.graph.ops[twin].inputs[self.graph.ops[op_id].inputs.index(operand)]
@@ -210,16 +212,21 @@ class CostModel:
 
     def _moves(self, operand: Operand, maker: int, op_id: int) -> list[tuple[Layouts, Layouts, float]]:
         """The tensor forward; where it has a gradient, that back, and the tensor gathered again."""
-        source, target = self.op(maker), self.op(op_id)
-        out, size = _output(source.op, operand.tensor), self.tensor_bytes(operand.tensor)
-        lies, wanted = self._layouts(source, out, produced), self._layouts(target, operand, needed)
+        source = self.op(maker)
+        target = self.op(op_id)
+        out = _output(source.op, operand.tensor)
+        size = self.tensor_bytes(operand.tensor)
+        lies = self._layouts(source, out, produced)
+        wanted = self._layouts(target, operand, needed)
         if operand.tensor not in self.graph_analysis.differentiable:
             return [(lies, wanted, size)]
-        gradient, whole = self._layouts(target, operand, produced), lies.reduced
+        gradient = self._layouts(target, operand, produced)
+        whole = lies.reduced
         return [(lies, wanted, size), (gradient, whole, size), (whole, wanted, size)]
 
     def _price_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
-        source, target = self.op(maker), self.op(op_id)
+        source = self.op(maker)
+        target = self.op(op_id)
         forward, *others = (self.redistribution.seconds(*move) for move in self._moves(operand, maker, op_id))
         backward = np.zeros_like(forward)
         if others:

@@ -178,7 +178,8 @@ class StatePricer:
         if weight.rows_bytes is None or not any(option.host_table for option in self.options):
             return parts
         on_host = np.array([option.host_table for option in self.options])[:, None]
-        rows, gather_s = weight.rows_bytes, np.zeros_like(weight.rows_bytes)
+        rows = weight.rows_bytes
+        gather_s = np.zeros_like(weight.rows_bytes)
         micro_s = 2 * rows / self.roofline.device.host_bytes_per_s
         for axis, placed in reversed(list(zip(self.axes, weight.gradient.T, strict=True))):
             rows = np.where(placed == PARTIAL, rows * axis.size, rows)
@@ -203,9 +204,12 @@ class StatePricer:
         held = piece.whole_bytes / split_of(piece.gradient, self.axes)
         shared = held / self._replicas(piece.gradient)
         reduces_s, moves_s = self._over_replicas(piece.gradient, np.stack([held * piece.wide, held]))
-        reduce_s, (scatter_s, gather_s) = reduces_s[0], moves_s
-        scatter, gather = self.exposed(scatter_s, piece.backward_s), self.exposed(gather_s, piece.forward_s)
-        both, nothing = self.exposed(gather_s + scatter_s, piece.backward_s), np.zeros_like(held)
+        reduce_s = reduces_s[0]
+        (scatter_s, gather_s) = moves_s
+        scatter = self.exposed(scatter_s, piece.backward_s)
+        gather = self.exposed(gather_s, piece.forward_s)
+        both = self.exposed(gather_s + scatter_s, piece.backward_s)
+        nothing = np.zeros_like(held)
         micro = np.stack([nothing, nothing, scatter, gather + both])
         step = np.stack([self.exposed(reduce_s, piece.backward_s), scatter + gather, gather, nothing])
         gathered = np.minimum(held, shared + held * self.assumptions.gathered_blocks / piece.repeats)
@@ -221,9 +225,12 @@ class StatePricer:
 
     def _over_replicas(self, gradient: Ints, held: Floats) -> tuple[Floats, Floats]:
         """All-reduce, and gather or scatter, of `held` bytes over the axes with replicas, inner axes first."""
-        one_by_one, move_s, left = np.zeros_like(held), np.zeros_like(held), held
+        one_by_one = np.zeros_like(held)
+        move_s = np.zeros_like(held)
+        left = held
         for index in range(len(self.axes) - 1, -1, -1):
-            axis, shared = self.axes[index], gradient[:, index] == PARTIAL
+            axis = self.axes[index]
+            shared = gradient[:, index] == PARTIAL
             if not shared.any():
                 continue
             one_by_one += np.where(shared, amortised_s(axis.reduce, held, self.assumptions.bucket_bytes), 0.0)
@@ -236,7 +243,8 @@ class StatePricer:
 
         The parameter is written from its master copy, or read and written where it is its own.
         """
-        optimizer, item = self.assumptions.optimizer, weight.item_bytes
+        optimizer = self.assumptions.optimizer
+        item = weight.item_bytes
         written = 1.0 if item < 4 else 2.0
         return 2.0 * optimizer.state_bytes(item) + 3.0 * optimizer.gradient_item_bytes(item) + written * item
 

@@ -40,7 +40,10 @@ def batch_in(graph: OpGraph) -> tuple[Batch | None, str]:
     """The dim to cut, or why there is none: what stops the dim that reaches most of the work."""
     total = sum(op.flops_forward for op in graph.ops)
     tried: set[tuple[int, int]] = set()
-    best, most, why, reached = None, 0.0, NO_INPUT, -1.0
+    best = None
+    most = 0.0
+    why = NO_INPUT
+    reached = -1.0
     for seed in _seeds(graph):
         if seed in tried:
             continue
@@ -53,7 +56,8 @@ def batch_in(graph: OpGraph) -> tuple[Batch | None, str]:
             why, reached = (str(stop), work) if work > reached else (why, reached)
             continue
         if best is None or work > most:
-            best, most = batch, work
+            best = batch
+            most = work
         if work >= ENOUGH * total:
             break
     return best, "" if best else why
@@ -113,7 +117,8 @@ def _along(graph: OpGraph, batch: Batch, op: Op) -> set[int | None]:
     """Loops of an op along which samples lie, None for no loop."""
     along: set[int | None] = set(batch.loops.get(op.id, ()))
     for x in (*op.inputs, *op.outputs):
-        dims, tensor = batch.dims(x.tensor), graph.tensors[x.tensor]
+        dims = batch.dims(x.tensor)
+        tensor = graph.tensors[x.tensor]
         if len(dims) > 1:
             raise Stop(f"{op.name} compares samples with each other")
         if dims and _is_fixed(tensor.kind, tensor.name):

@@ -77,7 +77,8 @@ def random_graph(seed: int, ops: int, *, fan_in: int = 2, width: int = 8, batch:
     """
     draw = random.Random(seed)
     b = Builder(f"random-{seed}", "float32")
-    shape, made = (batch, width), [b.input("x", batch, width)]
+    shape = (batch, width)
+    made = [b.input("x", batch, width)]
     for i in range(ops):
         kind = draw.choice(("linear", "linear", "relu", "add", "_softmax"))
         latest = made[max(0, len(made) - 4) :]
@@ -140,7 +141,8 @@ def _gpt_block(b: Builder, x: int, name: str, shape: tuple[int, int, int], heads
 
 
 def _llama_attention(b: Builder, x: int, name: str, shape: tuple[int, int, int], heads: tuple[int, int]) -> int:
-    width, (count, groups) = shape[-1], heads
+    width = shape[-1]
+    (count, groups) = heads
     y = _norm(b, x, f"{name}.input_layernorm", kind="rms_norm")
     attention = f"{name}.self_attn"
     sizes = {"q": count, "k": groups, "v": groups}

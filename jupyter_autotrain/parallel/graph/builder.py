@@ -40,7 +40,8 @@ class Builder:
     """
 
     def __init__(self, name: str = "", dtype: str = "bfloat16") -> None:
-        self.name, self.dtype = name, dtype
+        self.name = name
+        self.dtype = dtype
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self._names: dict[str, int] = {}
@@ -130,7 +131,8 @@ class Builder:
         backward = flops * BACKWARD_FLOPS.get(nest.family, 0.0)
         if nest.family is Family.RESHAPE:
             return Costs()
-        read, written = self._bytes(inputs), self._bytes(outputs)
+        read = self._bytes(inputs)
+        written = self._bytes(outputs)
         if nest.family is Family.EMBEDDING:
             table = self._bytes(inputs[:1])
             return Costs(0.0, 0.0, 2.0 * written + read - table, table + written, tuple(inputs[1:]))

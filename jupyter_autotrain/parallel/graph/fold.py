@@ -123,7 +123,8 @@ def _pieces(free: npt.NDArray[np.bool_], stretch: _Stretch) -> list[_Stretch]:
 
 def _wired(graph: OpGraph, stretch: _Stretch) -> list[_Stretch]:
     """Parts of a stretch in which the blocks are also connected alike."""
-    start, parts = stretch.start, []
+    start = stretch.start
+    parts = []
     for i in range(stretch.start, stretch.stop - stretch.period):
         if not _alike(graph, i, stretch):
             parts.append(_Stretch(start, i + stretch.period, stretch.period))
@@ -134,13 +135,16 @@ def _wired(graph: OpGraph, stretch: _Stretch) -> list[_Stretch]:
 
 def _alike(graph: OpGraph, i: int, stretch: _Stretch) -> bool:
     """Whether op i and the op one period later read corresponding tensors."""
-    start, period, producers = stretch.start, stretch.period, graph.producers
+    start = stretch.start
+    period = stretch.period
+    producers = graph.producers
     for here, there in zip(graph.ops[i].inputs, graph.ops[i + period].inputs, strict=True):
         if graph.tensors[here.tensor].kind is TensorKind.PARAMETER:
             if here.tensor == there.tensor:  # a layer that shares its weights is not a layer more
                 return False
             continue
-        made, later = producers.get(here.tensor, OUTSIDE), producers.get(there.tensor, OUTSIDE)
+        made = producers.get(here.tensor, OUTSIDE)
+        later = producers.get(there.tensor, OUTSIDE)
         if later - made != period and (made >= start or (later != made and i >= start + period)):
             return False
     return True
@@ -149,7 +153,8 @@ def _alike(graph: OpGraph, i: int, stretch: _Stretch) -> bool:
 def _cut(graph: OpGraph, part: _Stretch) -> BlockRun:
     """The cut into blocks with the fewest tensors between them; among those the most blocks, then the earliest."""
     crossing = _crossing(graph, part)
-    count, phase = {}, range(part.period)
+    count = {}
+    phase = range(part.period)
     for offset in phase:
         count[offset] = (part.stop - part.start - offset) // part.period
     best = min(phase, key=lambda offset: (crossing[offset], -count[offset], offset))

@@ -135,8 +135,10 @@ class _Traversal:
 
     def _through_index(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
         """`x[arange(n), ...]`: each sample is indexed for itself; anything else is followed by its loops."""
-        source, index = op.inputs[0], op.inputs[1:2]
-        out, at = op.outputs[0], self._counted(index, source)
+        source = op.inputs[0]
+        index = op.inputs[1:2]
+        out = op.outputs[0]
+        at = self._counted(index, source)
         if at is None or place[1] > 1 or place[0] not in {0 if tensor == source.tensor else at}:
             return self._by_loops(op, tensor, place)
         self.moved.add(op.id)

@@ -42,7 +42,8 @@ def split_elsewhere(module: Module, shared: Sequence[int]) -> bool:
 def _stages(record: PlanRecord, modules: Sequence[Module]) -> str:
     if len(record.stages) < 2:
         return ""
-    first, count = [module.path for module in modules if module.layer is None], len(record.stages)
+    first = [module.path for module in modules if module.layer is None]
+    count = len(record.stages)
     return (
         f"Pipeline: the code only says which layers a stage keeps. Write a forward for each of the {count}, "
         f"from activations to activations, with {_named(first)} where they belong."

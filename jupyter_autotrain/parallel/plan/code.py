@@ -101,7 +101,8 @@ def _imports(body: str) -> str:
 
 
 def _mesh(record: PlanRecord) -> str:
-    names, shape = list(record.mesh.axes), list(record.mesh.shape)
+    names = list(record.mesh.axes)
+    shape = list(record.mesh.shape)
     if len(record.stages) > 1:
         names, shape = ["stage", *names], [len(record.stages), *shape]
     if not shape:

@@ -42,12 +42,15 @@ class Difference:
 
 def difference(this: PlanRecord, other: PlanRecord) -> Difference:
     """Changes from `this` to `other`; layers whose ops change alike are one change."""
-    ours, theirs = _whole(this), _whole(other)
+    ours = _whole(this)
+    theirs = _whole(other)
     changes = [Change(key, ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]]
-    here, there = _decisions(this), _decisions(other)
+    here = _decisions(this)
+    there = _decisions(other)
     found: Counter[tuple[str, str, str]] = Counter()
     for name in (*here, *(n for n in there if n not in here)):
-        before, after = here.get(name, "not there"), there.get(name, "not there")
+        before = here.get(name, "not there")
+        after = there.get(name, "not there")
         if before != after:
             found[_pattern(name), before, after] += 1
     changes += [Change(*key, count) for key, count in found.items()]
@@ -76,7 +79,8 @@ def _decisions(record: PlanRecord) -> dict[str, str]:
 
 def _decision(record: PlanRecord, op: Op) -> str:
     """How an op is cut, whatever the mesh is called: `batch/4 feature/8, ZeRO-1`."""
-    strategy, cuts = record.strategies[op.name], Counter[str]()
+    strategy = record.strategies[op.name]
+    cuts = Counter[str]()
     for loop, size in zip(loops_of(op, strategy), record.mesh.shape, strict=True):
         if loop >= 0:
             key = f"{op.loops[loop].role}"

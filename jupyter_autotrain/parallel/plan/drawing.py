@@ -50,10 +50,12 @@ HELD: Final = (
 
 def bars(segments: Sequence[TimeSegment], step_s: float, stages: int) -> str:
     """One step: a row per stage."""
-    shown, body = min(stages, MOST_ROWS), []
+    shown = min(stages, MOST_ROWS)
+    body = []
     for segment in segments:
         if segment.stage < shown and segment.what is not Doing.BUBBLE:
-            x, width = LEFT + segment.start_s / step_s * WIDTH, (segment.stop_s - segment.start_s) / step_s * WIDTH
+            x = LEFT + segment.start_s / step_s * WIDTH
+            width = (segment.stop_s - segment.start_s) / step_s * WIDTH
             body.append(_rect((x, segment.stage * 22, max(width, 0.3), 18), str(segment.what)))
     names = [_text(0, i * 22 + 13, f"stage {i}") for i in range(shown)]
     more = [_text(0, shown * 22 + 13, f"and {stages - shown} more stages")] if stages > shown else []
@@ -64,7 +66,8 @@ def bars(segments: Sequence[TimeSegment], step_s: float, stages: int) -> str:
 
 def memory(rows: Sequence[dict[str, JsonValue]]) -> str:
     """A bar per stage against the limit."""
-    body, shown = [], rows[:MOST_ROWS]
+    body = []
+    shown = rows[:MOST_ROWS]
     most = max(max(_number(row, "limit_bytes"), _number(row, "peak_bytes")) for row in rows)
     for i, row in enumerate(shown):
         x = float(LEFT)
@@ -89,7 +92,8 @@ def mesh(record: PlanRecord) -> str:
     size = min(46, WIDTH // columns - 4)
     body = []
     for device in range(count):
-        x, y = device % columns * (size + 4), device // columns * 26
+        x = device % columns * (size + 4)
+        y = device // columns * 26
         body.append(
             f'<rect x="{x}" y="{y}" width="{size}" height="22" rx="3" fill="none" stroke="{INK}" stroke-opacity=".5"/>'
             + _text(x + 5, y + 15, str(device))
@@ -105,7 +109,8 @@ def mesh(record: PlanRecord) -> str:
 def graph(pricing: Pricing, folded: Folded) -> str:
     """Ops from top to bottom, coloured by what they are split along; repeated blocks indented under their count."""
     body: list[str] = []
-    y, group = 0, -1
+    y = 0
+    group = -1
     for node in folded.nodes[:MOST_NODES]:
         if node.group != group:
             group = node.group

@@ -136,8 +136,12 @@ class _Table:
 
 
 def _ways(pricing: Pricing, model: CostModel, op: Op, count: int) -> _Table:
-    record, strategy, table = pricing.record, pricing.strategy(op), model.op(op.id)
-    mode, m, states = MODES.index(strategy.recompute), record.microbatches, table.states
+    record = pricing.record
+    strategy = pricing.strategy(op)
+    table = model.op(op.id)
+    mode = MODES.index(strategy.recompute)
+    m = record.microbatches
+    states = table.states
     alive = record.stages[strategy.stage].in_flight
     inputs, outputs, kept = (np.zeros(len(table.table)) for _ in range(3))
     for edge in model.edges_into(op.id):
@@ -189,7 +193,8 @@ def _best(found: _Table, model: CostModel, op: Op, row: int) -> Way:
 
 def _way(found: _Table, model: CostModel, op: Op, at: tuple[int, int]) -> Way:
     option, row = at
-    split, kept = model.op(op.id).table[row], model.op(op.id).states.options[option]
+    split = model.op(op.id).table[row]
+    kept = model.op(op.id).states.options[option]
     weighs = bool(model.op(op.id).states.state_bytes.any())
     return Way(
         _split(op, split, model.mesh.axes),

@@ -94,7 +94,8 @@ class Folded:
                 maker = graph.producers.get(operand.tensor)
                 if maker is None or operand in op.inputs[:place]:
                     continue
-                source, target = self.node_of[maker], self.node_of[op.id]
+                source = self.node_of[maker]
+                target = self.node_of[op.id]
                 key = (source, target, place, self._crosses(maker, op.id))
                 order.setdefault(key, operand)
                 found.setdefault(key, []).append(op.id)
@@ -110,7 +111,8 @@ class Folded:
     @cached_property
     def _pieces(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Pieces of the graph; each is some blocks with equal decisions, a block the ids of its ops."""
-        graph, at = self.record.graph, 0
+        graph = self.record.graph
+        at = 0
         found: list[tuple[tuple[int, ...], ...]] = []
         for run in graph.runs:
             found += [((i,),) for i in range(at, run.start)]
@@ -121,7 +123,8 @@ class Folded:
     @cached_property
     def _numbers(self) -> tuple[int, ...]:
         """Piece → number of its group, or -1."""
-        count, found = 0, []
+        count = 0
+        found = []
         for piece in self._pieces:
             found.append(count if len(piece) > 1 else -1)
             count += len(piece) > 1

@@ -49,7 +49,8 @@ class Module:
 
 def modules_of(pricing: Pricing) -> tuple[Module, ...]:
     """All modules with weights, in the order of use, each once."""
-    record, found = pricing.record, {}
+    record = pricing.record
+    found = {}
     for op in record.graph.ops:
         for operand in sorted(op.inputs, key=lambda x: -len(x.loops)):  # weights before biases
             tensor = record.graph.tensors[operand.tensor]
@@ -135,7 +136,8 @@ def _arrives(pricing: Pricing, op: Op, weight: Operand, axis: int) -> str:
 
 def _wanted(pricing: Pricing, op: Op, axis: int) -> str:
     """How the op's first reader wants its output."""
-    graph, out = pricing.record.graph, op.outputs[0]
+    graph = pricing.record.graph
+    out = op.outputs[0]
     for reader in graph.consumers.get(out.tensor, ())[:1]:
         operand = next(x for x in graph.ops[reader].inputs if x.tensor == out.tensor)
         needs = pricing.needed(graph.ops[reader], operand)[axis]

@@ -21,7 +21,8 @@ def _idle(solution: Solution) -> Iterator[str]:
     if solution.given is None:
         return
     idle = " and ".join(f"{count}x{name}" for name, count in idle_devices(solution.given, solution.cluster))
-    step, used = ms(solution.cost.step_s), solution.cluster.devices
+    step = ms(solution.cost.step_s)
+    used = solution.cluster.devices
     whole = f"with all {solution.given.devices} devices of {solution.given}"
     if solution.all_devices_s is None:
         yield f"Idle: {idle}. No plan was found {whole}; with these {used} a step takes {step}."

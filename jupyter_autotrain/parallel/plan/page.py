@@ -30,7 +30,8 @@ body[data-jp-theme-light="false"] .at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#
 
 def page(record: PlanRecord) -> str:
     """The plan as an HTML fragment with its own style."""
-    pricing, folded = Pricing(record), Folded(record)
+    pricing = Pricing(record)
+    folded = Folded(record)
     rows = list(ranks(pricing, folded))
     parts = [
         f"<style>{_STYLE}</style>",
@@ -51,7 +52,8 @@ def page(record: PlanRecord) -> str:
 
 
 def _head(record: PlanRecord) -> Iterator[str]:
-    cost, where = record.cost, escape(str(record.given))
+    cost = record.cost
+    where = escape(str(record.given))
     proved = proof(record.gap, record.solution.complete, record.unpriced)
     yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proved}</p>"
     yield (

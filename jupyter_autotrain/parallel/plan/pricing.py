@@ -29,7 +29,8 @@ class Pricing:
     @cached_property
     def models(self) -> tuple[CostModel, ...]:
         """One per stage; stages on equal devices share one."""
-        record, size = self.record, self.record.mesh.devices
+        record = self.record
+        size = self.record.mesh.devices
         devices = [record.cluster.slowest(i * size, (i + 1) * size) for i in range(len(record.stages))]
         made: dict[Device, CostModel] = {}
         for device in devices:

@@ -95,7 +95,9 @@ def compared(record: PlanRecord) -> Iterator[tuple[str, ...]]:
     """The found plan beside the well-known ones, in words: a row for each, under `HEADS`."""
     for row in candidates(record):
         if row["kind"] != "other":
-            step, peak, sent = row["step_s"], row["peak_memory_bytes"], row["sent_bytes"]
+            step = row["step_s"]
+            peak = row["peak_memory_bytes"]
+            sent = row["sent_bytes"]
             words = (_word(step, ms), _word(peak, memory_text), _word(sent, gigabytes))
             yield str(row["name"]), *words, str(row["what"] if row["fits"] else row["reason"])
 

@@ -31,7 +31,8 @@ def read(text: str) -> PlanRecord:
     Raises:
         PlanError: Not JSON, another version, or cut short.
     """
-    expected, action = f"A plan saved by plan.to_json(), version {VERSION}.", "Plan again and save the plan anew."
+    expected = f"A plan saved by plan.to_json(), version {VERSION}."
+    action = "Plan again and save the plan anew."
     try:
         found = json.loads(text)
         if not isinstance(found, dict) or found.get("version") != VERSION:

@@ -13,7 +13,8 @@ from jupyter_autotrain.parallel.search import RankCost
 
 def summary(record: PlanRecord) -> str:
     """The plan in a few lines and the table of candidates."""
-    cost, solution = record.cost, record.solution
+    cost = record.cost
+    solution = record.solution
     proved = proof(record.gap, solution.complete, record.unpriced)
     lines = [
         f"{record.name} on {record.given}: {ms(cost.step_s)} per step, {proved}",
@@ -37,7 +38,8 @@ def comparison(record: PlanRecord) -> str:
 
 def rank_table(record: PlanRecord) -> str:
     """What a rank of each stage holds and sends in a step."""
-    pricing, folded = Pricing(record), Folded(record)
+    pricing = Pricing(record)
+    folded = Folded(record)
     ways = [*record.mesh.axes, *(["stages"] if len(record.stages) > 1 else [])]
     rows = []
     for rank, row in zip(record.cost.ranks, ranks(pricing, folded), strict=True):

@@ -80,21 +80,27 @@ def timeline(pricing: Pricing, folded: Folded) -> tuple[TimeSegment, ...]:
         spans = [[segment for one in row for segment in one] for row in passes]
     made = max(row[-1].stop_s for row in spans)
     stretch = end / made if made > 0 else 1.0
-    rows, step_s = zip(spans, stages, strict=True), record.cost.step_s
+    rows = zip(spans, stages, strict=True)
+    step_s = record.cost.step_s
     return tuple(segment for row, once in rows for segment in _filled(row, once, stretch, step_s))
 
 
 def passes_of(pricing: Pricing, folded: Folded, stage: int) -> Passes:
     """Sum over the stage's ops and the edges into them."""
-    record, model, total = pricing.record, pricing.models[stage], [0.0] * 6
+    record = pricing.record
+    model = pricing.models[stage]
+    total = [0.0] * 6
     here = {op.id for op in record.graph.ops if pricing.strategy(op).stage == stage}
     for node in folded.nodes:
         count = sum(op in here for op in node.ops)
         if not count:
             continue
         op = op_of(record, node)
-        table, mode, option = model.op(op.id), MODES.index(pricing.strategy(op).recompute), pricing.option_row(op)
-        states, row = table.states, pricing.row(op)
+        table = model.op(op.id)
+        mode = MODES.index(pricing.strategy(op).recompute)
+        option = pricing.option_row(op)
+        states = table.states
+        row = pricing.row(op)
         for place, value in (
             (0, table.forward_s[row]),
             (2, table.backward_s[row] + table.recompute_s[mode, row]),
@@ -147,10 +153,12 @@ def _pass(number: int, forward: bool, stages: int, counts: tuple[int, int]) -> _
 
 def _spans(schedule: Schedule, stages: Sequence[Passes], counts: tuple[int, int]) -> list[list[list[TimeSegment]]]:
     """Per stage its passes in order, each as its segments; every pass starts as early as it can."""
-    count, chunks = len(stages), counts[1]
+    count = len(stages)
+    chunks = counts[1]
     orders = [order_of(schedule, i, count, counts) for i in range(count)]
     ends: dict[tuple[bool, int, int], float] = {}
-    clocks, at = [0.0] * count, [0] * count
+    clocks = [0.0] * count
+    at = [0] * count
     spans: list[list[list[TimeSegment]]] = [[] for _ in stages]
     moved = True
     while moved:
@@ -196,7 +204,8 @@ def _parts(passes: Passes, one: _Pass, stage: int, start_s: float, chunks: int) 
 def _one_piece(row: Sequence[Sequence[TimeSegment]], stage: int) -> Iterator[TimeSegment]:
     """All passes of a stage as forward, backward and communication in one piece each, where the stage is busy."""
     parts = [part for one in row for part in one]
-    start, stop = parts[0].start_s, parts[-1].stop_s
+    start = parts[0].start_s
+    stop = parts[-1].stop_s
     busy = sum(part.stop_s - part.start_s for part in parts)
     idle = (stop - start) - busy
     for what in (Doing.FORWARD, Doing.COMMUNICATION, Doing.BACKWARD):
@@ -210,10 +219,12 @@ def _one_piece(row: Sequence[Sequence[TimeSegment]], stage: int) -> Iterator[Tim
 
 def _filled(row: Sequence[TimeSegment], once: Passes, stretch: float, step_s: float) -> Iterator[TimeSegment]:
     """The row stretched, its holes as bubbles, then gradients, optimizer and whatever the step waits for."""
-    stage, now = row[0].stage, 0.0
+    stage = row[0].stage
+    now = 0.0
     tail = [(once.sync_s, Doing.COMMUNICATION), (once.update_s, Doing.OPTIMIZER)]
     for segment in row:
-        start, stop = segment.start_s * stretch, segment.stop_s * stretch
+        start = segment.start_s * stretch
+        stop = segment.stop_s * stretch
         if start > now * (1 + 1e-9) + 1e-12:
             yield TimeSegment(stage, now, start, Doing.BUBBLE)
         if stop > start:

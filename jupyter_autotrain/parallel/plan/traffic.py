@@ -41,7 +41,8 @@ _KINDS: Sequence[tuple[str, Callable[[int, int], bool], Callable[[float, int], f
 
 def moves(source: Codes, target: Codes, size_bytes: float, shape: Sequence[int]) -> tuple[Move, ...]:
     """The collectives that bring a tensor of `size_bytes` from one layout to another; free slices are left out."""
-    now, found = list(source), []
+    now = list(source)
+    found = []
     for what, applies, sent in _KINDS:
         for axis, size in enumerate(shape):
             if not applies(now[axis], target[axis]):
@@ -58,11 +59,13 @@ def edge_moves(pricing: Pricing, edge: Edge) -> tuple[tuple[Move, ...], tuple[Mo
 
     A gathered input is kept as a slice and gathered again in the backward pass, as the cost model has it.
     """
-    record, model = pricing.record, pricing.models[0]
+    record = pricing.record
+    model = pricing.models[0]
     reader = record.graph.ops[edge.readers[0]]
     maker = record.graph.ops[record.graph.producers[edge.operand.tensor]]
     out = next(x for x in maker.outputs if x.tensor == edge.operand.tensor)
-    size, shape = model.tensor_bytes(edge.operand.tensor), record.mesh.shape
+    size = model.tensor_bytes(edge.operand.tensor)
+    shape = record.mesh.shape
     lies = pricing.produced(maker, out)
     forward = moves(lies, pricing.needed(reader, edge.operand), size, shape)
     if edge.operand.tensor not in pricing.analysis.differentiable:
@@ -93,7 +96,8 @@ def state_moves(pricing: Pricing, op: Op) -> Iterator[Move]:
 
 def _row_moves(pricing: Pricing, op: Op, gradient: Codes) -> Iterator[Move]:
     """Gradients of looked-up rows to the ranks that hold the same slice of a table on their hosts."""
-    record, out = pricing.record, op.outputs[0]
+    record = pricing.record
+    out = op.outputs[0]
     rows = pricing.models[0].tensor_bytes(out.tensor) / _parts(pricing.needed(op, out), record.mesh.shape)
     for axis, size in reversed(list(enumerate(record.mesh.shape))):
         if gradient[axis] == PARTIAL:
@@ -103,7 +107,8 @@ def _row_moves(pricing: Pricing, op: Op, gradient: Codes) -> Iterator[Move]:
 
 def most_sent_bytes(record: PlanRecord) -> float:
     """Bytes that a rank sends in a step on all axes, of the stage that sends most."""
-    pricing, folded = Pricing(record), Folded(record)
+    pricing = Pricing(record)
+    folded = Folded(record)
     return max(sum(sent_bytes(pricing, folded, stage.index).values()) for stage in record.stages)
 
 
@@ -152,7 +157,8 @@ def _parts(placed: Codes, shape: Sequence[int]) -> int:
 
 def _between_stages(pricing: Pricing, here: set[int]) -> float:
     """Activations to the next stage and gradients to the one before, each tensor once per microbatch."""
-    record, graph = pricing.record, pricing.record.graph
+    record = pricing.record
+    graph = pricing.record.graph
     crossing: dict[int, Operand] = {}
     for op in graph.ops:
         for operand in op.inputs:

@@ -59,7 +59,8 @@ VERSION: Final = 1
 
 def view(record: PlanRecord) -> JsonObject:
     """Everything to draw; see the module's docstring for the keys."""
-    pricing, folded = Pricing(record), Folded(record)
+    pricing = Pricing(record)
+    folded = Folded(record)
     solution = record.solution
     drawn = _Graph(pricing, folded)
     nodes = [drawn.node(number) for number in range(len(folded.nodes))]
@@ -125,7 +126,9 @@ class _Graph:
     """Draws nodes and edges, and collects the tensors that they name."""
 
     def __init__(self, pricing: Pricing, folded: Folded) -> None:
-        self.pricing, self.folded, self.record = pricing, folded, pricing.record
+        self.pricing = pricing
+        self.folded = folded
+        self.record = pricing.record
         self.tensors: dict[int, JsonObject] = {}
 
     def node(self, number: int) -> JsonObject:
@@ -170,7 +173,8 @@ class _Graph:
 
     def _shown(self, edge: Edge) -> int:
         """The tensor of the op that stands for the edge's source, in the place of the one that is read."""
-        graph, tensor = self.record.graph, edge.operand.tensor
+        graph = self.record.graph
+        tensor = edge.operand.tensor
         made = [out.tensor for out in graph.ops[graph.producers[tensor]].outputs]
         return op_of(self.record, self.folded.nodes[edge.source]).outputs[made.index(tensor)].tensor
 

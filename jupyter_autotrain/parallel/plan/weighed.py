@@ -11,7 +11,8 @@ from jupyter_autotrain.parallel.plan.traffic import most_sent_bytes
 from jupyter_autotrain.parallel.search import Alternative, SearchRequest, Solution
 from jupyter_autotrain.parallel.search.solution import solution_of
 
-MOST_OPS, MOST_DIFFERENT = 10_000, 2_000  # a few seconds for all alternatives
+MOST_OPS = 10_000  # a few seconds for all alternatives
+MOST_DIFFERENT = 2_000
 
 
 def with_traffic(graph: OpGraph, request: SearchRequest, solution: Solution) -> Solution:

@@ -189,12 +189,14 @@ def _rank(index: int, stage: Stage, ranks: int) -> RankCost:
 
 def solution_of(outcome: Outcome, bound_s: float) -> Solution:
     """Put an outcome in words; the caller fills in what it knows of the search."""
-    model, candidate = outcome.models[0], outcome.candidate
+    model = outcome.models[0]
+    candidate = outcome.candidate
     strategies = {}
     for index, stage in enumerate(outcome.stages):
         alike: dict[tuple[int, Choice], Strategy] = {}
         for op_id, choice in sorted(stage.choices.items()):
-            op, key = model.graph.ops[op_id], (model.twin(op_id), choice)
+            op = model.graph.ops[op_id]
+            key = (model.twin(op_id), choice)
             if key not in alike:
                 alike[key] = strategy_of(model, op, choice, index)
             strategies[op.name] = Strategy(op.name, *_DECISION(alike[key]))

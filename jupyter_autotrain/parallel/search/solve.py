@@ -46,7 +46,8 @@ def solve(
         InfeasibleError: When no split fits, with the least memory that would do.
         PlanError: For a cyclic graph, an unknown device, pins that contradict something.
     """
-    asked, began = request or SearchRequest(), clock()
+    asked = request or SearchRequest()
+    began = clock()
     search_run, hurried = retry_on_interrupt(
         lambda: SearchRun.of(graph, ClusterSpec.parse(cluster), asked, clock, began)
     )
@@ -70,7 +71,8 @@ def solve(
 
 def _answer(search_run: SearchRun, fewer: FewerDevices) -> Solution:
     """The best plan; with what all devices together come to, where some stay idle."""
-    whole, best = search_run.search, fewer.best
+    whole = search_run.search
+    best = fewer.best
     if best is whole:
         return _within(search_run.answer(), fewer.bound_s)
     best.complete, best.bound_s = whole.complete, min(whole.bound_s, best.bound_s)
@@ -94,7 +96,8 @@ def retry_on_interrupt(work: Callable[[], T]) -> tuple[T, bool]:
 
 
 def _infeasible(search: BranchAndBound) -> PlanError:
-    least, context = search.least_bytes, search.context
+    least = search.least_bytes
+    context = search.context
     limit = context.cluster.device.limit_bytes(context.limit_bytes)
     if least == inf:
         return PlanError(

@@ -55,7 +55,8 @@ def attend(
         record.exact = True
         record.flops_forward = 2.0 * pairs * (query.shape[-1] + value.shape[-1])
         record.flops_backward = BACKWARD * record.flops_forward
-        record.bytes_forward, record.bytes_backward = moved, 2.0 * moved
+        record.bytes_forward = moved
+        record.bytes_backward = 2.0 * moved
         if dropout_p > 0:
             record.unfused_extra_bytes = UNFUSED_SCORES * pairs * query.element_size()
     return out

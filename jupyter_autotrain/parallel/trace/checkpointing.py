@@ -10,7 +10,8 @@ from torch.utils import checkpoint
 from jupyter_autotrain.parallel.trace.internals import Passed
 
 NOTE = "the model's own gradient checkpointing is left out: the plan says what is recomputed"
-_GENERATOR, _FUNCTION = "_checkpoint_without_reentrant_generator", "CheckpointFunction"
+_GENERATOR = "_checkpoint_without_reentrant_generator"
+_FUNCTION = "CheckpointFunction"
 
 
 class Found:

@@ -66,7 +66,8 @@ def _changing(seen: Sequence[Seen], records: Sequence[Record]) -> set[int]:
 
 def _needed(records: Sequence[Record], loss: int) -> list[Record]:
     """Ops whose result reaches the loss."""
-    wanted, kept = {loss}, []
+    wanted = {loss}
+    kept = []
     for record in reversed(records):
         if not wanted.isdisjoint(record.outputs):
             wanted.update(record.inputs)
@@ -119,7 +120,8 @@ def _add(builder: Builder, record: Record, outputs: Sequence[int], tables: Table
 def _saved(builder: Builder, record: Record, tables: Tables) -> tuple[tuple[int, ...], int]:
     """Saved tensors of the graph, and the bytes of those saved that are not in it, each storage once."""
     seen, ids, owners, counted = tables
-    tensors, extra = [], 0
+    tensors = []
+    extra = 0
     for storage, size in record.saved.items():
         place = owners.get(storage, NOWHERE)
         if place in ids:

@@ -21,7 +21,8 @@ def grouped_product(args: Sequence[Passed], out: torch.Tensor) -> float:
 
 def transform(args: Sequence[Passed], out: torch.Tensor) -> float:
     """`5 N log2 N` for each Fourier transform of N complex points, half for real ones (Cooley and Tukey's count)."""
-    x, dims = args[0], args[1]
+    x = args[0]
+    dims = args[1]
     both = x.is_complex() and out.is_complex()
     points = x if not x.is_complex() else out
     length = prod(points.shape[d] for d in dims)

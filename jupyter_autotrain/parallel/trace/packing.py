@@ -33,7 +33,8 @@ def pad(
     sizes = values.numbers(batch_sizes)
     if sizes is None:
         return None
-    batch, steps = sizes[0], max(total_length, len(sizes))
+    batch = sizes[0]
+    steps = max(total_length, len(sizes))
     rows = values.of_numbers(_rows(sizes, batch), batch_sizes)
     flat = data.new_full((steps * batch, *data.shape[1:]), padding_value).index_copy(0, rows, data)
     out = flat.view(steps, batch, *data.shape[1:])

@@ -42,7 +42,8 @@ def flops(func: torch._ops.OpOverload, args: Sequence[Passed], kwargs: dict[str,
     if counted is not None:
         is_complex = any(isinstance(value, torch.Tensor) and value.is_complex() for value in args)
         return float(counted(*args, **kwargs, out_val=out)) * (COMPLEX if is_complex else 1)
-    formula, made = FORMULAS.get(kind_of(func)), next(iter(tree_leaves(out)), None)
+    formula = FORMULAS.get(kind_of(func))
+    made = next(iter(tree_leaves(out)), None)
     return formula(args, made) if formula is not None and isinstance(made, torch.Tensor) else 0.0
 
 

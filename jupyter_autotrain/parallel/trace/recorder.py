@@ -75,7 +75,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
 
     def meet(self, tensor: torch.Tensor, name: str, kind: TensorKind) -> int:
         """Give a tensor its place among the seen ones."""
-        shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
+        shape = tuple(tensor.shape)
+        dtype = str(tensor.dtype).removeprefix("torch.")
         self.seen.append(Seen(name, shape, dtype, kind, tensor.requires_grad))
         self._places[id(tensor)] = place = len(self.seen) - 1
         self._sharing.setdefault(storage_of(tensor), []).append(tensor)
@@ -104,7 +105,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         record = self._new(kind, args)
         record.inputs = [self.place(t) for t in inputs]
         first = len(self.seen)
-        self._region, self._inside = record, set()
+        self._region = record
+        self._inside = set()
         try:
             yield record, results
         finally:

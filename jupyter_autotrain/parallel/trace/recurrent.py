@@ -78,7 +78,8 @@ def read(kind: str, args: Sequence[Passed]) -> Stack:
 def run(recorder: Recorder, stack: Stack) -> tuple[torch.Tensor, ...]:
     """Stand in for a recurrent function: output of the last layer, and the states of all."""
     per_layer = len(stack.weights) // stack.layers
-    x, left = stack.x, []
+    x = stack.x
+    left = []
     for layer in range(stack.layers):
         if layer and stack.dropout:
             x = torch.native_dropout(x, stack.dropout, True)[0]
@@ -121,6 +122,7 @@ def _price(record: Record, stack: Stack, x: torch.Tensor, out: torch.Tensor, wei
     gates = rows * stack.directions * int(matrices[0].shape[0])
     streamed = sum(weight.numel() for weight in weights) + (stack.steps - 1) * sum(w.numel() for w in repeated)
     record.exact = True
-    record.flops_forward, record.flops_backward = 2.0 * products, 4.0 * products
+    record.flops_forward = 2.0 * products
+    record.flops_backward = 4.0 * products
     record.bytes_forward = float((x.numel() + out.numel() + 2 * gates + streamed) * x.element_size())
     record.bytes_backward = 2.0 * record.bytes_forward

@@ -200,7 +200,8 @@ def _module_kind(module: torch.nn.Module, width: int) -> tuple[str, dict[str, in
         return ("rms_norm" if flat else ""), {}
     stacked = [p for p in parameters if p.dim() == 3]
     if name.endswith("Experts") and len(stacked) > 1:
-        first, second = stacked[0].shape, stacked[-1].shape
+        first = stacked[0].shape
+        second = stacked[-1].shape
         shared = set(second[1:]) & {*first[1:], *(size // 2 for size in first[1:])}  # gate and up may lie in one
         inner = max(shared - {width}, default=0)
         return "experts", {"experts": first[0], "inner": inner}

@@ -108,7 +108,8 @@ def _shapes(recorder: Recorder, model: torch.nn.Module) -> dict[str, torch.Tenso
     state = {}
     for key, tensor in (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)):
         if id(tensor) not in fakes:
-            fake, kind = shape_only(tensor), TensorKind.BUFFER
+            fake = shape_only(tensor)
+            kind = TensorKind.BUFFER
             if isinstance(tensor, torch.nn.Parameter):
                 fake, kind = torch.nn.Parameter(fake, requires_grad=tensor.requires_grad), TensorKind.PARAMETER
             fakes[id(tensor)] = fake

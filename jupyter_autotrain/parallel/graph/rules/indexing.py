@@ -38,7 +38,8 @@ def scatter(call: Call) -> Nest:
 
 def advanced(call: Call) -> Nest:
     """`x[index]` with index tensors on the first dims: dims behind them pass through, index dims lead the output."""
-    source, out = call.inputs[0], call.outputs[0]
+    source = call.inputs[0]
+    out = call.outputs[0]
     places = call.args.get("indices")
     given = [place is not None for place in places] if isinstance(places, Sequence) else []
     count = sum(given)

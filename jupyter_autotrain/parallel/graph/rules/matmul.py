@@ -16,7 +16,8 @@ def linear(call: Call) -> Nest:
 
 def product(call: Call) -> Nest:
     """`out[..., m, n] = sum_k a[..., m, k] b[..., k, n]` with broadcast batch dims and vectors, as `torch.matmul`."""
-    (a, b), out = call.inputs, call.outputs[0]
+    (a, b) = call.inputs
+    out = call.outputs[0]
     tail = ("m" if len(a) > 1 else "") + ("n" if len(b) > 1 else "")
     batch = POOL[: len(out) - len(tail)]
     shape = out[: len(batch)]

@@ -23,7 +23,8 @@ def experts(call: Call) -> Nest:
     experts_count = call.integer("experts", 0)
     if not experts_count:
         return replicated(call, Family.MOE)
-    rows, width = POOL[: len(tokens) - 1], tokens[-1]
+    rows = POOL[: len(tokens) - 1]
+    width = tokens[-1]
     words = [rows + "."]
     for shape in call.inputs[1:]:
         if shape[:1] == (experts_count,):
@@ -35,7 +36,8 @@ def experts(call: Call) -> Nest:
 
 def _parameter(shape: tuple[int, ...], width: int, inner: int) -> str:
     """Experts lead; a dim that is a multiple of the inner width and is not the tokens' runs along it."""
-    word, used = "e", False
+    word = "e"
+    used = False
     for size in shape[1:]:
         along = not used and inner > 1 and size % inner == 0 and (size != width or shape[1:].count(width) > 1)
         word, used = word + ("i" if along else "."), used or along

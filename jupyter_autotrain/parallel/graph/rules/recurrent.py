@@ -15,7 +15,8 @@ def recurrent(call: Call) -> Nest:
     or packed sequences of several lengths), and `states`, the number of states behind the input. States are
     (directions, samples, width); all other inputs are weights.
     """
-    samples, states = call.integer("samples", -1), call.integer("states", 1)
+    samples = call.integer("samples", -1)
+    states = call.integer("states", 1)
     sequence = "".join("n" if d == samples else "." for d in range(len(call.inputs[0])))
     state = ".n." if samples >= 0 else ""
     weights = ["." * len(shape) for shape in call.inputs[1 + states :]]

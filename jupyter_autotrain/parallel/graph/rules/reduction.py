@@ -19,7 +19,8 @@ def reduction(call: Call) -> Nest:
 
 
 def _reduce(call: Call, *, fixed: bool) -> Nest:
-    shape, out = call.inputs[0], call.outputs[0]
+    shape = call.inputs[0]
+    out = call.outputs[0]
     rank = len(shape)
     word = POOL[:rank]
     dims = call.dims("dim", rank) or tuple(range(rank))

@@ -11,10 +11,12 @@ from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, 
 
 def view(call: Call) -> Nest:
     """A view: dims fall into groups of equal products; the leading dims of a group's two sides run along one loop."""
-    shape, out = call.inputs[0], call.outputs[0]
+    shape = call.inputs[0]
+    out = call.outputs[0]
     if 0 in (*shape, *out):
         return replicated(call, Family.RESHAPE)
-    word_in, word_out = ["."] * len(shape), ["."] * len(out)
+    word_in = ["."] * len(shape)
+    word_out = ["."] * len(out)
     for letter, (left, right) in zip(POOL, view_groups(shape, out), strict=False):
         first_in = next((d for d in left if shape[d] > 1), None)
         first_out = next((d for d in right if out[d] > 1), None)
@@ -46,7 +48,8 @@ def permute(call: Call) -> Nest:
         first, second = (*call.dims("dim0", rank, (0,)), *call.dims("dim1", rank, (1,)))
         order = list(range(rank))
         if rank > 1:
-            order[first], order[second] = order[second], order[first]
+            order[first] = order[second]
+            order[second] = order[first]
     else:
         order = list(call.dims("dims", rank, range(rank)))
     return nest(call, Family.RESHAPE, [word], ["".join(word[d] for d in order)])

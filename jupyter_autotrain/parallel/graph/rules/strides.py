@@ -12,7 +12,8 @@ from jupyter_autotrain.parallel.graph.rules.reshape import view
 
 def repeat(call: Call) -> Nest:
     """`x.repeat(...)`: dims that are not repeated pass through; new ones in front are loops of the output alone."""
-    shape, out = call.inputs[0], call.outputs[0]
+    shape = call.inputs[0]
+    out = call.outputs[0]
     new = len(out) - len(shape)
     word = "".join("." if d >= new and shape[d - new] != size else POOL[d] for d, size in enumerate(out))
     return nest(call, Family.RESHAPE, [word[new:]], [word])
@@ -43,14 +44,17 @@ def as_strided(call: Call) -> Nest:
 
     Arguments: `size`, `stride`, `storage_offset` as of torch, and `input_stride`, the strides of the input.
     """
-    shape, out = call.inputs[0], call.outputs[0]
-    own, made = _numbers(call, "input_stride"), _numbers(call, "stride")
+    shape = call.inputs[0]
+    out = call.outputs[0]
+    own = _numbers(call, "input_stride")
+    made = _numbers(call, "stride")
     if len(own) != len(shape) or len(made) != len(out) or call.integer("storage_offset", 0):
         return replicated(call, Family.RESHAPE)
     if _is_contiguous(shape, own) and _is_contiguous(out, made):
         same = _numel(shape) == _numel(out)
         return view(call) if same else replicated(call, Family.RESHAPE)
-    source, target = ["."] * len(shape), ["."] * len(out)
+    source = ["."] * len(shape)
+    target = ["."] * len(out)
     for letter, (dim, size) in zip(POOL, enumerate(shape), strict=False):
         along = [d for d in range(len(out)) if out[d] == size > 1 and made[d] == own[dim]]
         if len(along) == 1 and _is_alone(along[0], out, made):
@@ -60,7 +64,8 @@ def as_strided(call: Call) -> Nest:
 
 def _is_alone(dim: int, shape: Shape, strides: Sequence[int]) -> bool:
     """Whether no sum of steps along the other dims amounts to a step along this one."""
-    step, end = strides[dim], strides[dim] * shape[dim]
+    step = strides[dim]
+    end = strides[dim] * shape[dim]
     others = [(size, stride) for d, (size, stride) in enumerate(zip(shape, strides, strict=True)) if d != dim]
     below = sum((size - 1) * stride for size, stride in others if stride < step)
     return below < step and all(stride % end == 0 for size, stride in others if stride >= step and size > 1)

@@ -27,7 +27,8 @@ from jupyter_autotrain.parallel.search.factors.problem import Assignment, CostTa
 
 LIMIT = 1 << 22  # entries of one table: 32 MiB of doubles
 AT_ONCE = 1 << 17  # entries summed up at once: 1 MiB
-ROOM, LEAST = 1 << 26, 1 << 14  # entries of all tables together (512 MiB), and of one when the room is used up
+ROOM = 1 << 26  # entries of all tables together (512 MiB), and of one when the room is used up
+LEAST = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +89,8 @@ def eliminate(
         check: Called before each variable; may raise to stop.
     """
     kept = frozenset(keep)
-    pool, room = _Pool(tables), ROOM
+    pool = _Pool(tables)
+    room = ROOM
     buckets = []
     for v in min_fill_order([t.scope for t in tables], kept, check) if order is None else order:
         if check:

@@ -35,7 +35,8 @@ class _Asked:
 
 @lru_cache(maxsize=256)
 def _min_fill(asked: _Asked) -> tuple[Variable, ...]:
-    keep, check = asked.keep, asked.check
+    keep = asked.keep
+    check = asked.check
     near = neighbours(asked.scopes)
 
     def rank(v: Variable) -> tuple[int, int, int]:

@@ -158,7 +158,8 @@ def problem_of(model: CostModel, check: Callable[[], None] | None = None) -> Pro
 
 
 def _factors_of(model: CostModel, op: int) -> Iterator[Factor]:
-    table, behind = model.op(op), len(model.graph.ops) + op
+    table = model.op(op)
+    behind = len(model.graph.ops) + op
     yield _factor((op,), model.microbatches * (table.forward_s + table.backward_s), table.act_bytes[0])
     for e in model.edges_into(op):
         yield _factor((e.source, op), model.microbatches * (e.forward_s + e.backward_s), e.act_bytes[0])
@@ -197,8 +198,11 @@ def load_of(model: CostModel, chosen: Mapping[int, Choice], ops: Iterable[int]) 
 
 
 def _op_load(model: CostModel, choice: Choice, op: int) -> Floats:
-    table, row, mode = model.op(op), choice.strategy, MODES.index(choice.mode)
-    states, option = table.states, table.states.options.index(choice.option)
+    table = model.op(op)
+    row = choice.strategy
+    mode = MODES.index(choice.mode)
+    states = table.states
+    option = table.states.options.index(choice.option)
     return np.array(
         [
             table.forward_s[row] + table.backward_s[row] + table.recompute_s[mode, row],

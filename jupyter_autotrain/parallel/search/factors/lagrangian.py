@@ -113,14 +113,19 @@ def maximise_dual(
     Raises:
         Pruned: As soon as the bound reaches `cutoff_s`.
     """
-    heavy, light = known.heavy, known.light
-    best, bound, kept = light, known.bound_s, (known.multiplier, heavy)
+    heavy = known.heavy
+    light = known.light
+    best = light
+    bound = known.bound_s
+    kept = (known.multiplier, heavy)
     for _ in range(rounds):
         multiplier = max(0.0, (light.seconds - heavy.seconds) / (heavy.bytes - light.bytes))
         solved = solve(multiplier)
-        value, point = solved.value - multiplier * limit, solved.point
+        value = solved.value - multiplier * limit
+        point = solved.point
         if value >= bound:
-            bound, kept = value, (multiplier, point)
+            bound = value
+            kept = (multiplier, point)
         if bound >= cutoff_s:
             raise Pruned
         fits = point.bytes <= limit

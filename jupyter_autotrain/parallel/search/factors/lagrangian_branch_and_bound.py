@@ -80,7 +80,8 @@ def minimise_bounded(
         raise DoesNotFit(least.point.bytes)
     known = Bracket(fast, least.point, free.value)
     dual = maximise_dual(lambda multiplier: weighted(problem.weighted(multiplier)), known, limit_bytes)
-    best, exact = dual.best, fast.what.reduction.exact and dual.at.what.reduction.exact
+    best = dual.best
+    exact = fast.what.reduction.exact and dual.at.what.reduction.exact
     if not exact or best.seconds <= dual.bound_s * (1 + SLACK):
         return BoundedSolution(best.seconds, best.bytes, best.what.assignment, min(dual.bound_s, best.seconds))
     reductions = (dual.at.what.reduction, fast.what.reduction, least.point.what.reduction)
@@ -106,7 +107,10 @@ class _Search:
         reductions: tuple[Reduction, Reduction, Reduction],
         nodes: int,
     ) -> None:
-        self._problem, self._limit, self._best, self._nodes = problem, limit, best, nodes
+        self._problem = problem
+        self._limit = limit
+        self._best = best
+        self._nodes = nodes
         self._reductions = reductions
         self._open_bound = inf
         self._chosen: dict[Variable, int] = {}
@@ -153,6 +157,7 @@ class _Search:
 
     def _leaf(self) -> None:
         chosen = dict(self._chosen)
-        seconds, held = self._problem.seconds_of(chosen), self._problem.bytes_of(chosen)
+        seconds = self._problem.seconds_of(chosen)
+        held = self._problem.bytes_of(chosen)
         if held <= self._limit and seconds < self._best[0]:
             self._best = (seconds, held, chosen)

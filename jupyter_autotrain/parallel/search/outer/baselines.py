@@ -57,7 +57,8 @@ def megatron(op: Op, table: Ints) -> Ints:
 
 def all_baselines() -> tuple[Baseline, ...]:
     """Pure data parallel, fully sharded, Megatron with tensor 8, Megatron 3-D."""
-    none, full = (Recompute.NONE,), (Recompute.FULL,)
+    none = (Recompute.NONE,)
+    full = (Recompute.FULL,)
     return (
         Baseline("data parallel", _flat, data_only, Zero.NOTHING, none),
         Baseline("fully sharded", _flat, data_only, Zero.PARAMETERS, none),
@@ -102,7 +103,8 @@ def _tensor(context: SearchContext) -> Iterator[Candidate]:
 
 def _three_d(context: SearchContext) -> Iterator[Candidate]:
     """Tensor 8, then the fewest stages that fit, data for the rest, microbatches of one sample per replica."""
-    devices, batch = context.cluster.devices, cut_of(context.graph)
+    devices = context.cluster.devices
+    batch = cut_of(context.graph)
     if devices % TENSOR or context.chain is None:
         return
     for stages in divisors(devices // TENSOR):

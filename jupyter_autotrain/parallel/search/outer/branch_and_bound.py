@@ -77,7 +77,8 @@ class BranchAndBound:
         Raises:
             OutOfTime: The time is spent.
         """
-        left, queue = list(candidates), list[Node]()
+        left = list(candidates)
+        queue = list[Node]()
         try:
             for choose in (_coarse, self._near, self._others):
                 chosen = choose(left)
@@ -147,7 +148,8 @@ def solve_candidate(
     context: SearchContext, candidate: Candidate, cutoff_s: float = inf, multiplier: float = 0.0
 ) -> CandidateResult:
     """The best plan of a candidate, with a bound; `multiplier` is tried first where memory binds."""
-    model, limits = context.models(candidate)[0], context.limits(candidate)
+    model = context.models(candidate)[0]
+    limits = context.limits(candidate)
     if context.restrict and any(not len(model.table_rows(op.id)) for op in context.graph.ops):
         return CandidateResult(None, inf)
     if context.chain is None:

@@ -87,14 +87,16 @@ class SearchContext:
 
     def compute_bound_s(self, candidate: Candidate) -> float:
         """Seconds of the kernels alone, spread evenly over all devices of the fastest kind, with the bubble."""
-        parts, known = candidate.mesh.devices * candidate.microbatches, self._computing
+        parts = candidate.mesh.devices * candidate.microbatches
+        known = self._computing
         if parts not in known:
             known[parts] = self.compute_lower_bound.micro_s(parts)
         return known[parts] / candidate.stages * candidate.rounds
 
     def pipeline(self, candidate: Candidate, microbatches: int = 0) -> Pipeline:
         """A candidate as a pipeline to solve; costed for fewer microbatches than it has, to bound."""
-        chain, counted = self.chain, replace(candidate, microbatches=microbatches or candidate.microbatches)
+        chain = self.chain
+        counted = replace(candidate, microbatches=microbatches or candidate.microbatches)
         assert chain is not None
 
         def make() -> Pipeline:

@@ -64,10 +64,13 @@ class FewerDevices:
     @classmethod
     def of(cls, search_run: SearchRun, began: float) -> FewerDevices:
         """What follows a search that began then: as long again at most, but at least a little unless it is instant."""
-        search, asked, chain = search_run.search, search_run.asked, search_run.search.context.chain
+        search = search_run.search
+        asked = search_run.asked
+        chain = search_run.search.context.chain
         now = search.clock()
         least_s = 0.0 if asked.search is Method.RECURSIVE_PROGRAMMING else LEAST_TIME_S
-        narrowed, blocks = replace(asked, space=search_run.space), chain.run.count if chain else 1
+        narrowed = replace(asked, space=search_run.space)
+        blocks = chain.run.count if chain else 1
         return cls(search, narrowed, blocks, now + max(least_s, now - began))
 
     def run(self) -> None:
@@ -85,7 +88,8 @@ class FewerDevices:
 
     def _is_open(self) -> bool:
         """Whether devices may stay idle; at a slider only where something fits."""
-        asked, whole = self.asked, self.whole
+        asked = self.asked
+        whole = self.whole
         searched = asked.mode in {Mode.AUTO_PARALLEL, Mode.HYBRID_PARALLEL} and asked.search is not Method.EXHAUSTIVE
         open_counts = searched and not asked.space.all_devices and asked.pins.mesh is None
         return open_counts and whole.complete and (whole.best is not None or asked.limits.effort >= 1)
@@ -101,7 +105,8 @@ class FewerDevices:
 
     def _promising(self) -> list[tuple[float, ClusterSpec]]:
         """Parts with the least that they take: of one kind first, then by that."""
-        reach, context = self._reach(), self.whole.context
+        reach = self._reach()
+        context = self.whole.context
         ranked = []
         for part in subsets(context.cluster, batch_of(context.graph)):
             counts = [p for p in self.asked.space.stages or divisors(part.devices) if part.devices % p == 0]

@@ -35,7 +35,8 @@ from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
 WORSE = 2  # steps uphill after which a way is given up
 MULTIPLIERS = 2  # to try where memory binds
 # How much slower than with memory to spare a plan may be: a pipeline's stages are never quite even.
-FINE, FINE_STAGED = 1.02, 1.15
+FINE = 1.02
+FINE_STAGED = 1.15
 WORK = 2_000  # on plans against one that is slower, as of `Chain.work`
 
 Kind = tuple[int, Schedule, int]  # stages, schedule, chunks
@@ -167,7 +168,8 @@ class _Heuristic:
         return self.tried.get(key)
 
     def _complete(self, pipeline: Pipeline) -> Outcome | None:
-        search, c = self.search, pipeline.candidate
+        search = self.search
+        c = pipeline.candidate
         if pipeline.bound_s >= search.cutoff_s:
             return None
         try:
@@ -184,7 +186,8 @@ class _Heuristic:
 
     def _pipeline(self, kind: Kind, microbatches: int) -> Pipeline:
         """On the best mesh for as many stages."""
-        some, stages = self.open[kind][microbatches], kind[0]
+        some = self.open[kind][microbatches]
+        stages = kind[0]
         if stages not in self.meshes:
             self.meshes[stages] = best_mesh(self.context, some)
         shape = self.meshes[stages].shape

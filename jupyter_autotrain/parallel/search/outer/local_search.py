@@ -43,7 +43,9 @@ class MeshSolution:
     @cached_property
     def loops(self) -> Mapping[int, tuple[int, ...]]:
         """What each op splits along each axis; of equal ops, the first."""
-        model, whole, found = self.pipeline.models[0], self.pipeline.whole, {}
+        model = self.pipeline.models[0]
+        whole = self.pipeline.whole
+        found = {}
         for piece in whole.solve(whole.weights(0.0)).point.what.pieces:
             for op, choice in piece.choices.items():
                 if (twin := model.twin(op)) not in found:
@@ -167,7 +169,8 @@ def _seconds(solved: MeshSolution) -> float:
 
 def prime_factors(number: int) -> list[int]:
     """Prime factors, rising."""
-    found, divisor = [], 2
+    found = []
+    divisor = 2
     while divisor * divisor <= number:
         while number % divisor == 0:
             found.append(divisor)

@@ -27,7 +27,8 @@ from jupyter_autotrain.parallel.search.stage.unrolled_solver import exhaustive_o
 
 SHOWN = 8  # alternatives kept in a solution
 AT_ONCE_OPS = 2_000  # ops without layers from which a first plan comes before all else
-HUGE_OPS, HUGE_TIME_S = 20_000, 60.0  # ops from which a search without a time limit gets one
+HUGE_OPS = 20_000  # ops from which a search without a time limit gets one
+HUGE_TIME_S = 60.0
 NOT_WEIGHED = "the search was stopped before it was weighed"
 
 
@@ -64,7 +65,8 @@ class SearchRun:
         Raises:
             OutOfTime: The time is spent, or was never there.
         """
-        search, context = self.search, self.search.context
+        search = self.search
+        context = self.search.context
         if hurried:
             raise OutOfTime
         if (
@@ -109,7 +111,8 @@ class SearchRun:
 
     def answer(self) -> Solution:
         """The best plan with its proof and its rivals."""
-        search, best = self.search, self.search.best
+        search = self.search
+        best = self.search.best
         assert best is not None
         shown = alternatives(search.seen, SHOWN)
         return replace(
@@ -177,7 +180,8 @@ def _task(
     chain = chain_of(graph)
     blocks = chain.run.count if chain else 1
     check_pins(pins, graph, machine, blocks)
-    space, restrict = pins.narrow(asked.space), restriction_of(pins)
+    space = pins.narrow(asked.space)
+    restrict = restriction_of(pins)
     if asked.mode in {Mode.DATA_PARALLEL, Mode.STAND_ALONE}:
         only = (machine.devices,) if machine.devices > 1 else ()
         pins = replace(pins, mesh=pins.mesh or only)

@@ -70,7 +70,9 @@ def _loops(op: Op, word: str | None) -> list[int]:
 
 
 def _outer(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> list[str]:
-    faults, devices, stages = [], cluster.devices, pins.stages or 1
+    faults = []
+    devices = cluster.devices
+    stages = pins.stages or 1
     if pins.mesh and pins.stages and math.prod(pins.mesh) * stages != devices:
         size = math.prod(pins.mesh)
         faults.append(f"mesh {pins.mesh} x {stages} stages is {size * stages} devices, the cluster has {devices}")
@@ -103,7 +105,8 @@ def _inner(pins: Pins, graph: OpGraph) -> list[str]:
 
 
 def _splits(pattern: str, axes: tuple[str | None, ...], op: Op, pins: Pins) -> list[str]:
-    faults, splits = [], dict.fromkeys(axes, 1)
+    faults = []
+    splits = dict.fromkeys(axes, 1)
     for word, size in zip(axes, pins.mesh or (1,) * len(axes), strict=False):
         splits[word] *= size
     for word, split in splits.items():

@@ -77,5 +77,6 @@ def chain_of(graph: OpGraph) -> Chain | None:
                 ends.add((maker - run.start) % run.length)
     if not ends or max(len(entry) + len(ends), len(shared) + 2 * len(ends)) > MOST_JOINED:
         return None
-    head, tail = tuple(range(run.start)), tuple(range(stop, len(graph.ops)))
+    head = tuple(range(run.start))
+    tail = tuple(range(stop, len(graph.ops)))
     return Chain(run, head, tail, tuple(sorted(ends)), tuple(sorted(shared)))

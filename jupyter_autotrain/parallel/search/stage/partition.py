@@ -32,7 +32,8 @@ def least_level(values: Floats, blocks: int, beyond: int = 0) -> float:
             only a bound is wanted. No more than the row has when 0.
     """
     levels = np.unique(values)
-    low, high = 0, len(levels)
+    low = 0
+    high = len(levels)
     while low < high:
         middle = (low + high) // 2
         enough = _hold_all(_most(values, levels[middle], beyond), blocks)
@@ -65,7 +66,8 @@ def by_speed(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -
         beside_s: Seconds of what a stage holds beside blocks.
         blocks: To share out, at least one to a stage.
     """
-    counts, ends_s = [1] * len(block_s), list(map(add, block_s, beside_s))
+    counts = [1] * len(block_s)
+    ends_s = list(map(add, block_s, beside_s))
     for _ in range(blocks - len(counts)):
         index = min(range(len(counts)), key=lambda i: (ends_s[i] + block_s[i], -i))
         counts[index] += 1

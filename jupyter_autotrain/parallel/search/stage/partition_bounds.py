@@ -70,7 +70,8 @@ class PartitionBounds:
 
     def fitting(self, multiplier: float = 0.0) -> list[int] | None:
         """The same, no stage with more blocks than its lightest plan seems to have room for; None: nothing fits."""
-        held, limit_bytes = self._lightest, self.limit_bytes * (1 + SLACK)
+        held = self._lightest
+        limit_bytes = self.limit_bytes * (1 + SLACK)
         if self._level(held) > limit_bytes:
             return None
         times = np.where(held <= limit_bytes, self._times(multiplier), np.inf)
@@ -129,7 +130,8 @@ class PartitionBounds:
 
     def _between(self, weights: LagrangianWeights) -> Floats:
         """(stages, blocks) least value at some weights, each stage with its own number alive."""
-        few, many = min(self.alive), max(self.alive)
+        few = min(self.alive)
+        many = max(self.alive)
         low = self._paths(LagrangianWeights(weights.multiplier, weights.per_second, few, weights.rounds))
         if many == few:
             return low
@@ -141,7 +143,9 @@ class PartitionBounds:
         """(stages, blocks) least value of a path, the head before the first stage and the tail behind the last."""
         if weights not in self._rows:
             tables = self.whole.tables(weights).of
-            first, middle, last = tables.head, np.zeros_like(tables.tail), tables.tail
+            first = tables.head
+            middle = np.zeros_like(tables.tail)
+            last = tables.tail
             found = [(0.0, 0.0, 0.0)]
             for count in range(self._counted):
                 first = step_forward(first, tables.step) if count else first
@@ -154,7 +158,9 @@ class PartitionBounds:
     @cached_property
     def _others_s(self) -> Floats:
         """(stages, blocks) compute of all other stages that is not hidden behind this one."""
-        chain, model, stages = self.whole.chain, self.whole.model, self.candidate.stages
+        chain = self.whole.chain
+        model = self.whole.model
+        stages = self.candidate.stages
         blocks = (self._blocks - np.arange(self._counted + 1)) * computing_s(model, chain.block(0))
         ends = np.full(stages, computing_s(model, chain.head) + computing_s(model, chain.tail))
         ends[0] -= computing_s(model, chain.head)

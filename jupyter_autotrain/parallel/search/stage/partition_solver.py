@@ -59,7 +59,8 @@ def solve_partitions(
 
 
 def _on_one_stage(pipeline: Pipeline, cutoff_s: float, multiplier: float) -> Outcome:
-    found, run = pipeline.whole.minimise(pipeline.limits[0], cutoff_s, multiplier), pipeline.chain.run
+    found = pipeline.whole.minimise(pipeline.limits[0], cutoff_s, multiplier)
+    run = pipeline.chain.run
     plan = found.point.what
     stage = Stage(range(run.count), plan.choices(run, 0), plan.load, 0.0, 1.0, pipeline.device(0))
     return Outcome(pipeline.candidate, (stage,), found.bound_s, tuple(pipeline.models), found.multiplier)
@@ -77,7 +78,8 @@ def with_blocks(
     """
     shares = [range(stop - count, stop) for count, stop in zip(counts, accumulate(counts), strict=True)]
     check_blocks(shares, pipeline.chain.run.count)
-    stages, solved = list[Stage](), dict[object, StageSolution]()
+    stages = list[Stage]()
+    solved = dict[object, StageSolution]()
     slack_s = cutoff_s * pipeline.candidate.rounds / pipeline.candidate.microbatches
     begin: int | None = None
     for index, (count, blocks) in enumerate(zip(counts, shares, strict=True)):
@@ -88,7 +90,8 @@ def with_blocks(
             multiplier = solved[key].multiplier
         plan = solved[key].point.what
         begin = end = plan.states[-1][1] if begin is None else begin
-        choices, send_s = plan.choices(pipeline.chain.run, blocks.start), _send_s(pipeline, index, begin)
+        choices = plan.choices(pipeline.chain.run, blocks.start)
+        send_s = _send_s(pipeline, index, begin)
         stages.append(Stage(blocks, choices, plan.load, send_s, pipeline.alive(index), pipeline.device(index)))
     multiplier = max(fastest.multiplier for fastest in solved.values())
     return Outcome(pipeline.candidate, tuple(stages), pipeline.bound_s, tuple(pipeline.models), multiplier)
@@ -141,7 +144,8 @@ def _balanced(pipeline: Pipeline, multiplier: float) -> list[int]:
         return pipeline.partition_bounds.partition(multiplier) or pipeline.even
     pieces = pipeline.whole.solve(pipeline.whole.weights(0.0)).point.what.pieces
     block_s = pieces[1].load.micro_s if len(pieces) > 2 else pieces[0].load.micro_s
-    first_s, last_s = max(0.0, pieces[0].load.micro_s - block_s), pieces[-1].load.micro_s
+    first_s = max(0.0, pieces[0].load.micro_s - block_s)
+    last_s = pieces[-1].load.micro_s
     rates = [pipeline.device(stage).matrix_flops_per_s for stage in range(len(pipeline.models))]
     slowness = [max(rates) / rate for rate in rates]
     beside_s = [first_s * slowness[0], *[0.0] * (len(rates) - 2), last_s * slowness[-1]]
@@ -150,7 +154,9 @@ def _balanced(pipeline: Pipeline, multiplier: float) -> list[int]:
 
 def _send_s(pipeline: Pipeline, stage: int, end: int) -> float:
     """Messages of one microbatch at a stage's borders, both ways; half at the pipeline's ends."""
-    model, ends, candidate = pipeline.models[stage], pipeline.chain.end(0), pipeline.candidate
+    model = pipeline.models[stage]
+    ends = pipeline.chain.end(0)
+    candidate = pipeline.candidate
     rows = np.unravel_index(end, [len(model.op(op).table) for op in ends])
     span = pipeline.cluster.segments(model.mesh.devices, candidate.stages)
     borders = 1 if stage in {0, candidate.stages - 1} else 2

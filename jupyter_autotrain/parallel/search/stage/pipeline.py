@@ -68,8 +68,10 @@ class Pipeline:
     def whole(self) -> StageProblem:
         """The whole chain on one stage's devices, those with the fastest products where they differ."""
         rates = [model.roofline.device.matrix_flops_per_s for model in self.models]
-        fastest, blocks = rates.index(max(rates)), self.chain.run.count
-        model, cache = self.models[fastest], self._cache(fastest)
+        fastest = rates.index(max(rates))
+        blocks = self.chain.run.count
+        model = self.models[fastest]
+        cache = self._cache(fastest)
         return StageProblem(
             model,
             self.chain,
@@ -89,7 +91,8 @@ class Pipeline:
     @cached_property
     def split_bound_s(self) -> float:
         """The same without any change of layout between ops; cheaper, since it needs no edge."""
-        chain, weights = self.chain, self.whole.weights(0.0)
+        chain = self.chain
+        weights = self.whole.weights(0.0)
         self.whole.model.price_ops((*chain.head, *chain.block(0), *chain.tail))
         ends, block = (self._least(ops, weights) for ops in ((*chain.head, *chain.tail), chain.block(0)))
         return (ends + chain.run.count * block) / self._stages_even
@@ -97,7 +100,8 @@ class Pipeline:
     @cached_property
     def blocks_bound_s(self) -> float:
         """The same with changes of layout in all blocks but the first; cheaper, since the head is not reduced."""
-        chain, weights = self.chain, LagrangianWeights(rounds=float(self.whole.model.microbatches))
+        chain = self.chain
+        weights = LagrangianWeights(rounds=float(self.whole.model.microbatches))
         later = replace(self.whole, first=False, blocks=chain.run.count - 1)
         value = self._least((*chain.head, *chain.block(0)), weights) + later.path(weights)[0]
         return (value + self._bubble_s) / self._stages_even
@@ -110,7 +114,8 @@ class Pipeline:
     @property
     def _bubble_s(self) -> float:
         """Compute of the rounds in which a stage waits."""
-        model, chain = self.whole.model, self.chain
+        model = self.whole.model
+        chain = self.chain
         ends_s, block_s = (computing_s(model, ops) for ops in ((*chain.head, *chain.tail), chain.block(0)))
         return (self.rounds - model.microbatches) * (ends_s + chain.run.count * block_s)
 
@@ -147,7 +152,8 @@ class Pipeline:
     @cached_property
     def even(self) -> list[int]:
         """Blocks per stage, shared out evenly; odd ones to the last stages."""
-        stages, count = self.candidate.stages, self.chain.run.count
+        stages = self.candidate.stages
+        count = self.chain.run.count
         return [count // stages + (stages - 1 - i < count % stages) for i in range(stages)]
 
     @cached_property

@@ -134,13 +134,16 @@ class StageProblem:
     def _bracket(
         self, free: Relaxation[StagePlan], limit: float, cutoff_s: float, multiplier: float
     ) -> Bracket[StagePlan]:
-        bound_s, at_multiplier = free.value, 0.0
-        heavy, light = free.point, None
+        bound_s = free.value
+        at_multiplier = 0.0
+        heavy = free.point
+        light = None
         if multiplier:
             guess = self.solve(self.weights(multiplier))
             guessed_s = guess.value - multiplier * limit
             if guessed_s >= bound_s:
-                bound_s, at_multiplier = guessed_s, multiplier
+                bound_s = guessed_s
+                at_multiplier = multiplier
             if guess.point.bytes <= limit:
                 light = guess.point
             else:
