@@ -45,11 +45,12 @@ def permute(call: Call) -> Nest:
     rank = len(call.inputs[0])
     word = POOL[:rank]
     if call.kind in ("transpose", "t", "swapaxes"):
-        first, second = (*call.dims("dim0", rank, (0,)), *call.dims("dim1", rank, (1,)))
+        (first,) = call.dims("dim0", rank, (0,))
+        (second,) = call.dims("dim1", rank, (1,))
         order = list(range(rank))
         if rank > 1:
-            order[first] = order[second]
-            order[second] = order[first]
+            order[first] = second
+            order[second] = first
     else:
         order = list(call.dims("dims", rank, range(rank)))
     return nest(call, Family.RESHAPE, [word], ["".join(word[d] for d in order)])
