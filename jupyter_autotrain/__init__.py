@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from jupyter_autotrain.core import display as _display
+
 TYPE_CHECKING = False  # every trial imports this package, so `typing` itself is left out
 if TYPE_CHECKING:
     from typing import Any
@@ -51,6 +53,20 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - the names differ in type
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+def _show(value: object) -> object:
+    return import_module("jupyter_autotrain.widgets").show(value)
+
+
+def _mime_bundle(value: object) -> dict[str, str]:
+    bundle: dict[str, str] = import_module("jupyter_autotrain.widgets.card").mime_bundle(value)
+    return bundle
+
+
+# This module runs before every other one of the package, so the hooks are there before any value; views load on use.
+_display.show.register(_display.Displayable, _show)
+_display.mime_bundle.register(_display.Displayable, _mime_bundle)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -108,7 +108,7 @@ class AutotrainMagics(Magics):
         )
 
     def _show(self, experiment: Experiment) -> None:
-        widgets.show(experiment)
+        widgets.show_experiment(experiment)
         # The experiment is the cell's value (`_`, `Out[n]`), but it has been shown already.
         self.shell.displayhook.update_user_ns(experiment)  # type: ignore[no-untyped-call]  # IPython has no types here
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from jupyter_autotrain.client.drafts import discard
 from jupyter_autotrain.client.outputs import Output
 from jupyter_autotrain.client.receipt import Receipt
 from jupyter_autotrain.client.waiting import wait_until
-from jupyter_autotrain.core import ranking
+from jupyter_autotrain.core import display, ranking
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.noted import warned
@@ -27,7 +26,7 @@ from jupyter_autotrain.terminal import printable
 _ALL = 1 << 62
 
 
-class Experiment:
+class Experiment(display.Displayable):
     """One experiment, running or ended.
 
     Attributes:
@@ -199,9 +198,8 @@ class Experiment:
         return self.home.trial(self.id, record.number, record.attempt)
 
     def show(self) -> object:
-        """Show it live in this cell; the handle of the view is returned."""
-        # Views lie on a higher layer and are heavy, so they are found by name when they are wanted.
-        return importlib.import_module("jupyter_autotrain.widgets").show(self)
+        """Show it live in this cell, in a terminal as the run card's text; gives the handle of the view, if any."""
+        return display.show(self)
 
     def ensure_manager(self) -> None:
         """Make sure that a manager serves it and knows its secrets, as far as they are set here.
@@ -263,14 +261,9 @@ class Experiment:
             text += f", best {objective.label} {number(best.value)} (trial {best.number}, {best.state})"
         return f"{text}>"
 
-    def _ipython_display_(self) -> None:
-        """Where a notebook shows the handle as a value, it shows it live; a terminal gets the run card's text."""
-        self.show()
-
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The run card, for whoever asks for a form to keep."""
-        card = importlib.import_module("jupyter_autotrain.widgets").card(self.store, self.record, home=self.home)
-        return {"text/plain": card.text, "text/html": card.html}
+        """The run card, for a caller that keeps what it gets."""
+        return display.mime_bundle(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Experiment) and (self.home, self.id) == (other.home, other.id)

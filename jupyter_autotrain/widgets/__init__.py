@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from jupyter_autotrain.widgets.card import Card, card
-from jupyter_autotrain.widgets.show import show, show_folded
+from jupyter_autotrain.widgets.show import show, show_experiment, show_folded
 
-__all__ = ["Card", "card", "show", "show_folded"]
+__all__ = ["Card", "card", "show", "show_experiment", "show_folded"]

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.noted import warned
@@ -76,6 +77,12 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None, hom
         made = Card(made.text, page.html({}))
     shown = images.embedded(pictures, home, record.id, LIMIT_BYTES - made.size_bytes) if home else ""
     return Card(made.text, made.html.replace(_IMAGES, shown))
+
+
+def mime_bundle(experiment: Experiment) -> dict[str, str]:
+    """The run card by MIME type."""
+    made = card(experiment.store, experiment.record, home=experiment.home)
+    return {"text/plain": made.text, "text/html": made.html}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast, runtime_checkable
 
 import anywidget
 import traitlets
@@ -26,6 +26,7 @@ from jupyter_autotrain.widgets.display import display_page, display_view
 _STATIC: Final = Path(__file__).parent.parent / "static"
 
 
+@runtime_checkable
 class Preview(Protocol):
     """What can be shown: a `parallel.plan.Plan`, or anything else that answers as one."""
 
@@ -131,7 +132,7 @@ class PlanView(anywidget.AnyWidget):
         self.send({"kind": "explanation", "op": op, "seq": seq, "text": text})
 
 
-def show(plan: Preview) -> DisplayHandle | None:
+def show_plan(plan: Preview) -> DisplayHandle | None:
     """Show a plan here, as richly as the place allows.
 
     In a notebook there are two outputs: the static page, for readers without a kernel, and the preview; a terminal gets

@@ -1,4 +1,4 @@
-"""Showing an experiment in a cell: the run card, refreshed when the experiment ends, and in its place the live view."""
+"""Showing a value in a cell: of an experiment the run card and, in its place, the live view; of a plan its preview."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from jupyter_autotrain.widgets.card import Card, card
 from jupyter_autotrain.widgets.display import display_page, display_view, refresh_page
 
 
-def show(experiment: Experiment) -> DisplayHandle | None:
+def show(value: object) -> DisplayHandle | None:
+    """Show an experiment or a plan here; other values raise TypeError. See `show_experiment` and `plan.show_plan`."""
+    if isinstance(value, Experiment):
+        return show_experiment(value)
+    from jupyter_autotrain.widgets.plan import Preview, show_plan  # noqa: PLC0415 - only plans need it
+
+    if not isinstance(value, Preview):
+        raise TypeError(f"no view shows a {type(value).__name__}")
+    return show_plan(value)
+
+
+def show_experiment(experiment: Experiment) -> DisplayHandle | None:
     """Show an experiment here, as richly as the place allows.
 
     In a notebook there are two outputs: the run card, for readers without a kernel, and the live view; a terminal gets

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TypeAlias
 
 from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.display import Displayable
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.parallel.graph.graph import OpGraph
@@ -30,7 +30,7 @@ SLIDER_EFFORT = 0.15  # answers within the 0.2 s in which a slider feels alive
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(PlanRecord):
+class Plan(PlanRecord, Displayable):
     """How a model is split over a cluster, what a step costs, and how good that is proved to be."""
 
     @classmethod
@@ -129,10 +129,6 @@ class Plan(PlanRecord):
 
     def __repr__(self) -> str:
         return text.summary(self)
-
-    def _ipython_display_(self) -> None:
-        """Where a notebook shows the plan as a value, it shows the preview."""
-        import_module("jupyter_autotrain.widgets.plan").show(self)
 
     def _repr_html_(self) -> str:
         return page(self)

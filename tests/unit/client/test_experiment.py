@@ -1,15 +1,15 @@
 """The handle answers from the store, waits without spinning, and asks the manager when something shall change."""
 
 import pickle
-import sys
 import threading
 import time
-import types
+from functools import singledispatch
 
 import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import Experiment, Receipt
+from jupyter_autotrain.core import display
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
@@ -299,14 +299,24 @@ def test_only_an_ended_experiment_is_deleted_and_then_wholly(home, store):
     assert not home.experiment("abc").exists()
 
 
-def test_showing_is_done_by_the_views_when_they_are_wanted(home, store, monkeypatch):
-    views = types.ModuleType("jupyter_autotrain.widgets")
-    views.show = lambda handle: ("shown", handle.id)
-    views.card = lambda store, record, home: types.SimpleNamespace(text=record.name, html="<b>card</b>")
-    monkeypatch.setitem(sys.modules, "jupyter_autotrain.widgets", views)
+def test_a_handle_is_shown_by_the_hook_that_a_higher_layer_registers(home, store, monkeypatch):
+    registered = {
+        "show": lambda handle: ("shown", handle.id),
+        "mime_bundle": lambda handle: {"text/html": handle.id},
+    }
+    for name, function in registered.items():
+        hook = singledispatch(repr)
+        hook.register(display.Displayable, function)
+        monkeypatch.setattr(display, name, hook)
     handle = add(home, store)
     assert handle.show() == ("shown", "abc")
-    assert handle._repr_mimebundle_(include=None) == {"text/plain": "digits", "text/html": "<b>card</b>"}
+    assert handle._repr_mimebundle_(include=None) == {"text/html": "abc"}
+
+
+def test_without_a_registered_view_a_value_is_shown_as_its_text(capsys):
+    assert display.show(7) is None
+    assert capsys.readouterr().out == "7\n"
+    assert display.mime_bundle(7) == {"text/plain": "7"}
 
 
 def test_a_handle_shows_no_secret(home, store):

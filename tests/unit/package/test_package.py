@@ -48,3 +48,11 @@ def test_the_front_end_and_the_package_have_one_version() -> None:
     package = (ROOT / "labextension" / "package.json").read_text(encoding="utf-8")
     assert f'"version": "{jupyter_autotrain.__version__}"' in package
     assert f'version = "{jupyter_autotrain.__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_a_handle_finds_its_view_without_the_extension_loaded() -> None:
+    code = (
+        "import jupyter_autotrain as at; from jupyter_autotrain.core import display; "
+        "hook = display.show.dispatch(at.Experiment); print(hook.__module__, hook is display.show.dispatch(at.Plan))"
+    )
+    assert fresh(code).split() == ["jupyter_autotrain", "True"]

@@ -10,7 +10,7 @@ from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.graph import build
 from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import Method, SearchRequest
-from jupyter_autotrain.widgets.plan import Latest, PlanView, show
+from jupyter_autotrain.widgets.plan import Latest, PlanView, show_plan
 
 DEADLINE_S = 20.0
 
@@ -117,5 +117,5 @@ def test_the_newest_wish_wins_and_those_before_it_are_dropped():
 
 
 def test_a_terminal_gets_the_text(plan, capsys):
-    assert show(plan) is None
+    assert show_plan(plan) is None
     assert capsys.readouterr().out.strip() == repr(plan).strip()
