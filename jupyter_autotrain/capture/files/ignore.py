@@ -1,120 +1,106 @@
-"""Ignore files in gitignore's syntax (`man gitignore`): `.autotrainignore` and `.nniignore` beside the notebook."""
+"""Ignore files in gitignore's syntax (`man gitignore`): `.autotrainignore` and `.nniignore`, in any folder."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 IGNORE_FILES = (".autotrainignore", ".nniignore")
 ALWAYS = (
     ".git/", ".hg/", ".svn/", "__pycache__/", "*.pyc", ".ipynb_checkpoints/", ".venv/", "node_modules/", ".DS_Store",
 )  # fmt: skip
+_EVERYTHING = frozenset({"*", "**", "/**", "**/*", "/**/*", "**/**"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    pattern: re.Pattern[str]
+    """One line: the pattern without `!` and a last slash, and what it does with the paths that match."""
+
+    pattern: str
+    regex: re.Pattern[str]
     ignores: bool
     folders_only: bool
 
+    def matches(self, path: str) -> bool:
+        """Whether the path itself matches; pathspec's expressions also match what lies below."""
+        found = self.regex.search(path)
+        if not found or (self.folders_only and not path.endswith("/")):
+            return False
+        if self.pattern in _EVERYTHING:
+            return True
+        end = found.end()
+        return end < len(path) if self.pattern.endswith("/**") else end == len(path)
 
-class Ignore:
-    """Decides which files stay here.
+
+class IgnoreRules:
+    """Decides which files stay here, as git does with its own ignore files.
+
+    The last pattern that matches in the nearest ignore file decides; nothing below an ignored folder travels.
+    pathspec reads the patterns. The order is kept here, because `GitIgnoreSpec` knows no ignore files in folders and
+    takes a file out of an ignored folder where git does not.
 
     Args:
-        lines: Patterns; later ones win, as in gitignore.
+        folder: Where paths start; its ignore files and those of the folders below it count.
+        patterns: Patterns that take precedence over every ignore file, as if given to git on the command line.
     """
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._rules: Sequence[_Rule] = [rule for line in lines if (rule := _parse(line))]
-
-    @classmethod
-    def beside(cls, folder: Path, more: Iterable[str] = ()) -> Ignore:
-        """The rules of a folder: what nobody wants to send, then its ignore files, then `more`."""
-        lines = list(ALWAYS)
-        for name in IGNORE_FILES:
-            path = folder / name
-            if path.is_file():
-                lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
-        return cls([*lines, *more])
+    def __init__(self, folder: Path, patterns: Iterable[str] = ()) -> None:
+        self._folder = folder
+        self._first = _rules(patterns)
+        self._last = _rules(ALWAYS)
+        self._of_folder = cache(self._read)
+        self._ignores_folder = cache(self._ignores)
 
     def __call__(self, path: str, *, is_folder: bool = False) -> bool:
         """True when `path` (relative, with `/`) or a folder above it is ignored."""
         parts = path.split("/")
-        above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
-        return any(self._matches(folder, is_folder=True) for folder in above) or self._matches(path, is_folder)
+        above = ("/".join(parts[:depth]) + "/" for depth in range(1, len(parts)))
+        return any(map(self._ignores_folder, above)) or self._ignores(f"{path}/" if is_folder else path)
 
-    def _matches(self, path: str, is_folder: bool) -> bool:
-        for rule in reversed(self._rules):
-            if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(path):
-                return rule.ignores
+    def _ignores(self, path: str) -> bool:
+        """Whether the rules ignore this path itself; a folder ends in a slash."""
+        for start, rules in self._rules_for(path):
+            below = path[len(start) :]
+            found = next((rule for rule in reversed(rules) if rule.matches(below)), None)
+            if found:
+                return found.ignores
         return False
 
+    def _rules_for(self, path: str) -> Iterator[tuple[str, Sequence[_Rule]]]:
+        """The rules that may match a path, those that take precedence first, and the folder that each list is for."""
+        yield "", self._first
+        parents = path.rstrip("/").split("/")[:-1]
+        for depth in range(len(parents), -1, -1):
+            start = "".join(f"{name}/" for name in parents[:depth])
+            yield start, self._of_folder(start)
+        yield "", self._last
 
-def _parse(line: str) -> _Rule | None:
-    text = re.sub(r"(?<!\\) +$", "", line.rstrip("\r\n"))
-    if not text or text.startswith("#"):
-        return None
-    ignores = not text.startswith("!")
-    text = text if ignores else text[1:]
-    folders_only = text.endswith("/")
-    body = text.rstrip("/") if folders_only else text
-    anchored = "/" in body
-    body = body.removeprefix("/")
-    if not body:
-        return None
-    expression = ("" if anchored else "(?:.*/)?") + _translate(body)
+    def _read(self, start: str) -> Sequence[_Rule]:
+        lines: list[str] = []
+        for name in IGNORE_FILES:
+            file = self._folder / start / name
+            if file.is_file():
+                lines += file.read_text(encoding="utf-8", errors="replace").splitlines()
+        return _rules(lines)
+
+
+def _rules(lines: Iterable[str]) -> Sequence[_Rule]:
+    read = (_rule(line) for line in lines)
+    return [rule for rule in read if rule]
+
+
+def _rule(line: str) -> _Rule | None:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415 - not before a cell is captured
+
     try:
-        return _Rule(re.compile(expression, re.DOTALL), ignores, folders_only)
-    except re.error:  # such as [z-a], which fits nothing in git either
+        expression, ignores = GitIgnoreSpecPattern.pattern_to_regex(line)
+        if expression is None:
+            return None
+        regex = re.compile(expression.replace("[^", "[^/"))  # `[!a]` takes no slash
+    except (ValueError, re.error):  # such as [z-a], which matches nothing in git either
         return None
-
-
-def _translate(pattern: str) -> str:
-    """A gitignore pattern as a regular expression over the whole path."""
-    out = list[str]()
-    at = 0
-    while at < len(pattern):
-        token = _next_token(pattern, at)
-        out.append(_meaning(token))
-        at += len(token)
-    return "".join(out)
-
-
-def _next_token(pattern: str, at: int) -> str:
-    for special in ("/**/", "**/", "/**"):
-        whole = at == 0 or special.startswith("/")
-        ends = special != "/**" or at + 3 == len(pattern)
-        if pattern.startswith(special, at) and whole and ends:
-            return special
-    character = pattern[at]
-    if character == "\\":
-        return pattern[at : at + 2]
-    if character == "*":
-        return re.match(r"\*+", pattern[at:])[0]  # type: ignore[index]  # it starts with one
-    if character == "[" and (found := re.match(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]", pattern[at:])):
-        return found[0]
-    return character
-
-
-_FIXED = {"/**/": "/(?:.*/)?", "**/": "(?:.*/)?", "/**": "/.+", "?": "[^/]"}
-
-
-def _meaning(token: str) -> str:
-    if token in _FIXED:
-        return _FIXED[token]
-    if token.startswith("*"):
-        return "[^/]*"
-    if len(token) > 1 and token.startswith("["):
-        return _one_of(token)
-    return re.escape(token[1:] if token.startswith("\\") else token)
-
-
-def _one_of(token: str) -> str:
-    """`[a-c]` or `[!a-c]`; neither takes a slash."""
-    negated = token[1] in "!^"
-    inner = token[2 if negated else 1 : -1].replace("[", r"\[")
-    inner = "\\" + inner if inner.startswith(("]", "^")) else inner
-    return f"(?!/)[{'^' if negated else ''}{inner}]"
+    pattern = line.removeprefix("!").rstrip()
+    return _Rule(pattern.removesuffix("/"), regex, bool(ignores), pattern.endswith("/"))

@@ -9,7 +9,7 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture.files.ignore import Ignore
+from jupyter_autotrain.capture.files.ignore import IgnoreRules
 
 _NEVER = frozenset({"__main__", "jupyter_autotrain"})
 
@@ -36,7 +36,7 @@ def _by_call(call: ast.Call) -> list[str]:
     return [str(call.args[0].value)]
 
 
-def local_files(names: Iterable[str], folder: Path, ignore: Ignore, roots: Sequence[Path] = ()) -> dict[str, Path]:
+def local_files(names: Iterable[str], folder: Path, ignore: IgnoreRules, roots: Sequence[Path] = ()) -> dict[str, Path]:
     """The files of all modules among `names`, and of those they import, that no installation brings.
 
     Args:

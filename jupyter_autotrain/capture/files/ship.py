@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from jupyter_autotrain.capture.files.ignore import Ignore
+from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.limits import Limits
 from jupyter_autotrain.capture.sizes import human, tree
 from jupyter_autotrain.core.wording import count, cut
@@ -17,7 +17,7 @@ from jupyter_autotrain.errors import ShipError
 _COUNTED_AT_MOST = 100_000
 
 
-def globbed(patterns: Sequence[str], folder: Path, ignore: Ignore) -> dict[str, Path]:
+def globbed(patterns: Sequence[str], folder: Path, ignore: IgnoreRules) -> dict[str, Path]:
     """The files that `ship:` names; a folder means all files in it.
 
     A link that is named itself is followed wherever it leads; one that a pattern or a folder brings along, only inside
@@ -87,7 +87,9 @@ def _by_first_part(sizes: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def below(paths: Iterable[Path], folder: Path, ignore: Ignore, named: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+def below(
+    paths: Iterable[Path], folder: Path, ignore: IgnoreRules, named: Sequence[Path]
+) -> Iterator[tuple[str, Path]]:
     """All files at or below these paths that are not ignored, by their place in the folder; links lead not out of it.
 
     `named` are paths that may be links to anywhere.

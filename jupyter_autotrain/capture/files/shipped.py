@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jupyter_autotrain.capture.files import modules, opened, ship
 from jupyter_autotrain.capture.files.found import Found
-from jupyter_autotrain.capture.files.ignore import Ignore
+from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.files.travelling import Travelling
 from jupyter_autotrain.core.spec import CapturedName
 
@@ -25,7 +25,7 @@ def find(code: opened.Code, imported: Iterable[str], folder: Path, patterns: Seq
     Raises:
         ShipError: A pattern fits nothing, or the code opens what lies outside the folder by a relative path.
     """
-    ignore = Ignore.beside(folder, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
+    ignore = IgnoreRules(folder, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
     roots = [folder / text for text in opened.import_roots(code)]
     local = modules.local_files(modules.imported(code.script).union(imported), folder, ignore, roots)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jupyter_autotrain.capture.differences import Difference, Kind
 from jupyter_autotrain.capture.files.found import Found
-from jupyter_autotrain.capture.files.ignore import Ignore
+from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.files.opened import Opening
 from jupyter_autotrain.capture.files.openers import How
 from jupyter_autotrain.capture.files.path_methods import ANY, unknown_for_stars
@@ -36,7 +36,7 @@ class Travelling:
         named: Whether the header names files itself (`ship:`), so that what is unknown needs not be told.
     """
 
-    def __init__(self, folder: Path, ignore: Ignore, *, named: bool) -> None:
+    def __init__(self, folder: Path, ignore: IgnoreRules, *, named: bool) -> None:
         self._folder = folder
         self._ignore = ignore
         self._named = named

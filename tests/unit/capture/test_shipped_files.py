@@ -4,16 +4,11 @@
 # ruff: noqa: E501
 
 import importlib
-import shutil
-import subprocess
 import sys
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from jupyter_autotrain.capture import Limits
-from jupyter_autotrain.capture.files.ignore import Ignore
 from jupyter_autotrain.errors import ShipError
 
 
@@ -123,49 +118,6 @@ def test_too_many_or_too_big_files_come_with_a_size_tree(notebook, folder):
     assert "80 kB  data/ (31 files)" in str(big.value)
     assert "in 30 more" in str(big.value)
     assert max(len(str(e.value).splitlines()) for e in (many, big)) <= 6
-
-
-LINES = st.lists(
-    st.sampled_from(["a", "*.t", "/a", "a/", "a/b", "**/b", "a/**", "a/**/c", "!a/b", "!*.t", "?", "[ab]", "[!a]", "#a",
-                     "\\#x", "b ", "*/c", "!c", "a*", "**", "x.t/", "/**/c", "a**b"]),
-    min_size=1, max_size=4,
-)  # fmt: skip
-PATHS = (
-    "a",
-    "b",
-    "c",
-    "#x",
-    "x.t",
-    "a/b",
-    "a/c",
-    "b/a",
-    "a/b/c",
-    "b/a/c",
-    "b/x.t",
-    "c/b/a/x.t",
-    "ab",
-    "axb",
-    "a/x.t/c",
-)
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is the reference")
-@settings(derandomize=True, max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(LINES)
-def test_ignore_rules_agree_with_git(tmp_path, lines):
-    root = tmp_path / "repository"
-    if not root.exists():
-        subprocess.run(["git", "init", "-q", root], check=True)
-    (root / ".gitignore").write_text("\n".join(lines) + "\n")
-    done = subprocess.run(
-        ["git", "check-ignore", "--no-index", "--stdin"],
-        check=False,
-        cwd=root,
-        input="\n".join(PATHS),
-        capture_output=True,
-        text=True,
-    )
-    assert {path for path in PATHS if Ignore(lines)(path)} == set(done.stdout.replace('"', "").split())
 
 
 @pytest.fixture
