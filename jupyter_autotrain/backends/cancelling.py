@@ -16,6 +16,7 @@ from jupyter_autotrain.backends.status import Status, UnknownError
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, receipt_of
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import processes
@@ -63,15 +64,15 @@ def _ask(directory: Path, status: Status | None, grace_s: float) -> None:
         time.sleep(_LOOK_AGAIN_S)
 
 
-def _send(supervisor: processes.Identity, number: int) -> None:
+def _send(supervisor: ProcessIdentity, number: int) -> None:
     with contextlib.suppress(OSError):  # no descriptor left: the loop goes on and its end is looked for
-        processes.send(supervisor, number)
+        processes.send_signal(supervisor, number)
 
 
-def _has_ended(directory: Path, supervisor: processes.Identity) -> bool:
+def _has_ended(directory: Path, supervisor: ProcessIdentity) -> bool:
     """True when the supervisor is gone, or has said its last word; a look that fails says neither."""
     try:
-        if not processes.is_alive(supervisor):
+        if not supervisor.is_alive():
             return True
         status = statuses.read(directory)
     except (OSError, UnknownError):
@@ -87,7 +88,7 @@ def _ended(directory: Path, status: Status | None, grace_s: float) -> Status:
             return found
         status = found or status
     receipt = settle.end_tree(directory, status or {}, grace_s)
-    last: Status = (status or {"supervisor": cast("JsonValue", settle.identity(directory, None) or [0, 0, ""])}) | {
+    last: Status = (status or {"supervisor": settle.identity_json(settle.identity(directory, None))}) | {
         "state": str(TrialState.CANCELLED),
         "reason": "Cancelled on request.",
         "ended_s": time.time(),

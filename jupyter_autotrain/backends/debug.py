@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from jupyter_autotrain.backends import folder, settle
 from jupyter_autotrain.backends import status as statuses
@@ -17,9 +17,11 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, JobRef, Probe, Submission
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.worker import api, environment, processes
+from jupyter_autotrain.worker import api, environment
 from jupyter_autotrain.worker.tidying import tidy
 from jupyter_autotrain.worker.trial import Run, enter_work
 
@@ -97,7 +99,7 @@ class DebugBackend(folder.TrialFolders):
 
 
 def _first_status() -> statuses.Status:
-    me = processes.identity(os.getpid())
+    me = cast("JsonValue", ProcessIdentity.of(os.getpid()).to_json())
     return {
         "wire": wire.VERSION, "state": "RUNNING", "reason": "", "exit_code": None, "signal": None, "supervisor": me,
         "worker": me, "started_s": time.time(), "ended_s": None, "peak_memory_bytes": None,

@@ -7,7 +7,8 @@ import os
 from typing import cast
 
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.worker import groups, processes
+from jupyter_autotrain.core.process_identity import ProcessIdentity
+from jupyter_autotrain.worker import groups
 
 _log = logging.getLogger(__name__)
 
@@ -20,13 +21,12 @@ def leave_trial(directory: str) -> None:
     """
     try:
         status = cast("dict[str, object]", files.read_json(directory, wire.STATUS_FILE))
-        supervisor = cast("processes.Identity", status["supervisor"])
+        supervisor = ProcessIdentity.from_json(status["supervisor"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         _log.warning("started from a trial that cannot be read, and so not left: %s", error)
         return
-    if not processes.is_alive(supervisor):
+    if supervisor is None or not supervisor.is_alive():
         return
-    pid = int(supervisor[0])
-    os.sched_setaffinity(0, os.sched_getaffinity(pid))
-    if not groups.follow(pid):
+    os.sched_setaffinity(0, os.sched_getaffinity(supervisor.pid))
+    if not groups.follow(supervisor.pid):
         _log.info("not every control group of the trial %s can be left", directory)

@@ -16,10 +16,12 @@ from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.backends.status import Status, UnknownError
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.process_identity import ProcessIdentity, boot_id
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.worker import claims, ending, groups, processes, start_supervisor
 from jupyter_autotrain.worker.tidying import tidy
 
+_UNKNOWN = ProcessIdentity(0, 0.0, "")
 _SCRIPT = Path(str(start_supervisor.__file__)).name
 
 
@@ -58,7 +60,10 @@ def _has_supervisor(directory: Path, status: Status | None) -> bool:
     Raises:
         OSError: It cannot be told.
     """
-    if processes.is_alive(identity(directory, status)) or claims.is_held(str(directory)):
+    supervisor = identity(directory, status)
+    if supervisor is not None and supervisor.is_alive():
+        return True
+    if claims.is_held(str(directory)):
         return True
     return status is None and bool(supervisors(directory))
 
@@ -85,10 +90,15 @@ def supervisors(directory: Path) -> set[int]:
     return processes.running(_SCRIPT, str(directory))
 
 
-def identity(directory: Path, status: Status | None) -> processes.Identity | None:
+def identity(directory: Path, status: Status | None) -> ProcessIdentity | None:
     """The supervisor of a job, as its status or its claim names it."""
     named = status if status is not None else claims.signature(str(directory))
-    return statuses.identity(named.get("supervisor"))
+    return ProcessIdentity.from_json(named.get("supervisor"))
+
+
+def identity_json(process: ProcessIdentity | None) -> JsonValue:
+    """How a status file names a supervisor, also one that is not known."""
+    return cast("JsonValue", (process or _UNKNOWN).to_json())
 
 
 def _lose(directory: Path, status: Status, fault: str) -> Status:
@@ -97,7 +107,7 @@ def _lose(directory: Path, status: Status, fault: str) -> Status:
     changes: Status = {
         "state": str(TrialState.LOST),
         "reason": _reason(who, receipt, fault),
-        "supervisor": cast("JsonValue", who or [0, 0, ""]),
+        "supervisor": identity_json(who),
         "ended_s": time.time(),
         "groups": [],
         "receipt": cast("JsonValue", receipt.to_json()),
@@ -106,8 +116,8 @@ def _lose(directory: Path, status: Status, fault: str) -> Status:
     return status | changes
 
 
-def _reason(who: processes.Identity | None, receipt: ending.Receipt, fault: str) -> str:
-    rebooted = who is not None and who[2] != processes.boot_id()
+def _reason(who: ProcessIdentity | None, receipt: ending.Receipt, fault: str) -> str:
+    rebooted = who is not None and who.boot_id != boot_id()
     killed = f"no process of it is left, and {fault}" if fault else "its supervisor was killed from outside"
     why = "the machine was restarted" if rebooted else killed
     note = f" Processes that it left, now ended: {len(receipt.asked)}." if receipt.asked else ""

@@ -8,9 +8,9 @@ from typing import cast
 
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.worker import groups
-from jupyter_autotrain.worker.processes import Identity
 
 _MOST_REASON = 10_000
 
@@ -52,19 +52,10 @@ def is_there(directory: Path) -> bool:
 def _is_whole(found: object) -> bool:
     if not isinstance(found, dict) or found.get("state") not in set(TrialState):
         return False
-    return isinstance(found.get("reason"), str) and identity(found.get("supervisor")) is not None
+    return isinstance(found.get("reason"), str) and ProcessIdentity.from_json(found.get("supervisor")) is not None
 
 
-def identity(value: object) -> Identity | None:
-    """The value if it is a process's identity."""
-    match value:
-        case [int(), int() | float(), str()]:
-            return cast("Identity", value)
-        case _:
-            return None
-
-
-def folders(value: object, maker: Identity | None) -> list[str]:
+def folders(value: object, maker: ProcessIdentity | None) -> list[str]:
     """Those control groups in a list that this supervisor made: no trial can name another's to have it ended."""
     if maker is None or not isinstance(value, list):
         return []
@@ -79,11 +70,6 @@ def reason(status: Status) -> str:
 def is_final(status: Status) -> bool:
     """True when the supervisor has said its last word."""
     return TrialState(str(status["state"])).is_final
-
-
-def supervisor(status: Status) -> Identity:
-    """Who wrote it."""
-    return cast("Identity", status["supervisor"])
 
 
 def write(directory: Path, status: Status) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+
+from jupyter_autotrain.core.process_identity import boot_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class BootTime:
 @cache
 def _boot() -> str:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return boot_id()
     except OSError:
         # Without a name for it, every process takes itself for a start of its own.
         return f"unknown-{time.time_ns()}"

@@ -53,14 +53,13 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
     from jupyter_autotrain.backends.leave import leave_trial  # noqa: PLC0415
     from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext  # noqa: PLC0415
     from jupyter_autotrain.manager.event_loop import EventLoop  # noqa: PLC0415
-    from jupyter_autotrain.manager.identity import Identity  # noqa: PLC0415
+    from jupyter_autotrain.manager.identity import ManagerIdentity  # noqa: PLC0415
     from jupyter_autotrain.manager.leadership import Leadership  # noqa: PLC0415
     from jupyter_autotrain.store import Store  # noqa: PLC0415
 
     if trial := os.environ.get(MANAGER_VARIABLE):
         leave_trial(trial)
-    me = Identity.of(os.getpid())
-    assert me is not None
+    me = ManagerIdentity.of(os.getpid())
     factories = Factories(backends.create, _create_tuner, _create_early_stop)
     store = Store.open(home)
     context = ManagerContext(home, store, Clocks(time.time, time.monotonic, time.sleep), factories)

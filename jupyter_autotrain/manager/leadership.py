@@ -10,7 +10,7 @@ import logging
 import os
 
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.manager.start import is_lock_in_place, take_lock
 from jupyter_autotrain.store import Store
 
@@ -27,7 +27,7 @@ class Leadership:
         me: This process.
     """
 
-    def __init__(self, home: Home, store: Store, lock: int, me: Identity) -> None:
+    def __init__(self, home: Home, store: Store, lock: int, me: ManagerIdentity) -> None:
         self._home = home
         self._store = store
         self._lock = lock

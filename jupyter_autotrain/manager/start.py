@@ -22,7 +22,7 @@ from jupyter_autotrain.core import environment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.ownership import make_private
 from jupyter_autotrain.errors import ManagerError
-from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.identity import ManagerIdentity
 
 HELD_EXIT_CODE = 3
 _DEADLINE_S = 20.0
@@ -45,7 +45,7 @@ class Status:
 
 def status(home: Home) -> Status:
     """Look at a home's manager without disturbing it."""
-    identity = Identity.read(home.manager_lock)
+    identity = ManagerIdentity.read(home.manager_lock)
     if identity is None or not identity.alive:
         return Status(alive=False)
     import psutil  # noqa: PLC0415 - only when asked for
@@ -55,7 +55,7 @@ def status(home: Home) -> Status:
     return Status(alive=False)
 
 
-def ensure(home: Home) -> Identity:
+def ensure(home: Home) -> ManagerIdentity:
     """Make sure that a manager serves the home; start one when none lives, again when it is killed as it starts.
 
     Returns:
@@ -68,7 +68,7 @@ def ensure(home: Home) -> Identity:
     pause = 0.002
     starts = 0
     while time.monotonic() < deadline:
-        identity = Identity.read(home.manager_lock)
+        identity = ManagerIdentity.read(home.manager_lock)
         if identity is not None and identity.alive:
             return identity
         if not starts or _is_free(home):
@@ -127,7 +127,7 @@ def kept_away(home: Home) -> Iterator[None]:
     """
     deadline = time.monotonic() + _DEADLINE_S
     while (lock := take_lock(home)) is None:
-        identity = Identity.read(home.manager_lock)
+        identity = ManagerIdentity.read(home.manager_lock)
         if identity is not None and identity.alive:
             with suppress(ProcessLookupError):
                 os.kill(identity.pid, signal.SIGKILL)  # it may be killed at any instant and loses nothing

@@ -13,7 +13,7 @@ import os
 import time
 
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.worker.processes import Identity
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _TRIES = 20
@@ -54,9 +54,9 @@ def _has_no_status() -> bool:
     return False
 
 
-def sign(fd: int, supervisor: Identity, groups: list[str]) -> None:
+def sign(fd: int, supervisor: ProcessIdentity, groups: list[str]) -> None:
     """Write down who has taken the trial, and its control groups. In place: the lock is on this very file."""
-    data = json.dumps({"supervisor": supervisor, "groups": groups}).encode()
+    data = json.dumps({"supervisor": supervisor.to_json(), "groups": groups}).encode()
     with contextlib.suppress(OSError):  # on a full disk the lock alone must do
         os.ftruncate(fd, os.pwrite(fd, data, 0))
 

@@ -12,7 +12,8 @@ import os
 import time
 
 from jupyter_autotrain.core import disk
-from jupyter_autotrain.worker import mounts, processes
+from jupyter_autotrain.core.process_identity import ProcessIdentity
+from jupyter_autotrain.worker import mounts
 
 _PERIOD_US = 100_000
 _PREFIX = "autotrain-"  # then the maker's pid and birth, and a time
@@ -219,16 +220,20 @@ def _make_v2(home: str, wanted: Wanted, name: str) -> Groups:
     return best
 
 
-def is_made_by(folder: str, maker: processes.Identity) -> bool:
+def is_made_by(folder: str, maker: ProcessIdentity) -> bool:
     """True when this process made the group."""
     name = folder.rpartition("/")[2]
-    return name.startswith(f"{_PREFIX}{maker[0]}-{round(float(maker[1]) * 100)}-")
+    return name.startswith(f"{_PREFIX}{maker.pid}-{_hundredths(maker)}-")
+
+
+def _hundredths(process: ProcessIdentity) -> int:
+    return round(process.created_s * 100)
 
 
 def _born(pid: int) -> int:
     """When a process began, in hundredths of a second since boot; -1 when it is gone."""
     try:
-        return round(float(processes.identity(pid)[1]) * 100)
+        return _hundredths(ProcessIdentity.of(pid))
     except OSError:
         return -1
 

@@ -1,4 +1,4 @@
-"""Processes of this machine, by identity and by tree, straight from `/proc`.
+"""Processes of this machine: their trees, environments and memory, straight from `/proc`.
 
 A look that fails for any other reason than that the process is gone (no descriptor left, say) raises `OSError`: it
 proves nothing, and nobody may take a process for dead because of it.
@@ -7,72 +7,28 @@ proves nothing, and nobody may take a process for dead because of it.
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import signal
 
 from jupyter_autotrain.core import wire
-
-Identity = list[int | float | str]
+from jupyter_autotrain.core.process_identity import ProcessIdentity, is_gone, is_zombie, stat_fields
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def _read(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields of `/proc/PID/stat` after the name: state, parent, ..., start time (proc(5))."""
-    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-
-
-def boot_id() -> str:
-    """The name of this boot of this machine."""
-    return _read("/proc/sys/kernel/random/boot_id").strip()
-
-
-def identity(pid: int) -> Identity:
-    """`[pid, create_time_s, boot_id]`: names one process for ever, where a pid alone is used again."""
-    return [pid, _birth_s(_stat(pid)), boot_id()]
-
-
-def _birth_s(fields: list[str]) -> float:
-    """When a process began, in seconds since boot."""
-    return int(fields[19]) / os.sysconf("SC_CLK_TCK")
-
-
-def _ended(error: OSError) -> bool:
-    """True when the error says that the process is gone."""
-    return error.errno in {errno.ENOENT, errno.ESRCH}
-
-
-def is_alive(who: Identity | None) -> bool:
-    """True while exactly this process runs; a zombie is dead.
+def send_signal(process: ProcessIdentity, number: int) -> bool:
+    """Signal exactly this process; False when it is gone. Another process with its pid is never signalled.
 
     Raises:
-        OSError: It cannot be told.
-    """
-    if not who or who[2] != boot_id():
-        return False
-    fields = _look(int(who[0]))
-    return fields is not None and _birth_s(fields) == who[1]
-
-
-def send(who: Identity, number: int) -> bool:
-    """Signal exactly this process; False when it is gone. A pid used again is never hit.
-
-    Raises:
-        OSError: It cannot be told whether it is there.
+        OSError: It cannot be looked at.
     """
     try:
-        handle = os.pidfd_open(int(who[0]))
+        handle = os.pidfd_open(process.pid)
     except ProcessLookupError:
         return False
     try:
-        if not is_alive(who):
+        if not process.is_alive():
             return False
         signal.pidfd_send_signal(handle, number)
     except ProcessLookupError:
@@ -114,7 +70,7 @@ def below_managers(root: int, worker: int) -> set[int]:
     found: set[int] = set()
     for pid in _pids():
         try:
-            is_child = int(_stat(pid)[1]) == root
+            is_child = int(stat_fields(pid)[1]) == root
         except OSError:
             continue  # it ended while we looked
         if is_child and pid != worker and is_of_manager(pid):
@@ -139,12 +95,12 @@ def living(pids: set[int]) -> set[int]:
 def _look(pid: int) -> list[str] | None:
     """The fields of a process; None when it has ended, also while we looked, and for a zombie."""
     try:
-        fields = _stat(pid)
+        fields = stat_fields(pid)
     except OSError as error:
-        if _ended(error):
+        if is_gone(error):
             return None
         raise
-    return fields if fields and fields[0] not in "ZX" else None
+    return None if is_zombie(fields) else fields
 
 
 def marked(variable: str, value: str) -> set[int]:
@@ -170,7 +126,7 @@ def _words(pid: int, name: str) -> list[bytes]:
         with open(f"/proc/{pid}/{name}", "rb") as file:
             return file.read().split(b"\0")
     except OSError as error:
-        if _ended(error) or isinstance(error, PermissionError):
+        if is_gone(error) or isinstance(error, PermissionError):
             return []
         raise
 

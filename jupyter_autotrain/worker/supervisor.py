@@ -13,6 +13,7 @@ import signal
 import time
 
 from jupyter_autotrain.core import disk, wire
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.worker import causes, claims, ending, environment, outcome, processes
 from jupyter_autotrain.worker.limits import Limits
 from jupyter_autotrain.worker.redact import Redactor
@@ -46,14 +47,14 @@ class Supervisor:
         self.limits: Limits | None = None
         self.worker = 0
         self.outcome = outcome.make()
-        self.me = processes.identity(os.getpid())
+        self.me = ProcessIdentity.of(os.getpid())
         self.exit: int | None = None  # as waitpid gives it
         self.peak_bytes = 0
         self.cause: causes.Cause | None = None
         self.receipt: ending.Receipt | None = None
         self.status = StatusFile({
             "wire": wire.VERSION, "state": "PREPARING", "reason": "", "exit_code": None, "signal": None,
-            "supervisor": self.me, "worker": None, "started_s": time.time(),
+            "supervisor": self.me.to_json(), "worker": None, "started_s": time.time(),
             "ended_s": None, "peak_memory_bytes": None, "limits": "", "groups": [], "traceback": "", "cell_line": "",
             "kind": "",
         })  # fmt: skip
@@ -72,7 +73,7 @@ class Supervisor:
         if not self._cancelled():
             self._start()
             with contextlib.suppress(OSError):  # as above
-                self.status.write(state="RUNNING", worker=processes.identity(self.worker))
+                self.status.write(state="RUNNING", worker=ProcessIdentity.of(self.worker).to_json())
             self._watch()
             self._clean_up()
         self._conclude()

@@ -23,7 +23,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.manager import start
-from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.worker import processes
 
@@ -55,7 +55,7 @@ class Served:
         manager.ring(self.home)
 
     def kill(self):
-        identity = Identity.read(self.home.manager_lock)
+        identity = ManagerIdentity.read(self.home.manager_lock)
         if identity is not None and identity.alive:
             with suppress(ProcessLookupError):
                 os.kill(identity.pid, signal.SIGKILL)
@@ -193,14 +193,14 @@ def test_what_happens_to_the_kernel_touches_neither_manager_nor_trials(served, n
     try:
         assert kernel.stdout.readline() == b"rung\n"
         until(lambda: served.store.points("e1"), "the first metric")
-        identity = Identity.read(served.home.manager_lock)
+        identity = ManagerIdentity.read(served.home.manager_lock)
         os.killpg(kernel.pid, number)
         if number == signal.SIGINT:
             os.killpg(kernel.pid, signal.SIGKILL)
         kernel.wait()
         assert psutil.Process(identity.pid).ppid() != kernel.pid
         until(lambda: served.states("e1") == ["SUCCEEDED"], "the trial's end")
-        assert Identity.read(served.home.manager_lock) == identity
+        assert ManagerIdentity.read(served.home.manager_lock) == identity
         assert len(served.store.points("e1")) == 100
     finally:
         kernel.stdout.close()
@@ -226,7 +226,7 @@ def test_a_stop_ends_all_and_its_receipt_names_the_pids(served):
 def test_files_are_private_and_no_port_is_open(served):
     served.submit("e1", "import time\nreport(acc=1)\ntime.sleep(600)")
     until(lambda: served.store.points("e1"), "the first metric")
-    process = psutil.Process(Identity.read(served.home.manager_lock).pid)
+    process = psutil.Process(ManagerIdentity.read(served.home.manager_lock).pid)
     assert process.net_connections(kind="inet") == []
     private = [served.home.doorbell, served.home.manager_lock, served.home.manager_log]
     assert [oct(Path(path).stat().st_mode & 0o777) for path in private] == ["0o600"] * 3
@@ -237,7 +237,7 @@ def test_a_manager_out_of_descriptors_for_a_while_calls_no_running_trial_lost(se
         "e1", "import time\nfor k in range(40):\n    report(a=k)\n    time.sleep(0.05)", trials=3, concurrency=3
     )
     until(lambda: served.states("e1") == ["RUNNING"] * 3, "all trials run")
-    pid = Identity.read(served.home.manager_lock).pid
+    pid = ManagerIdentity.read(served.home.manager_lock).pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     for _ in range(3):
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))
@@ -248,7 +248,7 @@ def test_a_manager_out_of_descriptors_for_a_while_calls_no_running_trial_lost(se
     until(lambda: served.store.experiment("e1").state.is_final, "the end of the experiment")
     assert served.states("e1") == ["SUCCEEDED"] * 3
     assert len(served.store.points("e1", limit=999)) == 120
-    assert Identity.read(served.home.manager_lock).pid == pid
+    assert ManagerIdentity.read(served.home.manager_lock).pid == pid
 
 
 def test_a_manager_out_of_descriptors_while_it_starts_trials_fails_none(served):
@@ -261,7 +261,7 @@ def test_a_manager_out_of_descriptors_while_it_starts_trials_fails_none(served):
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
     until(lambda: served.store.experiment("e1").state.is_final, "the end of the experiment")
     assert served.states("e1") == ["SUCCEEDED"] * 3
-    assert Identity.read(served.home.manager_lock).pid == pid
+    assert ManagerIdentity.read(served.home.manager_lock).pid == pid
 
 
 DEAF = """

@@ -17,7 +17,7 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.manager.doorbell import Doorbell
-from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.store import Store
 
 pytestmark = pytest.mark.fault
@@ -89,7 +89,7 @@ def test_a_lock_file_deleted_again_and_again_doubles_no_point_and_leaves_one_man
         assert points == [(number, 1, step) for number in range(1, 5) for step in range(300)]
         assert {trial.state.value for trial in store.trials("e1")} == {"SUCCEEDED"}
     until(lambda: len(managers(home)) == 1, "one manager is left")
-    assert Identity.read(home.manager_lock).pid == managers(home)[0].pid
+    assert ManagerIdentity.read(home.manager_lock).pid == managers(home)[0].pid
 
 
 def heard_s(home, store, experiment_id):
@@ -139,7 +139,7 @@ def test_a_home_removed_and_made_anew_is_served_by_a_new_manager_that_the_old_on
         until(lambda: not old.alive, "the old manager ends")
         took_s = [heard_s(home, store, f"e{number}") for number in range(3)]
     assert min(took_s) < HEARD_S, took_s
-    assert Identity.read(home.manager_lock) == new
+    assert ManagerIdentity.read(home.manager_lock) == new
     assert manager.ring(home)
 
 
@@ -166,4 +166,4 @@ def test_a_manager_that_slept_while_another_took_over_writes_no_more(home):
         until(lambda: store.experiment("e1").state.is_final, "the end")
         steps = sorted((point.number, point.step) for point in store.points("e1"))
         assert steps == [(number, step) for number in (1, 2) for step in range(300)]
-    assert Identity.read(home.manager_lock) == second
+    assert ManagerIdentity.read(home.manager_lock) == second

@@ -20,6 +20,7 @@ from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
@@ -118,12 +119,12 @@ def test_a_supervisor_killed_at_any_moment_takes_its_worker_along_and_the_job_is
     if seed:
         begun(place, ref)
         time.sleep(random.Random(seed).uniform(0, 0.2))  # the moment is the point
-    worker = status(place, ref).detail.get("worker")
+    worker = ProcessIdentity.from_json(status(place, ref).detail.get("worker"))
     os.kill(supervisor, signal.SIGKILL)
     end = finish(place, ref)
     assert end.state is TrialState.LOST
     assert "supervisor was killed" in end.reason
-    wait_until(lambda: not processes.is_alive(worker), "the worker's death")  # type: ignore[arg-type]
+    wait_until(lambda: worker is None or not worker.is_alive(), "the worker's death")
     assert nothing_left(trial.directory)
     assert not [folder for folder in end.detail.get("groups", ()) if Path(str(folder)).exists()]  # type: ignore[union-attr]
     assert LocalBackend(home).submit(trial, {}) == ref
@@ -201,10 +202,12 @@ def test_a_trial_whose_directory_is_deleted_ends_with_its_whole_tree(place: Loca
     ref = place.submit(trial_of(home, COUNTS), {})
     begun(place, ref)
     said = json.loads((Path(str(ref.data["directory"])) / wire.STATUS_FILE).read_text())
-    identities = [said["supervisor"], said["worker"]]
+    found = [ProcessIdentity.from_json(said[name]) for name in ("supervisor", "worker")]
+    identities = [identity for identity in found if identity is not None]
+    assert len(identities) == 2
     child = int(text(place, ref).split()[1])
     shutil.rmtree(home.root)
-    wait_until(lambda: not any(processes.is_alive(identity) for identity in identities), "the end of the trial")
+    wait_until(lambda: not any(identity.is_alive() for identity in identities), "the end of the trial")
     assert not Path(f"/proc/{child}").exists()
 
 

@@ -15,13 +15,14 @@ import pytest
 
 from jupyter_autotrain.backends import cancelling, folder, settle
 from jupyter_autotrain.backends import status as statuses
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core import files, process_identity, wire
 from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.worker import claims, processes
 
 Damage = Callable[[Path, pytest.MonkeyPatch], None]
-GONE: processes.Identity = [1 << 22, 5.0, processes.boot_id()]
+GONE = ProcessIdentity(1 << 22, 5.0, process_identity.boot_id())
 
 
 @pytest.fixture
@@ -32,8 +33,15 @@ def supervisor() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def status_of(who: processes.Identity, state: str = "RUNNING") -> statuses.Status:
-    return {"wire": 1, "state": state, "reason": "", "supervisor": list(who), "worker": None, "groups": []}
+def status_of(who: ProcessIdentity, state: str = "RUNNING") -> statuses.Status:
+    return {
+        "wire": 1,
+        "state": state,
+        "reason": "",
+        "supervisor": settle.identity_json(who),
+        "worker": None,
+        "groups": [],
+    }
 
 
 @pytest.fixture
@@ -44,8 +52,8 @@ def trial(tmp_path: Path) -> Path:
     return directory
 
 
-def sign(trial: Path, who: processes.Identity) -> None:
-    (trial / wire.CLAIM_FILE).write_text(json.dumps({"supervisor": who, "groups": []}))
+def sign(trial: Path, who: ProcessIdentity) -> None:
+    (trial / wire.CLAIM_FILE).write_text(json.dumps({"supervisor": who.to_json(), "groups": []}))
 
 
 def fails(number: int) -> Damage:
@@ -101,7 +109,7 @@ DAMAGES = {
 def test_a_status_that_cannot_be_read_does_not_make_a_living_trial_lost(
     trial: Path, supervisor: subprocess.Popen[bytes], damage: Damage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    who = processes.identity(supervisor.pid)
+    who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
     with claimed(trial, who):
         damage(trial, monkeypatch)
@@ -116,7 +124,7 @@ def test_a_status_that_cannot_be_read_does_not_make_a_living_trial_lost(
 class claimed:  # noqa: N801 - it reads as a word in a with statement
     """The claim, signed and locked by another process, as a living supervisor holds it."""
 
-    def __init__(self, trial: Path, who: processes.Identity) -> None:
+    def __init__(self, trial: Path, who: ProcessIdentity) -> None:
         sign(trial, who)
         path = str(trial / wire.CLAIM_FILE)
         code = f"import fcntl; f = open({path!r}); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
@@ -147,7 +155,7 @@ def test_it_is_lost_when_its_supervisor_is_provably_gone_and_the_reason_names_th
 def test_cancel_ends_the_supervisor_of_a_trial_whose_status_cannot_be_read(
     trial: Path, supervisor: subprocess.Popen[bytes], damage: Damage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    who = processes.identity(supervisor.pid)
+    who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
     sign(trial, who)
     monkeypatch.setattr(settle, "supervisors", lambda directory: processes.living({supervisor.pid}))
@@ -161,7 +169,7 @@ def test_cancel_ends_the_supervisor_of_a_trial_whose_status_cannot_be_read(
 def test_a_read_that_fails_once_is_made_again_later(
     trial: Path, supervisor: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    who = processes.identity(supervisor.pid)
+    who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
     with claimed(trial, who), monkeypatch.context() as broken:
         fails(errno.EMFILE)(trial, broken)
@@ -175,15 +183,15 @@ def test_a_read_that_fails_once_is_made_again_later(
 def test_a_process_that_cannot_be_looked_at_is_not_taken_for_dead(
     trial: Path, supervisor: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    who = processes.identity(supervisor.pid)
+    who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
 
-    def exhausted(path: str) -> str:
-        raise OSError(errno.EMFILE, "Too many open files", path)
+    def exhausted(pid: int) -> list[str]:
+        raise OSError(errno.EMFILE, "Too many open files", f"/proc/{pid}/stat")
 
-    monkeypatch.setattr(processes, "boot_id", lambda: str(who[2]))
-    monkeypatch.setattr(processes, "_read", exhausted)
-    for look in (lambda: processes.is_alive(who), lambda: processes.living({supervisor.pid})):
+    monkeypatch.setattr(process_identity, "stat_fields", exhausted)
+    monkeypatch.setattr(processes, "stat_fields", exhausted)
+    for look in (who.is_alive, lambda: processes.living({supervisor.pid})):
         with pytest.raises(OSError, match="Too many open files"):
             look()
     with pytest.raises(statuses.UnknownError, match="Too many open files"):
@@ -257,7 +265,7 @@ def test_no_trial_can_have_the_processes_of_another_ended_by_naming_their_contro
 ) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr("jupyter_autotrain.worker.groups.members", lambda folders: asked.append(folders) or set())
-    mine = f"/sys/fs/cgroup/autotrain-{GONE[0]}-500-1"
+    mine = f"/sys/fs/cgroup/autotrain-{GONE.pid}-500-1"
     named = ["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/autotrain-7-1-1", 5, mine]
     statuses.write(trial, status_of(GONE) | {"groups": named})
     settle.settled(trial)

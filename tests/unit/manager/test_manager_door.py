@@ -10,11 +10,12 @@ from dataclasses import replace
 import pytest
 
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.errors import LeaseLostError, ManagerError
 from jupyter_autotrain.manager import ensure, ring, status
 from jupyter_autotrain.manager.doorbell import Doorbell
 from jupyter_autotrain.manager.frames import parse
-from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.manager.leadership import Leadership
 from jupyter_autotrain.manager.start import is_lock_in_place, take_lock
 from jupyter_autotrain.store import Store
@@ -34,15 +35,16 @@ def bell(home):
 
 
 def test_a_pid_used_again_is_not_the_same_process():
-    me = Identity.of(os.getpid())
+    me = ManagerIdentity.of(os.getpid())
     assert me.alive
-    assert not replace(me, created="1").alive
-    assert not replace(me, boot="another").alive
+    assert not replace(me, process=ProcessIdentity(me.pid, 1.0, me.process.boot_id)).alive
+    assert not replace(me, process=ProcessIdentity(me.pid, me.process.created_s, "another")).alive
+    assert not replace(me, host="another").alive
 
 
 def test_an_ended_process_is_not_alive():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    identity = Identity.of(child.pid)
+    identity = ManagerIdentity.of(child.pid)
     assert identity.alive
     child.communicate(b"\n")
     assert not identity.alive
@@ -76,7 +78,7 @@ def leading(home):
     """A leadership of this very process."""
     lock = take_lock(home)
     with Store.open(home) as store:
-        leadership = Leadership(home, store, lock, Identity.of(os.getpid()))
+        leadership = Leadership(home, store, lock, ManagerIdentity.of(os.getpid()))
         leadership.announce(True)
         yield leadership
         leadership.close()
@@ -87,7 +89,7 @@ def test_a_manager_whose_lock_file_is_deleted_takes_the_lock_again(home, leading
     leading.keep()
     home.manager_lock.unlink()
     leading.keep()
-    assert Identity.read(home.manager_lock) == Identity.of(os.getpid())
+    assert ManagerIdentity.read(home.manager_lock) == ManagerIdentity.of(os.getpid())
     assert take_lock(home) is None
 
 
@@ -143,7 +145,7 @@ def test_who_takes_a_doorbell_down_leaves_that_of_another(home, bell):
 
 def test_a_living_manager_is_found_and_not_started_again(home):
     lock = take_lock(home)
-    Identity.of(os.getpid()).write(lock)
+    ManagerIdentity.of(os.getpid()).write(lock)
     assert ensure(home).pid == os.getpid()
     assert (status(home).alive, status(home).pid) == (True, os.getpid())
     assert status(home).resident_bytes > 1_000_000

@@ -11,7 +11,7 @@ import pytest
 from jupyter_autotrain.core.inventory import Gpu, Inventory
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.identity import Identity
+from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.manager.start import take_lock
 from jupyter_autotrain.manager.why import why
 
@@ -20,7 +20,7 @@ from jupyter_autotrain.manager.why import why
 def lived_in(world):
     """A world whose manager is this process."""
     lock = take_lock(world.home)
-    Identity.of(os.getpid()).write(lock)
+    ManagerIdentity.of(os.getpid()).write(lock)
     yield world
     os.close(lock)
 

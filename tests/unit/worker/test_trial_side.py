@@ -14,6 +14,7 @@ import pytest
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.testing import trial_of
 from jupyter_autotrain.worker import api, definitions, environment, processes, trial
 from jupyter_autotrain.worker.api import Params
@@ -165,17 +166,9 @@ print(random.random(), numpy.random.rand(), type(numpy.random.__loader__).__name
     assert first == second == f"{random.Random(3).random()} {state.rand()} SourceFileLoader\n"
 
 
-def test_an_identity_is_true_for_one_process_only() -> None:
-    me = processes.identity(os.getpid())
-    assert processes.is_alive(me)
-    assert not processes.is_alive([me[0], float(me[1]) - 1.0, me[2]])
-    assert not processes.is_alive([me[0], me[1], "another boot"])
-    assert not processes.is_alive(None)
-
-
 def test_nobody_is_hit_by_a_signal_for_a_pid_that_is_used_again() -> None:
-    me = processes.identity(os.getpid())
-    assert not processes.send([me[0], float(me[1]) - 1.0, me[2]], 9)
+    me = ProcessIdentity.of(os.getpid())
+    assert not processes.send_signal(ProcessIdentity(me.pid, me.created_s - 1.0, me.boot_id), 9)
 
 
 def test_a_child_and_its_environment_are_found() -> None:
