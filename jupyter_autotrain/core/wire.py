@@ -14,7 +14,8 @@ stdout        bytes as printed
 stderr        bytes as printed
 metrics       one frame per line, see below
 control/      files put by the backend: `stop` asks the trial to end itself (`should_stop()` turns true; the text of
-              the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason)
+              the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason); and
+              `noted-CHECKSUM`, made by the trial's process that was the first to send that note
 checkpoints/  what `checkpoint` saved
 outputs/      what `returns:` names, pickled, one file each; `pictures/`: what it displayed; whatever it writes there
 work/         the worker's current directory: links to the shipped files, copies of those that the cell may write to
@@ -52,6 +53,7 @@ STREAMS = (STDOUT, STDERR, METRICS)
 CLAIM_FILE = "claim"
 STOP_FILE = "control/stop"
 CANCEL_FILE = "control/cancel"
+NOTED = "control/noted-"
 CHECKPOINTS = "checkpoints"
 OUTPUTS = "outputs"
 CONTROL = "control"

@@ -17,6 +17,7 @@ from functools import cache
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker.checkpoint import Checkpoint
 from jupyter_autotrain.worker.redact import Redactor
+from jupyter_autotrain.worker.refusals import say
 from jupyter_autotrain.worker.reporter import Reporter
 
 TYPE_CHECKING = False  # every trial imports this module
@@ -92,6 +93,20 @@ class Context:
 
             self._pictures = Pictures(self.directory, self.reporter)
         return self._pictures.display(*objects, **options)
+
+    def note_once(self, level: str, text: str) -> None:
+        """Send a note and print it on stderr, unless a process of this trial has done so before."""
+        import zlib  # noqa: PLC0415 - only trials with such a note pay
+
+        marker = f"{self.directory}/{wire.NOTED}{zlib.crc32(text.encode()):08x}"
+        try:
+            os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            return
+        except OSError:
+            pass  # a full disk: better twice than never
+        self.reporter.note(level, text)
+        say(f"autotrain: {text}")
 
     def stop_reason(self) -> str:
         """Why the trial was asked to end itself."""

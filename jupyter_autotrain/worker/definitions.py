@@ -1,33 +1,67 @@
-"""The part of a cell's script that defines things, told from the part that does things."""
+"""The statements of a cell that define things, for processes that must not run the other ones."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Sequence
 
 from jupyter_autotrain.worker import api
+from jupyter_autotrain.worker.failure import Script, source_map
 
 _DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_MOST_CHARACTERS = 200  # of a statement, and of an exception's message
 _OURS = {"__autotrain_data__", "__autotrain_override__"}
 
 
 def define(names: dict[str, object]) -> None:
     """Give a namespace what a cell defines, in a process that the cell started.
 
-    A definition that needs something the cell only has at run time is left out.
+    A definition that fails is left out, with a note in the trial's log. Often it needs a value that only the running
+    cell has; that is no fault, so its note is no warning.
     """
     trial = api.context()
     if trial is None:
         return
     names.update(trial.names())
-    names["__autotrain_override__"] = trial.params.get  # without words: the trial's first process has said it
+    names["__autotrain_override__"] = trial.params.get  # prints nothing: the trial's first process has done so
     with open(trial.script, encoding="utf-8") as file:
         tree = ast.parse(file.read(), trial.script)
+    missing = _bound([statement for statement in tree.body if not _defines(statement)])
     for statement in select(tree.body):
         code = compile(ast.Module([statement], []), trial.script, "exec", dont_inherit=True)
-        with contextlib.suppress(Exception):
+        try:
             exec(code, names)  # noqa: S102 - the user's cell, in the user's process
+        except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            _note(trial, statement, error, is_expected=isinstance(error, NameError) and error.name in missing)
+            missing |= _bound([statement])
+
+
+def _bound(statements: Sequence[ast.stmt]) -> set[str]:
+    """The names that statements may bind, those inside functions and classes included."""
+    found: set[str] = set()
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.alias):
+                found.add((node.asname or node.name).partition(".")[0])
+    return found
+
+
+def _note(trial: api.Context, statement: ast.stmt, error: Exception, *, is_expected: bool) -> None:
+    script = Script(trial.script, source_map(str(trial.trial["bundle"])))
+    where = script.place(trial.script, statement.lineno)
+    first_line = ast.unparse(statement).partition("\n")[0]
+    found = f"{where}: `{first_line[:_MOST_CHARACTERS]}` is not defined in the processes that this trial starts"
+    if is_expected:
+        trial.note_once("info", f"{found}: it needs {error.name!r}, which only the running cell has.")  # type: ignore[attr-defined] # a NameError
+        return
+    reason = f"{type(error).__name__}: {' '.join(str(error).split())[:_MOST_CHARACTERS]}"
+    trial.note_once(
+        "warning", f"{found} ({reason}). Move it to a module beside the notebook, or pass its value to them."
+    )
 
 
 def select(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -43,12 +77,9 @@ def _defines(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.If):
         return not _acts(statement.test) and all(map(_defines, statement.body + statement.orelse))
     if isinstance(statement, ast.Try):
-        parts = [
-            *statement.body,
-            *statement.orelse,
-            *statement.finalbody,
-            *(s for h in statement.handlers for s in h.body),
-        ]
+        parts = [*statement.body, *statement.orelse, *statement.finalbody]
+        for handler in statement.handlers:
+            parts.extend(handler.body)
         return all(map(_defines, parts))
     return False
 

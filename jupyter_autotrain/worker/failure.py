@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import traceback
 from collections.abc import Sequence
@@ -39,6 +40,15 @@ class Script:
         mapped = self.source_map[number - 1] if 0 < number <= len(self.source_map) else ""
         label, _, line = mapped.rpartition(":")
         return f"{label}, line {line}" if label else f"line {number}"
+
+
+def source_map(bundle: str) -> list[str]:
+    """For each line of a bundle's script "cell label:line", or ""; empty when it cannot be read."""
+    try:
+        with open(f"{bundle}/bundle.json", encoding="utf-8") as file:
+            return list(json.load(file).get("source_map", ()))
+    except (OSError, ValueError):
+        return []
 
 
 class Failure:

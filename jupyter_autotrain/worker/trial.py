@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import json
 import os
 import signal
 import stat
@@ -191,23 +190,16 @@ class Run:
         return {"state": "FAILED", "reason": reason, "kind": "exit", "traceback": "", "cell_line": ""}, code & 0xFF or 1
 
     def _failed(self, error: BaseException) -> tuple[dict[str, str], int]:
-        from jupyter_autotrain.worker.failure import Failure, Script  # noqa: PLC0415 - only failing trials pay
+        from jupyter_autotrain.worker.failure import Failure, Script, source_map  # noqa: PLC0415 - only failing trials pay
 
         work = f"{self.directory}/{wire.WORK}"
         cwd = str(self.trial.get("cwd") or "")
-        script = Script(self.script, self._source_map(), work, cwd)
+        script = Script(self.script, source_map(self.bundle), work, cwd)
         failure = Failure(error, script, sys.executable, self.context.reporter.step)
         with contextlib.suppress(OSError, ValueError):  # a full disk, or a stream that the cell has closed
             sys.stdout.flush()
             print(failure.traceback, end="", file=sys.stderr)  # noqa: T201 - the trial's own stderr
         return failure.to_json(), 1
-
-    def _source_map(self) -> list[str]:
-        try:
-            with open(f"{self.bundle}/bundle.json", encoding="utf-8") as file:
-                return list(json.load(file).get("source_map", ()))
-        except (OSError, ValueError):
-            return []
 
     def _ended(self) -> tuple[dict[str, str], int]:
         well: dict[str, str] = {"state": "SUCCEEDED", "reason": "", "kind": "", "traceback": "", "cell_line": ""}

@@ -267,22 +267,6 @@ def test_a_million_lines_pass_the_redactor_too(place: LocalBackend, home: Home) 
     assert said.endswith(b"999999\n***\n")
 
 
-def test_a_pool_started_by_spawn_from_an_unguarded_cell_works(place: LocalBackend, home: Home) -> None:
-    code = """
-        import multiprocessing
-        SCALE = 10
-        def f(x):
-            return x * SCALE * lr
-        print("main")
-        with multiprocessing.get_context("spawn").Pool(2) as pool:
-            print(pool.map(f, [1, 2]))
-    """
-    trial = trial_of(home, code, params={"lr": 0.5})
-    ref = place.submit(trial, {})
-    assert finish(place, ref).state is TrialState.SUCCEEDED, text(place, ref, wire.STDERR)
-    assert text(place, ref) == "main\n[5.0, 10.0]\n"
-
-
 def test_a_child_that_runs_on_to_the_cells_end_does_not_speak_for_the_trial(place: LocalBackend, home: Home) -> None:
     code = "import os, time\nchild = os.fork()\nif child: os.waitpid(child, 0); raise ValueError('the parent failed')"
     end = finish(place, place.submit(trial_of(home, code), {}))
