@@ -45,7 +45,7 @@ def _assigns_several(node: ast.Assign) -> bool:
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
         return False
     assigned = {ast.unparse(item) for item in target.elts}
-    read = {ast.unparse(item) for item in ast.walk(value) if isinstance(item, ast.Name | ast.Attribute)}
+    read = {ast.unparse(item) for item in ast.walk(value) if isinstance(item, ast.Name | ast.Attribute | ast.Subscript)}
     return not assigned & read
 
 

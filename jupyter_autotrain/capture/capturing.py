@@ -16,7 +16,7 @@ from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.limits import Limits
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.script import THIS_CELL, Code, Script, assemble
-from jupyter_autotrain.capture.sizes import human, tree
+from jupyter_autotrain.capture.sizes import tree
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.syntax.cells import Cell, parse_code
 from jupyter_autotrain.capture.syntax.history import History, futures_in
@@ -25,6 +25,7 @@ from jupyter_autotrain.capture.syntax.scopes import bound_by
 from jupyter_autotrain.capture.values import graphs
 from jupyter_autotrain.capture.values.pickles import Values
 from jupyter_autotrain.capture.values.stream import Budget
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.trial_names import TRIAL, TRIAL_NAMES
 from jupyter_autotrain.core.wording import count
@@ -206,8 +207,8 @@ def _too_big(values: Values, limit_bytes: int) -> CaptureError:
     heaviest = max(entries, key=lambda name: entries[name])
     over = "over " if values.uncounted else ""
     return CaptureError(
-        f"The data this cell uses is {over}{human(sum(entries.values()))}:\n{tree(entries, rows=1)}",
-        f"At most {human(limit_bytes)} of variables travel with an experiment.",
+        f"The data this cell uses is {over}{format_bytes(sum(entries.values()))}:\n{tree(entries, rows=1)}",
+        f"At most {format_bytes(limit_bytes)} of variables travel with an experiment.",
         f"Save {heaviest} to a file, name the file under `ship:` (or keep it where trials can read it), "
         "and load it in the cell.",
     )

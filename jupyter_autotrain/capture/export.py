@@ -11,8 +11,9 @@ from importlib import resources
 from pathlib import Path
 
 from jupyter_autotrain.capture.bundle import DATA, FILES, SCRIPT, read_bundle
-from jupyter_autotrain.capture.sizes import human, tree
+from jupyter_autotrain.capture.sizes import tree
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import ShipError
 
 EMBED_BYTES = 20_000_000
@@ -69,8 +70,8 @@ def _check_size(files: Mapping[str, Path], limit_bytes: int) -> None:
     sizes = {name: path.stat().st_size for name, path in files.items()}
     if sum(sizes.values()) > limit_bytes:
         raise ShipError(
-            f"Data and files are too big for one script: {human(sum(sizes.values()))}.\n{tree(sizes, rows=1)}",
-            f"At most {human(limit_bytes)} can be written into a script.",
+            f"Data and files are too big for one script: {format_bytes(sum(sizes.values()))}.\n{tree(sizes, rows=1)}",
+            f"At most {format_bytes(limit_bytes)} can be written into a script.",
             "Load the data inside the cell, and export again.",
         )
 

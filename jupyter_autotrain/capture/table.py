@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jupyter_autotrain.capture.result import Capture
-from jupyter_autotrain.capture.sizes import human
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.table import table as aligned
 
@@ -24,5 +24,5 @@ def _place(entry: CapturedName) -> tuple[int, str]:
 
 
 def _row(entry: CapturedName) -> tuple[str, str, str, str, str]:
-    size = human(entry.size_bytes) if entry.how in {"data", "file"} else ""
+    size = format_bytes(entry.size_bytes) if entry.how in {"data", "file"} else ""
     return entry.name, entry.how, entry.origin, size, entry.stale

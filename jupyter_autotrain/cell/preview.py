@@ -12,8 +12,9 @@ from jupyter_autotrain.client.check import check as check_backend
 from jupyter_autotrain.client.check import preview
 from jupyter_autotrain.core.environment import held_back
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import Bundle
-from jupyter_autotrain.core.wording import count, size
+from jupyter_autotrain.core.wording import count
 
 _MOST_ROWS: Final = 12
 _MOST_DIFFERENCES: Final = 8
@@ -71,7 +72,9 @@ def _travels(draft: Draft) -> str:
     many = Counter(entry.how for entry in draft.captured.captured)
     sizes = {kind: sum(e.size_bytes for e in draft.captured.captured if e.how == kind) for kind in ("data", "file")}
     parts = [
-        count(many[how], noun) + (f" ({size(sizes[how])})" if how in sizes else "") for how, noun in _KINDS if many[how]
+        count(many[how], noun) + (f" ({format_bytes(sizes[how])})" if how in sizes else "")
+        for how, noun in _KINDS
+        if many[how]
     ]
     return f"Travels: {', '.join(['the cell', *parts])}."
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.wording import size
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import AutotrainError
 
 LIMIT_BYTES: Final = 16_000_000
@@ -67,7 +67,7 @@ def read_text(directory: Path, stream: str, limit_bytes: int | None) -> str:
         end = file.seek(0, 2)
         begin = 0 if limit_bytes is None else max(end - limit_bytes, 0)
         text = b"".join(_blocks(file, begin, end)).decode("utf-8", errors="replace")
-    left_out = f"... {size(begin)} before this (limit_bytes=None gives all)\n" if begin else ""
+    left_out = f"... {format_bytes(begin)} before this (limit_bytes=None gives all)\n" if begin else ""
     return left_out + text
 
 

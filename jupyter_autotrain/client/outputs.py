@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.wording import count, size
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import AutotrainError
 
 MOST_FILES: Final = 10_000
@@ -88,8 +89,8 @@ def _check_size(directory: Path, outputs: Sequence[Output]) -> None:
     total_bytes = sum(one.size_bytes for one in outputs)
     if len(outputs) > MOST_FILES or total_bytes > MOST_BYTES:
         raise AutotrainError(
-            f"The trial has left {count(len(outputs), 'file')}, {size(total_bytes)}.",
-            f"At most {MOST_FILES} files and {size(MOST_BYTES)} are copied at once.",
+            f"The trial has left {count(len(outputs), 'file')}, {format_bytes(total_bytes)}.",
+            f"At most {MOST_FILES} files and {format_bytes(MOST_BYTES)} are copied at once.",
             f"Take what you need from {directory / wire.WORK}",
         )
 

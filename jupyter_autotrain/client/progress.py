@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TextIO
 
-from jupyter_autotrain.core.wording import size
+from jupyter_autotrain.core.sizes import format_bytes
 
 _SILENT_S = 0.5
 _PAUSE_S = 0.1
@@ -38,13 +38,15 @@ class Progress:
 
     def captured(self, size_bytes: int) -> None:
         """So much data has been pickled."""
-        self._say(f"Capturing variables: {size(size_bytes)}   (interrupt: nothing is sent)")
+        self._say(f"Capturing variables: {format_bytes(size_bytes)}   (interrupt: nothing is sent)")
 
     def written(self, size_bytes: int, total_bytes: int) -> None:
         """So much of the code, data and files has been written."""
         full = min(_BAR * size_bytes // max(total_bytes, 1), _BAR)
         bar = "#" * full + "." * (_BAR - full)
-        self._say(f"Writing [{bar}] {size(size_bytes)} of {size(total_bytes)}   (interrupt: nothing is sent)")
+        self._say(
+            f"Writing [{bar}] {format_bytes(size_bytes)} of {format_bytes(total_bytes)}   (interrupt: nothing is sent)"
+        )
 
     def _say(self, text: str) -> None:
         if time.monotonic() >= self._next_s:

@@ -6,12 +6,11 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from jupyter_autotrain.core.devices import Device, Link, LinkKind
 from jupyter_autotrain.core.json import JsonValue, from_json
-from jupyter_autotrain.core.sizes import parse_bytes
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_memory, parse_bytes
 from jupyter_autotrain.errors import PlanError
 
 Figures: TypeAlias = Mapping[str, JsonValue]
@@ -72,7 +71,7 @@ def check_reserved(device: Device, reserved_bytes: int | None = None) -> None:
     kept = device.reserved_bytes if reserved_bytes is None else reserved_bytes
     if not _is_number(kept) or not 0 <= kept < device.memory_bytes:
         raise PlanError(
-            f"Of {memory_text(device.memory_bytes)} of device {device.name!r}, {kept!r} bytes are reserved.",
+            f"Of {format_memory(device.memory_bytes)} of device {device.name!r}, {kept!r} bytes are reserved.",
             "Zero or more, and less than the device's memory.",
             "Give what the runtime, communication and the allocator take, such as 6GB.",
         )
@@ -86,7 +85,21 @@ def reserved_of(value: JsonValue) -> int:
     """
     if isinstance(value, int | float) and value == 0 and not isinstance(value, bool):
         return 0
-    return parse_bytes(cast("str | float", value))
+    return memory_of(value)
+
+
+def memory_of(value: object) -> int:
+    """Bytes of a device's memory, given as a size or as a number.
+
+    Raises:
+        PlanError: When it is no size above zero.
+    """
+    try:
+        return parse_bytes(value)
+    except ValueError:
+        raise PlanError(
+            f"Cannot read the size {value!r}.", "A size above zero, such as 80GB or 16GiB.", "Write it so."
+        ) from None
 
 
 def check_link(level: str, size: object, link: Link) -> None:

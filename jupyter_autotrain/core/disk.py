@@ -6,6 +6,8 @@ import errno
 import os
 import resource
 
+from jupyter_autotrain.core.sizes import format_bytes
+
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LITTLE_BYTES = 1 << 18
 _FEW_DESCRIPTORS = 8  # what a call may need at once
@@ -89,7 +91,7 @@ def _free(path: str) -> str:
         return "its free space cannot be told"
     free = found.f_bavail * found.f_frsize
     whole = found.f_blocks * found.f_frsize
-    return f"{free / 1e6:.1f} of {whole / 1e6:.1f} MB free, {found.f_favail} files more"
+    return f"{format_bytes(free)} of {format_bytes(whole)} free, {found.f_favail} files more"
 
 
 def _short(path: str, most: int = 120) -> str:

@@ -1,4 +1,4 @@
-"""How numbers, durations, sizes, counts and parameters read, wherever a person reads them."""
+"""How numbers, durations, counts and parameters read, wherever a person reads them."""
 
 from __future__ import annotations
 
@@ -33,24 +33,6 @@ def duration(seconds: float) -> str:
 def count(many: int, what: str, plural: str = "") -> str:
     """`1 trial`, `3 trials`; the plural is given where an s does not make it."""
     return f"{many} {what}" if many == 1 else f"{many} {plural or f'{what}s'}"
-
-
-def size(size_bytes: float, *, up: bool = False) -> str:
-    """Bytes as `12 B`, `3.4 kB`, `56 MB`; rounded up where whoever reads it is to give so much."""
-    value, unit, *larger = float(size_bytes), "B", "kB", "MB", "GB", "TB"
-    while value >= 1000 and larger:
-        value, unit, *larger = value / 1000, *larger
-    digits = 0 if unit == "B" or (value >= 100 and larger) else 1
-    return f"{math.ceil(value * 10**digits) / 10**digits if up else value:.{digits}f} {unit}"
-
-
-def memory_text(held_bytes: float, *, up: bool = False) -> str:
-    """Bytes of a device's memory in binary units, as devices are sold: `80 GiB`, `23.4 MiB`."""
-    value, unit, *larger = float(held_bytes), "B", "KiB", "MiB", "GiB", "TiB"
-    while abs(value) >= 1024 and larger:
-        value, unit, *larger = value / 1024, *larger
-    rounded = math.ceil(value * 10) / 10 if up else round(value, 1)
-    return f"{rounded:g} {unit}" if abs(rounded) < 1e5 else f"{rounded:.0f} {unit}"
 
 
 def parameter(value: JsonValue) -> str:

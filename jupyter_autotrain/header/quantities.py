@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 import re
 
+from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.header.faults import UnfitError
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ms|[smhd])\s*)+", re.IGNORECASE)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhd])", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LONGEST_CHARS = 64
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?")
 _SMALLEST_BARE_BYTES = 1_000_000
-_LARGEST_BYTES = 2**62
 _LONGEST_S = 366 * 86400.0
 
 SIZE_FORM = "a size such as 8GB, 512MiB or 16GB.. (at least)"
@@ -29,16 +27,10 @@ def parse_size(value: str | float) -> int:
         UnfitError: When it is no size, or a bare number too small to be meant in bytes.
     """
     text = _short(value, SIZE_FORM).removesuffix("..").strip()
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise UnfitError(SIZE_FORM)
-    number, prefix, binary = match.groups()
-    if text == number and float(number) < _SMALLEST_BARE_BYTES:
-        raise UnfitError(SIZE_FORM, f"write the unit, as in {number}GB")
-    size = int(float(number) * (1024 if binary else 1000) ** _POWERS[prefix.lower()])
-    if not 0 < size <= _LARGEST_BYTES:
-        raise UnfitError(SIZE_FORM)
-    return size
+    try:
+        return parse_bytes(text, smallest_bare=_SMALLEST_BARE_BYTES)
+    except ValueError as error:
+        raise UnfitError(SIZE_FORM, str(error)) from None
 
 
 def parse_duration(value: str | float) -> float:

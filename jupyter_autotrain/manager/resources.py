@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.inventory import Gpu, Inventory
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import LocalOptions, Resources
 
 
@@ -143,7 +144,9 @@ class ResourceAllocator:
         least = need.resources.gpu_memory_bytes or 0
         free = self._free_memory(gpu, holders)
         if gpu.memory_bytes and least > free:
-            return f"has {_size(free)} of {_size(gpu.memory_bytes)} free" + (f", held by {names}" if names else "")
+            return f"has {format_bytes(free)} of {format_bytes(gpu.memory_bytes)} free" + (
+                f", held by {names}" if names else ""
+            )
         return ""
 
     def _holders(self, gpu: Gpu) -> Iterable[Need]:
@@ -170,12 +173,8 @@ def _total_of(inventory: Inventory, resource: str) -> float:
 
 
 def _say(amount: float, resource: str) -> str:
-    return f"{amount:g} {'CPU' if amount == 1 else 'CPUs'}" if resource == "CPUs" else f"{_size(amount)} memory"
+    return f"{amount:g} {'CPU' if amount == 1 else 'CPUs'}" if resource == "CPUs" else f"{format_bytes(amount)} memory"
 
 
 def _gpus(count: int) -> str:
     return f"{count} GPU" if count == 1 else f"{count} GPUs"
-
-
-def _size(size_bytes: float) -> str:
-    return f"{size_bytes / 1e9:.3g} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.3g} MB"

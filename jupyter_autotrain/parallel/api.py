@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.json import JsonObject, from_json
-from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.fold import prepared
@@ -83,7 +83,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     machine = ClusterSpec.parse(cluster)
     how = _word(Mode, mode, "mode")
     solver = _word(Method, search, "search")
-    limits = SearchLimits(None if memory_limit is None else parse_bytes(memory_limit), time_limit_s, proof_s)
+    limits = SearchLimits(None if memory_limit is None else memory_of(memory_limit), time_limit_s, proof_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
     graph, _ = retry_on_interrupt(lambda: prepared(traced))
     pinned = _pins(pins, traced, graph, machine)

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from jupyter_autotrain.client import Experiment, leftovers
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.wording import count, size
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.verbs.context import CommandContext
@@ -35,7 +36,7 @@ def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 
 def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
-    total = size(sum(experiment.size_bytes() for experiment in chosen))
+    total = format_bytes(sum(experiment.size_bytes() for experiment in chosen))
     names = ", ".join(experiment.name for experiment in chosen[:8]) + (" ..." if len(chosen) > 8 else "")
     what = count(len(chosen), "experiment")
     if not delete:
@@ -50,7 +51,7 @@ def _clean_leftovers(command: CommandContext, *, delete: bool) -> list[str]:
         found = leftovers.remove(command.home, store) if delete else leftovers.find(command.home, store)
     if not found:
         return []
-    total = size(sum(leftover.size_bytes for leftover in found))
+    total = format_bytes(sum(leftover.size_bytes for leftover in found))
     origins = ", ".join(sorted({leftover.origin for leftover in found}))
     what = f"{count(len(found), 'leftover')} of killed processes"
     return [f"Deleted {what}, {total} freed: {origins}" if delete else f"Would delete {what} ({total}): {origins}."]

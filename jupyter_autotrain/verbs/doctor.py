@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from jupyter_autotrain import backends, manager
 from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.wording import count, size
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 
@@ -60,7 +61,9 @@ def _examine_store(home: Home) -> Iterator[Check]:
     private = mode == 0o700 and home.root.stat().st_uid == os.getuid()
     yield Check("home", private, f"mode {mode:o}", f"Run: chmod 700 {home.root}")
     free = shutil.disk_usage(home.root).free
-    yield Check("disk", free > _FREE_BYTES_WANTED, f"{size(free)} free", "Free some space, or: %autotrain clean")
+    yield Check(
+        "disk", free > _FREE_BYTES_WANTED, f"{format_bytes(free)} free", "Free some space, or: %autotrain clean"
+    )
 
 
 def _examine_rows(store: Store) -> Iterator[Check]:
@@ -75,7 +78,7 @@ def _examine_leftovers(home: Home, store: Store) -> Iterator[Check]:
     lost = leftovers.without_row(home, store)
     if left:
         origins = ", ".join(sorted({leftover.origin for leftover in left}))
-        total = size(sum(leftover.size_bytes for leftover in left))
+        total = format_bytes(sum(leftover.size_bytes for leftover in left))
         yield Check("leftovers", False, f"{len(left)} ({total}): {origins}", "Run: %autotrain clean --yes")
     if lost:
         names = ", ".join(folder.name for folder in lost[:5]) + (" ..." if len(lost) > 5 else "")
@@ -87,7 +90,7 @@ def _examine_manager(home: Home) -> Check:
     status = manager.status(home)
     if not status.alive:
         return Check("manager", True, "not running; the first submit starts it")
-    return Check("manager", True, f"running, pid {status.pid}, {size(status.resident_bytes)}")
+    return Check("manager", True, f"running, pid {status.pid}, {format_bytes(status.resident_bytes)}")
 
 
 def _examine_backends(home: Home) -> Iterator[Check]:

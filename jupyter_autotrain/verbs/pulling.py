@@ -8,7 +8,8 @@ from pathlib import Path
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.outputs import Output
-from jupyter_autotrain.core.wording import count, size
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
@@ -47,6 +48,6 @@ def _folder(experiment: Experiment, trial: int, arguments: argparse.Namespace) -
 
 
 def _listed(found: Sequence[Output]) -> str:
-    lines = [f"  {one.name}  ({size(one.size_bytes)})\n" for one in found[:_MOST_LISTED]]
+    lines = [f"  {one.name}  ({format_bytes(one.size_bytes)})\n" for one in found[:_MOST_LISTED]]
     more = [f"  ... and {len(found) - _MOST_LISTED} more\n"] if len(found) > _MOST_LISTED else []
     return "".join([*lines, *more])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from jupyter_autotrain.core import files
-from jupyter_autotrain.core.wording import size as size_text
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.widgets import screen
 
 LINES: Final = 200
@@ -83,7 +83,7 @@ class LogTail:
             self._counted_lines += block.count(b"\n")
             self._counted_bytes += len(block)
         if self._counted_bytes < cut:
-            return size_text(cut)
+            return format_bytes(cut)
         lines = self._counted_lines
         return f"{lines:,} line{'' if lines == 1 else 's'}" if cut else ""
 

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Mapping
 
 from jupyter_autotrain.core import disk, files, wire
-from jupyter_autotrain.worker.limits import size
+from jupyter_autotrain.core.sizes import format_bytes
 
 _TAIL_BYTES = 4096
 
@@ -91,8 +91,8 @@ def abandoned() -> Cause:
 def out_of_memory(trial: Mapping[str, object], used_bytes: int) -> Cause:
     """The memory limit was reached."""
     limit = mapping(trial.get("resources")).get("memory_bytes")
-    allowed = f" of {size(limit)} allowed" if isinstance(limit, int) else ""
-    used = f"used {size(used_bytes)}{allowed}" if used_bytes else f"went over its limit{allowed}"
+    allowed = f" of {format_bytes(limit)} allowed" if isinstance(limit, int) else ""
+    used = f"used {format_bytes(used_bytes)}{allowed}" if used_bytes else f"went over its limit{allowed}"
     return Cause(
         "FAILED",
         f"Out of memory: the trial {used}. Lower the batch size, the model size or the number of loader "

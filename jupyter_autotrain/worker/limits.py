@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import os
 
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.worker import groups as cgroups
 from jupyter_autotrain.worker import processes
 
 MOST_PROCESSES = 4096
-
-
-def size(count: int) -> str:
-    """Bytes as a person writes them: 200 MB, 1.5 GB (decimal units)."""
-    value = float(count)
-    unit = "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 999.5 or unit == "TB":
-            break
-        value /= 1000
-    return f"{value:.3g} {unit}"
 
 
 class Limits:
@@ -56,7 +46,7 @@ class Limits:
         version = f"cgroup v{self.groups.version}"
         parts = []
         if self.memory_bytes is not None:
-            parts.append(f"memory {size(self.memory_bytes)} by {'polling' if self.polls_memory else version}")
+            parts.append(f"memory {format_bytes(self.memory_bytes)} by {'polling' if self.polls_memory else version}")
         if self.cpus is not None:
             by = version if "cpu" in self.groups.limited else f"pinning to {len(self._pinned())} CPUs"
             parts.append(f"cpus {self.cpus:g} by {by}")

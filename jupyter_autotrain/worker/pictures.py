@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.worker.reporter import Reporter
 
 MOST_BYTES = 2_000_000
@@ -72,7 +73,7 @@ class Pictures:
 
     def _keep(self, data: bytes, suffix: str) -> None:
         if len(data) > MOST_BYTES:
-            size = f"{len(data) / 1e6:.1f} MB"
+            size = format_bytes(len(data))
             self._refuse("size", f"a picture of {size} was not kept: at most 2 MB; lower its size or dpi")
         elif self._kept >= MOST_PICTURES or self._bytes + len(data) > MOST_TOTAL_BYTES:
             self._refuse("number", f"a picture was not kept: at most {MOST_PICTURES} of a trial are, 100 MB together")

@@ -421,7 +421,7 @@ def test_a_trial_that_cannot_start_on_a_full_disk_names_the_disk(small_disk: Pat
     home = Home(small_disk)
     trial = trial_of(home, "")
     fill(small_disk)
-    with pytest.raises(BackendError, match=rf"the disk of {trial.directory} is full \(\d+\.\d of 2\.1 MB free"):
+    with pytest.raises(BackendError, match=rf"the disk of {trial.directory} is full \([\d.]+ k?B of 2\.1 MB free"):
         LocalBackend(home).submit(trial, {})
 
 

@@ -65,7 +65,7 @@ def test_progress_is_shown_and_leaves_nothing_in_the_notebook(executed):
     cells, shown = executed(AT_ONCE, TRAIN)
     progress = [text for text in shown if text.startswith(("Capturing", "Writing"))]
     assert len(progress) > 5
-    assert any("of 32.0 MB" in text for text in progress)
+    assert any("of 32 MB" in text for text in progress)
     kept = text_of(cells[1])
     assert "Writing" not in kept
     assert "Capturing" not in kept

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.collectives import axes_of
@@ -21,7 +22,6 @@ from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.plan import Doing, Plan
 from jupyter_autotrain.parallel.plan.traffic import moves
-from jupyter_autotrain.parallel.plan.units import gigabytes
 
 
 def tiny(layers=6, batch=16):
@@ -59,7 +59,7 @@ def test_every_plan_compared_tells_what_a_rank_sends():
     assert rows["megatron tensor 8"]["sent_bytes"] > 0
     for text in (repr(found), found.to_html()):
         assert "sent per rank" in text
-        assert gigabytes(rows["data parallel"]["sent_bytes"]) in text
+        assert format_bytes(rows["data parallel"]["sent_bytes"]) in text
     assert Plan.from_json(found.to_json()).view()["candidates"] == found.view()["candidates"]
 
 

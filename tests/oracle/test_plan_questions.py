@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.api import plan
@@ -176,8 +177,10 @@ def test_sizes_are_read_as_people_write_them(number, unit):
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "0GB", "1e9", "1 G B", float("nan"), float("inf"), -5, 0])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(PlanError):
+    with pytest.raises(ValueError, match=r"^$"):
         parse_bytes(text)
+    with pytest.raises(PlanError, match="Cannot read the size"):
+        memory_of(text)
 
 
 def test_a_pattern_that_pins_an_op_without_such_a_loop_names_the_op():

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.limits import Limits
-from jupyter_autotrain.capture.sizes import human, tree
+from jupyter_autotrain.capture.sizes import tree
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.wording import count, cut
 from jupyter_autotrain.errors import ShipError
 
@@ -62,8 +63,8 @@ def check_limits(files: Mapping[str, Path], limits: Limits) -> None:
         return
     many = count(len(files), "file") + ("" if len(files) < _COUNTED_AT_MOST else " or more")
     raise ShipError(
-        f"The files to send are too many or too big: {many}, {human(total)}.\n{_largest(sizes, total)}",
-        f"At most {limits.files} files and {human(limits.file_bytes)} travel with an experiment.",
+        f"The files to send are too many or too big: {many}, {format_bytes(total)}.\n{_largest(sizes, total)}",
+        f"At most {limits.files} files and {format_bytes(limits.file_bytes)} travel with an experiment.",
         "Leave some out by .autotrainignore, or let the cell read them from an absolute path.",
     )
 
@@ -76,7 +77,7 @@ def _largest(sizes: Mapping[str, int], total: int) -> str:
         return tree(top, rows=2)
     inside = {name.removeprefix(heaviest): size for name, size in sizes.items() if name.startswith(heaviest)}
     below = {f"{heaviest}{name}": size for name, size in _by_first_part(inside).items()}
-    return f"  {human(top[heaviest]):>8}  {heaviest} ({len(inside)} files)\n{tree(below, rows=1)}"
+    return f"  {format_bytes(top[heaviest]):>8}  {heaviest} ({len(inside)} files)\n{tree(below, rows=1)}"
 
 
 def _by_first_part(sizes: Mapping[str, int]) -> dict[str, int]:

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.hosting import offloaded, tables
@@ -39,7 +39,7 @@ def _head(record: PlanRecord, missing: Sequence[str]) -> str:
     cost = record.cost
     processes = record.mesh.devices * len(record.stages)
     lines = [
-        f"{record.name} on {record.cluster}: {ms(cost.step_s)} and {memory_text(cost.peak_memory_bytes)} per rank."
+        f"{record.name} on {record.cluster}: {ms(cost.step_s)} and {format_memory(cost.peak_memory_bytes)} per rank."
     ]
     if missing:
         lines += ["Does not run as it stands:", *(f"- {sentence}" for sentence in missing)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.pricing import loops_of
 from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
@@ -69,7 +69,7 @@ def _whole(record: PlanRecord) -> dict[str, str]:
         "compute": ms(cost.compute_s),
         "communication": ms(cost.communication_s),
         "bubble": ms(cost.bubble_s),
-        "memory per rank": memory_text(cost.peak_memory_bytes),
+        "memory per rank": format_memory(cost.peak_memory_bytes),
     }
 
 

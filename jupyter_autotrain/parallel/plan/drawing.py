@@ -10,7 +10,7 @@ from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.picture import INK, image
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.folded import Folded, op_of
 from jupyter_autotrain.parallel.plan.naming import colour, label
@@ -78,7 +78,7 @@ def memory(rows: Sequence[dict[str, JsonValue]]) -> str:
         limit = LEFT + _number(row, "limit_bytes") / most * (WIDTH - 150)
         body.append(f'<path d="M{limit:.1f} {i * 22 - 1}v20" stroke="{INK}" stroke-width="2"/>')
         body.append(_text(0, i * 22 + 13, f"stage {row['stage']}"))
-        told = f"{memory_text(_number(row, 'peak_bytes'))} of {memory_text(_number(row, 'limit_bytes'))}"
+        told = f"{format_memory(_number(row, 'peak_bytes'))} of {format_memory(_number(row, 'limit_bytes'))}"
         body.append(_text(LEFT + WIDTH - 140, i * 22 + 13, told))
     keys = _legend([(name, colour_) for _, name, colour_ in HELD], len(shown) * 22 + 14)
     return _svg(LEFT + WIDTH, len(shown) * 22 + 22, [*body, *keys], "Memory per rank against the limit")

@@ -17,7 +17,7 @@ from math import inf
 
 import numpy as np
 
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.cost.activations import MODES
 from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.layout import Ints
@@ -92,7 +92,7 @@ class Explanation:
                 "chosen" if way == self.chosen else "",
                 _words(way),
                 *map(ms, (way.seconds, way.compute_s, way.input_move_s, way.output_move_s, way.weight_s)),
-                memory_text(way.held_bytes),
+                format_memory(way.held_bytes),
                 "" if way.fits else "does not fit",
             )
             for way in dict.fromkeys((self.chosen, *self.ways[:SHOWN]))
@@ -240,10 +240,12 @@ def _why(chosen: Way, rival: Way, record: PlanRecord) -> str:
     parts = [(getattr(rival, key) - getattr(chosen, key), word) for key, word in _PARTS.items()]
     detail = ", ".join(f"{word} {'+' if d > 0 else '-'}{ms(abs(d))}" for d, word in parts if abs(d) > 1e-7)
     more = rival.held_bytes - chosen.held_bytes
-    memory = f"{memory_text(abs(more))} {'more' if more > 0 else 'less'} memory per rank" if more else "the same memory"
+    memory = (
+        f"{format_memory(abs(more))} {'more' if more > 0 else 'less'} memory per rank" if more else "the same memory"
+    )
     what = f"The runner-up ({_words(rival)})"
     if not rival.fits:
-        limit = memory_text(record.solution.limit_bytes)
+        limit = format_memory(record.solution.limit_bytes)
         return f"{what} needs {memory} in each such op: over the limit of {limit}; it is {_than(slower)} ({detail})."
     if slower >= 0:
         return f"{what} is {_than(slower)} per step ({detail or 'nothing else differs'}), with {memory}."

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from jupyter_autotrain.core.wording import count, memory_text
+from jupyter_autotrain.core.sizes import format_memory
+from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
@@ -60,7 +61,7 @@ def _head(record: PlanRecord) -> Iterator[str]:
         f'<p class="soft">{escape(str(record.mesh))}; {count(len(record.stages), "stage")}, '
         f"{count(record.microbatches, 'microbatch', 'microbatches')}; "
         f"compute {ms(cost.compute_s)}, communication {ms(cost.communication_s)}, bubble {ms(cost.bubble_s)}, "
-        f"optimizer {ms(cost.optimizer_s)}; {memory_text(cost.peak_memory_bytes)} per rank; "
+        f"optimizer {ms(cost.optimizer_s)}; {format_memory(cost.peak_memory_bytes)} per rank; "
         f"searched in {record.search_s:.2f} s</p>"
     )
     for note in record.notes:

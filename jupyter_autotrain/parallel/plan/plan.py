@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.display import Displayable
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.plan import storage, text
 from jupyter_autotrain.parallel.plan.code import code
@@ -81,7 +81,7 @@ class Plan(PlanRecord, Displayable):
         Raises:
             InfeasibleError: When no split fits.
         """
-        memory_bytes = None if memory is None else parse_bytes(memory)
+        memory_bytes = None if memory is None else memory_of(memory)
         cluster = self.given.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
         limits = self.request.limits
         limits = replace(limits, memory_bytes=memory_bytes or limits.memory_bytes, effort=SLIDER_EFFORT)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_bytes, format_memory
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.traffic import sent_bytes
-from jupyter_autotrain.parallel.plan.units import gigabytes, ms
+from jupyter_autotrain.parallel.plan.units import ms
 from jupyter_autotrain.parallel.search import Alternative, Cost
 
 KINDS: Final = {
@@ -98,7 +98,7 @@ def compared(record: PlanRecord) -> Iterator[tuple[str, ...]]:
             step = row["step_s"]
             peak = row["peak_memory_bytes"]
             sent = row["sent_bytes"]
-            words = (_word(step, ms), _word(peak, memory_text), _word(sent, gigabytes))
+            words = (_word(step, ms), _word(peak, format_memory), _word(sent, format_bytes))
             yield str(row["name"]), *words, str(row["what"] if row["fits"] else row["reason"])
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_bytes, format_memory
 from jupyter_autotrain.parallel.plan.folded import Folded
 from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
-from jupyter_autotrain.parallel.plan.units import aligned, gigabytes, ms, proof
+from jupyter_autotrain.parallel.plan.units import aligned, ms, proof
 from jupyter_autotrain.parallel.search import RankCost
 
 
@@ -21,7 +21,7 @@ def summary(record: PlanRecord) -> str:
         f"  mesh    {record.mesh}" + _pipeline(record),
         f"  time    compute {ms(cost.compute_s)} + communication {ms(cost.communication_s)} + bubble "
         f"{ms(cost.bubble_s)} + optimizer {ms(cost.optimizer_s)}",
-        f"  memory  {memory_text(cost.peak_memory_bytes)} per rank of {memory_text(solution.limit_bytes)} usable"
+        f"  memory  {format_memory(cost.peak_memory_bytes)} per rank of {format_memory(solution.limit_bytes)} usable"
         + _states(record),
         f"  found   trace {record.trace_s:.2f} s, search {record.search_s:.2f} s ({record.request.search})",
     ]
@@ -45,14 +45,16 @@ def rank_table(record: PlanRecord) -> str:
     for rank, row in zip(record.cost.ranks, ranks(pricing, folded), strict=True):
         sent = row["sent_bytes"]
         assert isinstance(sent, dict)
-        rows.append((*_held(rank), memory_text(float(row["limit_bytes"])), *(gigabytes(sent[way]) for way in ways)))  # type: ignore[arg-type]  # a number by its key
+        limit_bytes = row["limit_bytes"]
+        assert isinstance(limit_bytes, int | float)
+        rows.append((*_held(rank), format_memory(limit_bytes), *(format_bytes(sent[way]) for way in ways)))
     heads = ("stage", "ranks", "parameters", "gradients", "optimizer", "activations", "peak", "limit")
     return aligned((*heads, *(f"sent on {way}" for way in ways)), rows)
 
 
 def _held(rank: RankCost) -> tuple[str, ...]:
     sizes = (rank.parameter_bytes, rank.gradient_bytes, rank.optimizer_bytes, rank.activation_bytes, rank.peak_bytes)
-    return str(rank.stage), str(rank.ranks), *map(memory_text, sizes)
+    return str(rank.stage), str(rank.ranks), *map(format_memory, sizes)
 
 
 def _pipeline(record: PlanRecord) -> str:

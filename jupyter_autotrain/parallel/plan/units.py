@@ -1,4 +1,4 @@
-"""Times, sizes and tables as text."""
+"""Times and tables as text."""
 
 from __future__ import annotations
 
@@ -19,16 +19,6 @@ def ms(seconds: float) -> str:
     if abs(seconds) < 1:
         return f"{seconds * 1e3:.3g} ms"
     return f"{seconds:.3f} s" if abs(seconds) < 10 else f"{seconds:.4g} s"
-
-
-def gigabytes(size: float) -> str:
-    """Bytes in the largest unit that leaves a digit before the point."""
-    value = float(size)
-    for unit in ("B", "kB", "MB"):
-        if abs(value) < 1000:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:.1f} GB" if value < 1e4 else f"{value / 1000:.4g} TB"
 
 
 def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

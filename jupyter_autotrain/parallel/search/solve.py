@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.search.factors.lagrangian import relative_gap
@@ -106,8 +106,8 @@ def _infeasible(search: BranchAndBound) -> PlanError:
             "Drop a pin, or change the batch so that something divides it.",
         )
     return InfeasibleError(
-        f"No split of the model fits {memory_text(limit)} per device on {context.cluster}.",
-        f"The least memory that would do is {memory_text(least, up=True)} per device.",
+        f"No split of the model fits {format_memory(limit)} per device on {context.cluster}.",
+        f"The least memory that would do is {format_memory(least, up=True)} per device.",
         "Use devices with more memory, more devices, a smaller batch, or offload the optimizer to the host.",
         int(-(-least // 1)),
     )

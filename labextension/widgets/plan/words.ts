@@ -21,9 +21,9 @@ export function flopsText(value: number): string {
   return value > 0 ? scaled(value, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP', 'PFLOP']) : '';
 }
 
-function scaled(value: number, units: string[]): string {
+function scaled(value: number, units: string[], base = 1000): string {
   let [size, at] = [value, 0];
-  while (size >= 999.5 && at < units.length - 1) [size, at] = [size / 1000, at + 1];
+  while (size >= base - 0.5 && at < units.length - 1) [size, at] = [size / base, at + 1];
   return `${size >= 100 ? size.toFixed(0) : String(Number(size.toPrecision(3)))} ${units[at] ?? ''}`;
 }
 
@@ -78,10 +78,7 @@ export function moveText(move: Move, mesh: Mesh): string {
 
 /** Memory of a device in binary units, as devices are sold: 80 GiB. What is sent goes in decimal ones, as links do. */
 export function memoryText(value: number): string {
-  let [size, at] = [value, 0];
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  while (size >= 1024 && at < units.length - 1) [size, at] = [size / 1024, at + 1];
-  return `${Number(size.toFixed(1))} ${units[at] ?? ''}`;
+  return scaled(value, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024);
 }
 
 /** What a rank can have of a device: `74.2 GiB usable of 80 GiB`, or the limit that was asked for. */

@@ -48,7 +48,7 @@ def test_it_is_cleared_after_an_interrupt_too(clock):
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert said == ["Capturing variables: 5.0 MB   (interrupt: nothing is sent)", "cleared"]
+    assert said == ["Capturing variables: 5 MB   (interrupt: nothing is sent)", "cleared"]
 
 
 @pytest.mark.parametrize(("terminal", "written"), [(True, "\r\x1b[KWriting"), (False, "")])

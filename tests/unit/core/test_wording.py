@@ -2,7 +2,8 @@
 
 import pytest
 
-from jupyter_autotrain.core.wording import count, cut, duration, number, parameters, size
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.core.wording import count, cut, duration, number, parameters
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,8 @@ def test_parameters_read_on_one_line(params, text):
 def test_numbers_durations_sizes_and_counts_read_at_a_glance():
     assert [number(value) for value in (None, float("nan"), 0.123456, 12)] == ["-", "NaN", "0.1235", "12"]
     assert [duration(s) for s in (0.44, 12.3, 185, 7800)] == ["0.4 s", "12 s", "3 min 05 s", "2 h 10 min"]
-    assert [size(b) for b in (12, 3_400, 56_000_000)] == ["12 B", "3.4 kB", "56.0 MB"]
-    rounded_up = [size(b, up=True) for b in (12, 7_020_000, 7_100_000, 157_040_000_000)]
-    assert rounded_up == ["12 B", "7.1 MB", "7.1 MB", "158 GB"]
+    assert [format_bytes(b) for b in (12, 3_400, 56_000_000)] == ["12 B", "3.4 kB", "56 MB"]
+    rounded_up = [format_bytes(b, up=True) for b in (12, 7_020_000, 7_100_000, 157_040_000_000)]
+    assert rounded_up == ["12 B", "7.02 MB", "7.1 MB", "158 GB"]
     assert (count(1, "trial"), count(3, "trial")) == ("1 trial", "3 trials")
     assert cut("one\ntwo three", 7) == "one tw…"

@@ -125,7 +125,7 @@ def test_too_big_and_too_many_pictures_are_refused_with_a_note(trial: Context, m
         trial.display(Shown(png=PNG))
     assert len(kept(trial)) == 3
     warnings = [text for level, text in notes(trial) if level == "warning"]
-    assert [("2.0 MB" in str(text), "at most" in str(text)) for text in warnings] == [(True, True), (False, True)]
+    assert [("2 MB" in str(text), "at most" in str(text)) for text in warnings] == [(True, True), (False, True)]
 
 
 def test_two_processes_or_threads_of_a_trial_take_no_name_twice(trial: Context) -> None:

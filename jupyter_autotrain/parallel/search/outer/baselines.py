@@ -12,7 +12,7 @@ from math import inf
 
 import numpy as np
 
-from jupyter_autotrain.core.wording import memory_text
+from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.cost.layout import NONE, Ints
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.cost.model import Restriction
@@ -86,7 +86,7 @@ def _price(context: SearchContext, baseline: Baseline) -> tuple[Outcome | None, 
         if result.outcome:
             return result.outcome, ""
         if result.least_bytes < inf:
-            reason = f"needs {memory_text(result.least_bytes, up=True)} per device"
+            reason = f"needs {format_memory(result.least_bytes, up=True)} per device"
     return None, reason
 
 
