@@ -60,7 +60,7 @@ def _show(value: object) -> object:
 
 
 def _mime_bundle(value: object) -> dict[str, str]:
-    bundle: dict[str, str] = import_module("jupyter_autotrain.widgets.card").mime_bundle(value)
+    bundle: dict[str, str] = import_module("jupyter_autotrain.views.card").mime_bundle(value)
     return bundle
 
 

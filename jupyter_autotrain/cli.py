@@ -18,6 +18,7 @@ from jupyter_autotrain.client.origin import of_shell
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.terminal import printable
+from jupyter_autotrain.views.summary import summary
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -60,7 +61,7 @@ def _note(text: str) -> None:
 
 
 def _show(experiment: Experiment) -> None:
-    _write(f"{printable(verbs.card(experiment))}\n")
+    _write(f"{printable(summary(experiment))}\n")
 
 
 def _keep(name: str, value: object) -> None:

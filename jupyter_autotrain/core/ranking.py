@@ -1,29 +1,50 @@
-"""The one rule for "best": every trial that has a value counts, whatever became of it."""
+"""The one rule for "best": every trial that has a value counts, whatever its state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
 
 from jupyter_autotrain.core.objective import Direction, Objective
-from jupyter_autotrain.core.records import TrialRecord
 
 
-def ranked(objective: Objective | None, trials: Iterable[TrialRecord]) -> list[TrialRecord]:
+class Rankable(Protocol):
+    """What can be ranked: a record of a trial, or only its number and value."""
+
+    @property
+    def number(self) -> int:
+        """The trial's number."""
+        ...
+
+    @property
+    def value(self) -> float | None:
+        """The trial's objective value, if it has one."""
+        ...
+
+
+R = TypeVar("R", bound=Rankable)
+
+
+def ranked(objective: Objective | None, trials: Iterable[R]) -> list[R]:
     """Best first, of equals the earlier first; trials without a value after them, by number.
 
     Without an objective the order is kept. O(n log n).
     """
+    return list(trials) if objective is None else sorted(trials, key=_order(objective))
+
+
+def best(objective: Objective | None, trials: Iterable[R]) -> R | None:
+    """The first of `ranked`; None without an objective or without any value. O(n)."""
     if objective is None:
-        return list(trials)
+        return None
+    first = min(trials, key=_order(objective), default=None)
+    return None if first is None or first.value is None else first
+
+
+def _order(objective: Objective) -> Callable[[Rankable], tuple[bool, float, int]]:
     sign = -1.0 if objective.direction is Direction.MAXIMIZE else 1.0
 
-    def rank(trial: TrialRecord) -> tuple[bool, float, int]:
+    def key(trial: Rankable) -> tuple[bool, float, int]:
         return trial.value is None, sign * (trial.value or 0.0), trial.number
 
-    return sorted(trials, key=rank)
-
-
-def best(objective: Objective | None, trials: Iterable[TrialRecord]) -> TrialRecord | None:
-    """The first of `ranked`; None without an objective or without any value."""
-    first = next(iter(ranked(objective, trials)), None)
-    return None if objective is None or first is None or first.value is None else first
+    return key

@@ -34,6 +34,13 @@ class TrialRecord:
     ref: JobRef | None = None
     gpus: tuple[str, ...] = ()
 
+    def took_s(self, now_s: float | None = None) -> float | None:
+        """How long its present attempt took, or goes on until `now_s`; never negative, None where it is not known."""
+        end_s = now_s if self.ended_s is None else self.ended_s
+        if self.started_s is None or end_s is None:
+            return None
+        return max(end_s - self.started_s, 0.0)
+
     def _repr_html_(self) -> str:
         """Where a notebook shows it as a value, it is a table of one row."""
         return short_table.html(_HEADS, [_row(self)], 1)
@@ -54,10 +61,10 @@ class Trials(list[TrialRecord]):
 
 def _row(trial: TrialRecord) -> tuple[str, ...]:
     value = "" if trial.value is None else number(trial.value)
-    ended = trial.started_s is not None and trial.ended_s is not None
-    spent = duration(max((trial.ended_s or 0.0) - (trial.started_s or 0.0), 0.0)) if ended else ""
+    took_s = trial.took_s()
+    took = "" if took_s is None else duration(took_s)
     reason = cut(trial.reason.partition("\n")[0], 80)
-    return str(trial.number), str(trial.state), value, spent, cut(parameters(trial.params), 80), reason
+    return str(trial.number), str(trial.state), value, took, cut(parameters(trial.params), 80), reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,28 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.json import JsonValue, from_json, to_json
-from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.records import Move, TrialRecord
 from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.section import Section, check_types, key_of, plain, undamaged
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus"
+_EXTREMES = """
+SELECT number, value FROM trials WHERE experiment = :key AND value IN (
+  (SELECT min(value) FROM trials WHERE experiment = :key), (SELECT max(value) FROM trials WHERE experiment = :key)
+)
+"""
+
+
+class _TrialValue(NamedTuple):
+    number: int
+    value: float
 
 
 class Trials(Section):
@@ -97,18 +108,15 @@ class Trials(Section):
             return [_record(experiment_id, row) for row in rows]
 
     def best_trial(self, experiment_id: str, objective: Objective | None) -> TrialRecord | None:
-        """What `core.ranking.best` says of all its trials, without reading them all."""
+        """What `core.ranking.best` says of all its trials, without reading them all: it is at an extreme value."""
         if objective is None:
             return None
-        order = "DESC" if objective.direction is Direction.MAXIMIZE else "ASC"
         with self._database.read() as connection:
             key = key_of(connection, experiment_id)
-            query = (
-                f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? AND value IS NOT NULL "  # noqa: S608 - own text
-                f"ORDER BY value {order}, number LIMIT 1"
-            )
-            row = connection.execute(query, (key,)).fetchone()
-        return None if row is None else _record(experiment_id, row)
+            values = map(_TrialValue._make, connection.execute(_EXTREMES, {"key": key}))
+            with undamaged(f"a value of experiment {experiment_id}"):
+                best = ranking.best(objective, values)
+            return None if best is None else _trial(connection, experiment_id, key, best.number)
 
     def trial(self, experiment_id: str, number: int) -> TrialRecord:
         """One trial.

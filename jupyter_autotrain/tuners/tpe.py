@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jupyter_autotrain.core.grid import from_unit, round_to
 from jupyter_autotrain.core.objective import Direction
+from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.space import Choice, Distribution, Normal, Params, RandInt, Uniform
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import Observation
@@ -30,6 +31,7 @@ class TpeTuner:
     def __init__(self, spec: ExperimentSpec) -> None:
         self._space = spec.search
         self._seed = spec.seed
+        self._objective = spec.objective
         self._maximize = spec.objective is None or spec.objective.direction is Direction.MAXIMIZE
         optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -49,7 +51,7 @@ class TpeTuner:
             return ordered
         latest = ordered[-_REMEMBERED // 2 :]
         older = [seen for seen in ordered[: -_REMEMBERED // 2] if _valued(seen)]
-        best = sorted(older, key=lambda seen: seen.value or 0.0, reverse=self._maximize)
+        best = ranked(self._objective, older)
         return sorted([*best[: _REMEMBERED // 2], *latest], key=lambda seen: seen.number)
 
     def _frozen(self, seen: Observation) -> FrozenTrial | None:

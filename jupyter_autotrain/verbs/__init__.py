@@ -8,7 +8,6 @@ from jupyter_autotrain.verbs.cell_names import CELL_NAMES
 from jupyter_autotrain.verbs.completions import MAGIC, complete_verb
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.control import follow
-from jupyter_autotrain.verbs.listing import card
 from jupyter_autotrain.verbs.plan import PlanRequest, show_plan
 from jupyter_autotrain.verbs.run import VERBS, run
 
@@ -18,7 +17,6 @@ __all__ = [
     "VERBS",
     "CommandContext",
     "PlanRequest",
-    "card",
     "complete_verb",
     "follow",
     "run",

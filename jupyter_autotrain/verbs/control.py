@@ -8,7 +8,7 @@ import time
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.wording import count, cut, duration, number
 from jupyter_autotrain.verbs.context import CommandContext
-from jupyter_autotrain.verbs.listing import headline, trials_table
+from jupyter_autotrain.views.summary import headline, trial_table, warning_lines
 
 
 def wait(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -33,8 +33,7 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
         )
         return
     summary.update(experiment)
-    warnings = "".join(f"{cut(text, 160)}\n" for text in experiment.warnings(most=5))
-    command.write(f"{headline(experiment)}\n{trials_table(experiment)}\n{warnings}")
+    command.write("\n".join([headline(experiment), trial_table(experiment), *warning_lines(experiment), ""]))
 
 
 class _Summary:

@@ -13,8 +13,10 @@ from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.wording import number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
-from jupyter_autotrain.verbs.json_output import experiment_json, trial_json, write_json
-from jupyter_autotrain.verbs.trials import chosen_trial, ended_otherwise
+from jupyter_autotrain.verbs.json_output import write_json
+from jupyter_autotrain.verbs.trials import chosen_trial
+from jupyter_autotrain.views.best import value_text
+from jupyter_autotrain.views.json_objects import experiment_json, trial_json
 from jupyter_autotrain.worker import environment
 
 
@@ -64,7 +66,7 @@ def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
                 str(experiment.state),
                 str(len(experiment.trials)),
                 f"{objective.direction} {objective.label}" if objective else "-",
-                f"{number(trial.value)}{ended_otherwise(trial)}" if trial else "-",
+                f"{value_text(trial)}" if trial else "-",
                 *values,
             ]
         )

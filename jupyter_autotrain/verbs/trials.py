@@ -32,11 +32,6 @@ def printing_trial(experiment: Experiment, number: int | None) -> TrialRecord:
     return _newest(trials)
 
 
-def ended_otherwise(trial: TrialRecord) -> str:
-    """The state of a trial that has not simply succeeded, to stand behind its value."""
-    return "" if trial.state is TrialState.SUCCEEDED else f" ({trial.state})"
-
-
 def _newest(trials: Sequence[TrialRecord]) -> TrialRecord:
     begun = [trial for trial in trials if trial.state is not TrialState.WAITING]
     return (begun or trials)[-1]

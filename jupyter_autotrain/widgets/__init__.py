@@ -1,8 +1,7 @@
-"""Views of experiments in a notebook, fed from the store: `show` → `live` ← `sender` ← `feed`; and the run card."""
+"""Views of experiments and plans in a notebook: the run card, and in its place a widget that the kernel feeds."""
 
 from __future__ import annotations
 
-from jupyter_autotrain.widgets.card import Card, card
 from jupyter_autotrain.widgets.show import show, show_experiment, show_folded
 
-__all__ = ["Card", "card", "show", "show_experiment", "show_folded"]
+__all__ = ["show", "show_experiment", "show_folded"]

@@ -18,10 +18,10 @@ import traitlets
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.widgets import images
+from jupyter_autotrain.views import images
+from jupyter_autotrain.views.feed import FeedFrame, snapshot
+from jupyter_autotrain.views.sender import FeedSender
 from jupyter_autotrain.widgets.comm_context import comm_context
-from jupyter_autotrain.widgets.feed import Frame, snapshot
-from jupyter_autotrain.widgets.sender import Sender
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
 _STREAMS: Final = ("stdout", "stderr")
@@ -46,7 +46,7 @@ class LiveView(anywidget.AnyWidget):
 
     def __init__(self, experiment: Experiment, ended: Callable[[], None], *, folded: bool = False) -> None:
         self._experiment = experiment
-        self._sender = Sender(experiment.store, experiment.id, self._tell, ended)
+        self._sender = FeedSender(experiment.store, experiment.id, self._tell, ended)
         comm_context(partial(super().__init__, folded=folded))
         self.on_msg(self._receive)
         if not experiment.state.is_final:
@@ -71,7 +71,7 @@ class LiveView(anywidget.AnyWidget):
             return {"error": str(error)}
         return {**frame.content, "steps": frame.steps, "values": frame.values, "times": frame.times}
 
-    def _whole(self) -> Frame:
+    def _whole(self) -> FeedFrame:
         # The number is read first: a frame sent meanwhile then comes twice, which a view notices, not never.
         seq = self._sender.seq
         return snapshot(self._experiment.store, self._experiment.id, time.time(), seq)

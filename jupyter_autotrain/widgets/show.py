@@ -9,7 +9,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle
 
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.widgets.card import Card, card
+from jupyter_autotrain.views.card import Card, card
 from jupyter_autotrain.widgets.display import display_page, display_view, refresh_page
 
 

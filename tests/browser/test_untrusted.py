@@ -13,7 +13,7 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph import build
 from jupyter_autotrain.store import Ingest, Store
-from jupyter_autotrain.widgets import card
+from jupyter_autotrain.views.card import card
 from jupyter_autotrain.widgets.display import bundle
 
 pytestmark = pytest.mark.browser

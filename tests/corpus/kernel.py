@@ -21,7 +21,7 @@ from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from traitlets.config import Config
 
 _T = TypeVar("_T")
-_WARM = ("capture", "cell", "client", "header", "store", "verbs", "widgets")
+_WARM = ("capture", "cell", "client", "header", "store", "verbs", "views", "widgets")
 
 
 class TooLongError(BaseException):

@@ -12,8 +12,8 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Ingest, Store
-from jupyter_autotrain.widgets import card
-from jupyter_autotrain.widgets.feed import snapshot
+from jupyter_autotrain.views.card import card
+from jupyter_autotrain.views.feed import snapshot
 
 NUMBERS = st.floats(allow_infinity=False).map(lambda x: None if math.isnan(x) else x)
 POINTS = st.lists(

@@ -1,4 +1,4 @@
-/** What the kernel sends; drawn in `jupyter_autotrain/widgets/feed.py`. Times are seconds since the epoch. */
+/** What the kernel sends; drawn in `jupyter_autotrain/views/feed.py`. Times are seconds since the epoch. */
 
 import type { PictureName } from './images';
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_autotrain.widgets.feed import Frame, snapshot
+from jupyter_autotrain.views.feed import FeedFrame, snapshot
 
 ARTIFACTS = Path(__file__).parents[3] / "artifacts" / "screenshots" / "alone"
 STATIC = Path(__file__).parents[3] / "jupyter_autotrain" / "static"
@@ -167,7 +167,7 @@ class Alone:
         return found
 
 
-def _plain(frame: Frame, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def _plain(frame: FeedFrame, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     content: dict[str, Any] = json.loads(json.dumps(frame.content))
     content["experiment"].update(changes)
     columns = {"steps": frame.steps, "values": frame.values, "times": frame.times}

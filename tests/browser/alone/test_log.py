@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.widgets.logs import LogTail
+from jupyter_autotrain.views.log_tail import LogTailReader
 
 pytestmark = pytest.mark.browser
 
@@ -17,7 +17,7 @@ def tell(alone, make_place):
 
     def printed(text):
         place.log(1, text)
-        read = LogTail(place.experiment.directory(1) / "stdout").read()
+        read = LogTailReader(place.experiment.directory(1) / "stdout").read()
         told = {"kind": "log", "trial": 1, "stream": "stdout", "text": read.text, "left_out": read.left_out}
         page.tell({**told, "bytes": len(text)})
         return page

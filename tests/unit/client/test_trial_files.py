@@ -11,7 +11,7 @@ import pytest
 from jupyter_autotrain.client import files, logs, outputs
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.widgets.logs import LogTail
+from jupyter_autotrain.views.log_tail import LogTailReader
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_logs_of_a_pipe_or_a_link_wait_for_nobody_and_say_why(trial: Path, strea
     for look in (lambda: logs.read_text(trial, stream, None), lambda: logs.read_tail(trial, stream, 5)):
         with pytest.raises(AutotrainError, match="not a regular file"):
             look()
-    assert "not a regular file" in LogTail(trial / stream).read().text
+    assert "not a regular file" in LogTailReader(trial / stream).read().text
 
 
 def test_an_object_behind_a_link_or_a_pipe_is_not_loaded(trial: Path, tmp_path: Path) -> None:

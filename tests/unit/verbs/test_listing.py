@@ -2,9 +2,9 @@
 
 import pytest
 
-from jupyter_autotrain import verbs
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
+from jupyter_autotrain.views.summary import summary
 
 DONE = ("PREPARING", "RUNNING", "SUCCEEDED")
 BAD = ("PREPARING", "RUNNING", "FAILED")
@@ -83,7 +83,7 @@ def test_results_and_reasons_are_json_too(terminal, add):
 
 def test_of_many_trials_the_first_and_the_best_are_shown_and_the_rest_is_counted(terminal, add):
     add("wide", *[(DONE, float(number == 24)) for number in range(1, 31)])
-    text = verbs.card(terminal.find("wide"))
+    text = summary(terminal.find("wide"))
     numbers = [line.split()[0] for line in text.splitlines()[2:-1]]
     assert numbers == [*map(str, range(1, 20)), "24"]
     assert text.endswith("... and 10 more trials (all of them: %autotrain show wide --json)")

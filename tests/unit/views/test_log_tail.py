@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from jupyter_autotrain.widgets.logs import LogTail
-from jupyter_autotrain.widgets.screen import MOST_CHARACTERS, shown
+from jupyter_autotrain.views.log_tail import LogTailReader
+from jupyter_autotrain.views.terminal_text import MOST_CHARACTERS, rendered
 
 
 def tail(path):
-    read = LogTail(path).read()
+    read = LogTailReader(path).read()
     return read.text, read.left_out
 
 
@@ -26,13 +26,13 @@ def test_the_tail_of_a_long_log_is_its_last_whole_lines_and_says_how_many_it_lea
 def test_a_log_that_grows_is_counted_on_from_where_counting_ended(tmp_path):
     path = tmp_path / "stdout"
     path.write_text("".join(f"line {i}\n" for i in range(201)))
-    log = LogTail(path)
+    log = LogTailReader(path)
     assert log.read().left_out == "1 line"
     with path.open("a") as file:
         file.write("one\ntwo\nhalf")
     assert log.read().left_out == "4 lines"
     path.write_text("begun anew\n")
-    assert log.read() == LogTail(path).read()
+    assert log.read() == LogTailReader(path).read()
 
 
 def test_a_huge_log_is_read_in_bounded_time_and_what_is_not_yet_counted_is_told_in_bytes(tmp_path):
@@ -74,11 +74,11 @@ def test_lines_too_long_to_send_leave_room_and_are_counted(tmp_path):
     ],
 )
 def test_a_line_is_what_a_terminal_shows(printed, seen):
-    assert list(shown([printed])) == [seen]
+    assert list(rendered([printed])) == [seen]
 
 
 def test_a_colour_goes_on_in_the_next_line():
-    assert list(shown(["\x1b[32mgreen", "still", "\x1b[mplain"])) == [
+    assert list(rendered(["\x1b[32mgreen", "still", "\x1b[mplain"])) == [
         "\x1b[0;32mgreen\x1b[0m",
         "\x1b[0;32mstill\x1b[0m",
         "plain",
@@ -86,13 +86,13 @@ def test_a_colour_goes_on_in_the_next_line():
 
 
 def test_a_line_without_end_is_cut_and_says_so():
-    [line] = shown(["x" * (MOST_CHARACTERS + 7)])
+    [line] = rendered(["x" * (MOST_CHARACTERS + 7)])
     assert line == "x" * MOST_CHARACTERS + " ... 7 characters left out"
 
 
 def test_a_progress_bar_of_a_megabyte_is_shown_as_it_stands_now():
     bar = "".join(f"\r{i:6} [\x1b[32m{'#' * 40}\x1b[0m]" for i in range(16_000))
     begun_s = time.process_time()
-    [line] = shown([bar])
+    [line] = rendered([bar])
     assert line.startswith(" 15999 [")
     assert time.process_time() - begun_s < 1

@@ -12,8 +12,9 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
-from jupyter_autotrain.widgets.feed import Feed, eta_s, snapshot
-from jupyter_autotrain.widgets.sender import Sender
+from jupyter_autotrain.views.eta import eta_s
+from jupyter_autotrain.views.feed import Feed, snapshot
+from jupyter_autotrain.views.sender import FeedSender
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ class Inbox:
 def test_a_sender_sends_the_last_row_before_it_ends_with_the_experiment(store):
     begin(store, 1)
     inbox, ended = Inbox(), threading.Event()
-    sender = Sender(store, "e1", inbox, ended.set)
+    sender = FeedSender(store, "e1", inbox, ended.set)
     sender.start()
     report(store, 1, [0, 1], 10)
     store.move("e1", 1, TrialState.SUCCEEDED, 105.0)
@@ -153,7 +154,7 @@ def test_a_sender_sends_the_last_row_before_it_ends_with_the_experiment(store):
 def test_a_sender_flushes_at_most_ten_times_a_second(store):
     begin(store, 1)
     inbox = Inbox()
-    sender = Sender(store, "e1", inbox, lambda: None)
+    sender = FeedSender(store, "e1", inbox, lambda: None)
     sender.start()
     begun_s, step = time.monotonic(), 0
     while len(inbox.messages) < 4 and time.monotonic() < begun_s + 5:
@@ -167,7 +168,7 @@ def test_a_sender_flushes_at_most_ten_times_a_second(store):
 
 def test_a_stopped_sender_ends_without_calling_the_experiment_ended(store):
     ended = threading.Event()
-    sender = Sender(store, "e1", Inbox(), ended.set)
+    sender = FeedSender(store, "e1", Inbox(), ended.set)
     sender.start()
     sender.stop()
     assert wait_until(lambda: not sender.alive)
@@ -177,7 +178,7 @@ def test_a_stopped_sender_ends_without_calling_the_experiment_ended(store):
 def test_a_followed_log_is_sent_at_once_and_when_it_grows(store, tmp_path):
     inbox, path = Inbox(), tmp_path / "stdout"
     path.write_text("one\n")
-    sender = Sender(store, "e1", inbox, lambda: None)
+    sender = FeedSender(store, "e1", inbox, lambda: None)
     sender.start()
     sender.follow_log({"trial": 1, "stream": "stdout"}, path)
     told = {"trial": 1, "stream": "stdout", "kind": "log", "text": "one\n", "left_out": "", "bytes": 4}

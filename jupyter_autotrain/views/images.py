@@ -12,13 +12,12 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.pictures import Picture, named, told
 from jupyter_autotrain.core.records import Note
-from jupyter_autotrain.core.wording import count
 
 _MOST_LISTED: Final = 60
 _MOST_EMBEDDED: Final = 3
 _WIDTHS_PX: Final = (320, 240, 160)
 _COLORS: Final = 64
-_ROOM_BYTES: Final = 1_000  # for the words around the pictures
+_TEXT_BYTES: Final = 1_000  # for the texts around the pictures
 
 
 def listed(notes: Iterable[Note]) -> list[JsonValue]:
@@ -28,9 +27,9 @@ def listed(notes: Iterable[Note]) -> list[JsonValue]:
 
 
 def answer(home: Home, experiment_id: str, content: Mapping[str, Any]) -> tuple[dict[str, Any], bytes] | None:
-    """The message and the bytes that answer a view's wish for a picture; None when it names none.
+    """The message and the bytes that answer a view's request for a picture; None when it names none.
 
-    Bytes are empty where the file is not there any more.
+    The bytes are empty where the file no longer exists.
     """
     trial = content.get("trial")
     attempt = content.get("attempt")
@@ -54,18 +53,10 @@ def newest(notes: Iterable[Note], order: Sequence[int]) -> list[Picture]:
     return []
 
 
-def summary(pictures: Sequence[Picture], reference: str) -> str:
-    """What the card's text says of pictures."""
-    if not pictures:
-        return ""
-    newest_one = pictures[0]
-    return f"{count(len(pictures), 'picture')}, the newest of {newest_one.title}: %autotrain pull {reference}"
-
-
 def embedded(pictures: Sequence[Picture], home: Home, experiment_id: str, budget_bytes: int) -> str:
     """HTML that holds the newest pictures as far as they fit, smaller where that can be done here; "" without any."""
     parts: list[str] = []
-    left = budget_bytes - _ROOM_BYTES
+    left = budget_bytes - _TEXT_BYTES
     for picture in pictures[:_MOST_EMBEDDED]:
         data = picture.read(home.trial(experiment_id, picture.trial, picture.attempt))
         source = _source(picture, data, left)
@@ -91,7 +82,7 @@ def _smaller(picture: Picture, data: bytes, width_px: int) -> bytes:
     if picture.mime_type == "image/svg+xml" or not data:
         return b""
     try:
-        from PIL import Image  # noqa: PLC0415 - wherever matplotlib is, but no need of this package
+        from PIL import Image  # noqa: PLC0415 - wherever matplotlib is, but this package does not require it
 
         with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:
             small = image.convert("RGB")

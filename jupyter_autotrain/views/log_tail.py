@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 from jupyter_autotrain.core import files
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.widgets import screen
+from jupyter_autotrain.views.terminal_text import rendered
 
 LINES: Final = 200
 _READ_BYTES: Final = 262_144
@@ -20,14 +20,14 @@ _COUNTED_BYTES: Final = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class RenderedTail:
     """The end of a log: the last lines as a terminal shows them, and in words what stands before them."""
 
     text: str = ""
     left_out: str = ""
 
 
-class LogTail:
+class LogTailReader:
     """Reads the end of one file again and again.
 
     Lines before the end are counted once, and at most 64 MB of them per call.
@@ -50,49 +50,52 @@ class LogTail:
         except OSError:
             return 0
 
-    def read(self) -> Tail:
+    def read(self) -> RenderedTail:
         """The last lines; empty when there is no such file."""
         try:
             with files.open_regular(self._path.parent, self._path.name) as file:
                 return self._read(file)
         except OSError as error:
-            return Tail() if files.is_absent(error) else Tail(f"(it cannot be shown: {error.strerror})")
+            return RenderedTail() if files.is_absent(error) else RenderedTail(f"(it cannot be shown: {error.strerror})")
 
-    def _read(self, file: BinaryIO) -> Tail:
+    def _read(self, file: BinaryIO) -> RenderedTail:
         size = file.seek(0, os.SEEK_END)
         begin = max(size - _READ_BYTES, 0)
         file.seek(begin)
         rows = file.read(_READ_BYTES).split(b"\n")
         partial = 1 if begin and len(rows) > 1 else 0
         first = max(partial, len(rows) - self._lines - (rows[-1] == b""))
-        shown = list(screen.shown(row.decode("utf-8", errors="replace") for row in rows[first:]))
-        over = _over(shown, _SENT_BYTES)
-        cut = begin + sum(len(row) + 1 for row in rows[: first + over])
-        return Tail("\n".join(shown[over:]), self._left_out(file, cut))
+        lines = list(rendered(row.decode("utf-8", errors="replace") for row in rows[first:]))
+        dropped = _lines_over(lines, _SENT_BYTES)
+        text_begin = begin + sum(len(row) + 1 for row in rows[: first + dropped])
+        return RenderedTail("\n".join(lines[dropped:]), self._left_out(file, text_begin))
 
-    def _left_out(self, file: BinaryIO, cut: int) -> str:
-        if cut < self._counted_bytes:
+    def _left_out(self, file: BinaryIO, text_begin: int) -> str:
+        """What stands before the text: lines, or bytes while not all of them are counted."""
+        if text_begin < self._counted_bytes:
             self._counted_bytes = 0
             self._counted_lines = 0
         file.seek(self._counted_bytes)
-        end = min(cut, self._counted_bytes + _COUNTED_BYTES)
+        end = min(text_begin, self._counted_bytes + _COUNTED_BYTES)
         while self._counted_bytes < end:
             block = file.read(min(_BLOCK_BYTES, end - self._counted_bytes))
             if not block:
                 break
             self._counted_lines += block.count(b"\n")
             self._counted_bytes += len(block)
-        if self._counted_bytes < cut:
-            return format_bytes(cut)
-        lines = self._counted_lines
-        return f"{lines:,} line{'' if lines == 1 else 's'}" if cut else ""
+        if self._counted_bytes < text_begin:
+            return format_bytes(text_begin)
+        if not text_begin:
+            return ""
+        plural = "" if self._counted_lines == 1 else "s"
+        return f"{self._counted_lines:,} line{plural}"
 
 
-def _over(lines: Sequence[str], limit_bytes: int) -> int:
-    """How many lines go from the front so that the rest fits; the last one stays."""
-    room = limit_bytes
-    for over in range(len(lines) - 1, -1, -1):
-        room -= len(lines[over].encode()) + 1
-        if room < 0:
-            return min(over + 1, len(lines) - 1)
+def _lines_over(lines: Sequence[str], limit_bytes: int) -> int:
+    """How many lines are dropped from the front so that the rest fits; the last one stays."""
+    left_bytes = limit_bytes
+    for dropped in range(len(lines) - 1, -1, -1):
+        left_bytes -= len(lines[dropped].encode()) + 1
+        if left_bytes < 0:
+            return min(dropped + 1, len(lines) - 1)
     return 0

@@ -18,9 +18,10 @@ from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
-from jupyter_autotrain.widgets import card, svg
-from jupyter_autotrain.widgets.card import LIMIT_BYTES, without_paths
-from jupyter_autotrain.widgets.feed import snapshot
+from jupyter_autotrain.views import series, svg
+from jupyter_autotrain.views.card import LIMIT_BYTES, card
+from jupyter_autotrain.views.card_content import without_paths
+from jupyter_autotrain.views.feed import snapshot
 
 
 @pytest.fixture
@@ -125,15 +126,15 @@ def test_a_card_of_two_hundred_curves_of_a_hundred_thousand_points_stays_below_t
 def test_decimation_keeps_every_spike_and_both_ends():
     values = np.zeros(50_000)
     values[[12_345, 40_000]] = 9.0, -9.0
-    steps, kept = svg.decimate(np.arange(50_000.0), values, 50)
+    steps, kept = series.decimate(np.arange(50_000.0), values, 50)
     assert (kept.max(), kept.min(), steps[0], steps[-1]) == (9.0, -9.0, 0.0, 49_999.0)
     assert len(kept) <= 102
 
 
 def test_values_that_are_not_numbers_leave_no_mark_in_the_picture():
-    curve = svg.Curve(*svg.decimate(np.arange(4.0), np.array([1.0, math.nan, math.inf, 2.0]), 8))
+    curve = svg.PlotCurve(*series.decimate(np.arange(4.0), np.array([1.0, math.nan, math.inf, 2.0]), 8))
     assert "nan" not in svg.chart("loss", [curve], 0, 300, 100)
-    assert "no value yet" in svg.chart("loss", [svg.Curve(np.array([]), np.array([]))], 0, 300, 100)
+    assert "no value yet" in svg.chart("loss", [svg.PlotCurve(np.array([]), np.array([]))], 0, 300, 100)
 
 
 def test_ticks_are_round_and_within_the_range():
@@ -217,7 +218,7 @@ def test_refused_reports_are_told_in_both_forms_of_the_card(store):
     ],
 )
 def test_values_of_any_size_are_drawn(values):
-    curve = svg.Curve(np.arange(len(values), dtype=float), np.array(values))
+    curve = svg.PlotCurve(np.arange(len(values), dtype=float), np.array(values))
     drawn = svg.document([svg.chart("loss", [curve], 0, 300, 170)], 300, 170, "")
     ElementTree.fromstring(drawn)
     assert "nan" not in drawn
@@ -227,7 +228,7 @@ def test_values_of_any_size_are_drawn(values):
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6))
 def test_any_values_are_drawn(values):
-    curve = svg.Curve(np.arange(len(values), dtype=float), np.array(values))
+    curve = svg.PlotCurve(np.arange(len(values), dtype=float), np.array(values))
     drawn = svg.chart("loss", [curve], 0, 300, 170)
     assert "nan" not in drawn
     assert "inf" not in drawn

@@ -1,4 +1,4 @@
-"""One thread per widget: looks at the store, sends what is new, ends with the experiment or the widget."""
+"""One thread per live view: reads the store, sends what is new, ends with the experiment or the view."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Final
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.widgets import logs
-from jupyter_autotrain.widgets.feed import Feed, Frame
+from jupyter_autotrain.views.feed import Feed, FeedFrame
+from jupyter_autotrain.views.log_tail import LogTailReader
 
-_LOOK_S: Final = 0.02
+_POLL_S: Final = 0.02
 _PERIOD_S: Final = 0.1
-_BEAT_S: Final = 2.0
+_HEARTBEAT_S: Final = 2.0
 _LOG_PERIOD_S: Final = 0.5
 
 Send = Callable[[JsonObject, list[bytes]], None]
 
 
-class Sender:
-    """Feeds one widget, at most ten times a second.
+class FeedSender:
+    """Feeds one view, at most ten times a second.
 
     Args:
         store: The store.
@@ -38,7 +38,7 @@ class Sender:
         self._ended = ended
         self._feed = Feed(store, experiment_id)
         self._stopped = threading.Event()
-        self._log: tuple[JsonObject, logs.LogTail] | None = None
+        self._log: tuple[JsonObject, LogTailReader] | None = None
         self._log_size = -1
         self._log_lock = threading.Lock()  # front ends ask on other threads
         self._thread = threading.Thread(target=self._run, name=f"autotrain-view-{experiment_id}", daemon=True)
@@ -54,7 +54,7 @@ class Sender:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Take the picture that the front end gets with the widget, then follow."""
+        """Take the state that the front end gets with the view, then follow."""
         self._feed.delta(time.time())
         self._thread.start()
 
@@ -63,9 +63,9 @@ class Sender:
         self._stopped.set()
 
     def follow_log(self, request: JsonObject, path: Path) -> None:
-        """Send the tail of this log now, and again when it grows; `wish` comes back with it."""
+        """Send the tail of this log now, and again when it grows; each message repeats `request`."""
         with self._log_lock:
-            self._log = (request, logs.LogTail(path))
+            self._log = (request, LogTailReader(path))
             self._log_size = -1
         self._send_log()
 
@@ -80,20 +80,20 @@ class Sender:
                 self._send_log()
             try:
                 version = self._store.data_version() if now_s - sent_s >= _PERIOD_S else seen
-                if version != seen or now_s - sent_s >= _BEAT_S:
+                if version != seen or now_s - sent_s >= _HEARTBEAT_S:
                     seen = version
                     sent_s = now_s
-                    if self._flush().final:
+                    if self._send_delta().final:
                         break
             except AutotrainError:
-                # Deleted, or the disk is in trouble: the view keeps its last picture and tries again.
-                self._stopped.wait(_BEAT_S)
-            self._stopped.wait(_LOOK_S)
+                # The experiment was deleted, or the disk fails: the view keeps its last state and this tries again.
+                self._stopped.wait(_HEARTBEAT_S)
+            self._stopped.wait(_POLL_S)
         if not self._stopped.is_set():
             self._send_log()
             self._ended()
 
-    def _flush(self) -> Frame:
+    def _send_delta(self) -> FeedFrame:
         frame = self._feed.delta(time.time())
         self._send({"kind": "frame", **frame.content}, frame.buffers)
         return frame

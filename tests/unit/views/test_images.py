@@ -12,8 +12,8 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
-from jupyter_autotrain.widgets import card, images
-from jupyter_autotrain.widgets.card import LIMIT_BYTES
+from jupyter_autotrain.views import images
+from jupyter_autotrain.views.card import LIMIT_BYTES, card
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SCRIPT = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"

@@ -1,0 +1,75 @@
+"""The run card: an experiment on one page, as text and as HTML, that reads with no kernel, network or script.
+
+It is what a notebook file keeps of an experiment, so it is bounded whatever the trials print and however many there
+are, and it holds no secret and no path of this machine.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.noted import warned
+from jupyter_autotrain.core.ranking import ranked
+from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.terminal import printable
+from jupyter_autotrain.views import images
+from jupyter_autotrain.views.card_content import CardContent
+from jupyter_autotrain.views.card_html import IMAGES, html
+from jupyter_autotrain.views.series import objective_first
+
+LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
+_PANELS: Final = 3
+_WARNINGS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The two forms of one run card."""
+
+    text: str
+    html: str
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of both forms."""
+        return len(self.text.encode()) + len(self.html.encode())
+
+
+def card(store: Store, record: ExperimentRecord, now_s: float | None = None, home: Home | None = None) -> Card:
+    """Draw the run card of an experiment as it stands; at most `LIMIT_BYTES`, both forms together.
+
+    Args:
+        store: The store the experiment lies in.
+        record: The experiment.
+        now_s: The time to count a running experiment's age with; None takes the clock.
+        home: The home, where pictures of trials lie; None shows none.
+    """
+    trials = ranked(record.spec.objective, store.trials(record.id))
+    notes = store.notes(record.id)
+    pictures = images.newest(notes, [trial.number for trial in trials]) if home else []
+    content = CardContent(
+        record,
+        trials,
+        record.now_s(time.time(), BootTime.now()) if now_s is None else now_s,
+        warned(notes, _WARNINGS),
+        pictures,
+    )
+    metrics = objective_first(record.spec, store.metric_names(record.id))[:_PANELS]
+    curves = {name: store.series(record.id, name) for name in metrics}
+    made = Card(printable(content.text()), html(content, curves))
+    if made.size_bytes > LIMIT_BYTES:
+        made = Card(made.text, html(content, {}))
+    shown = images.embedded(pictures, home, record.id, LIMIT_BYTES - made.size_bytes) if home else ""
+    return Card(made.text, made.html.replace(IMAGES, shown))
+
+
+def mime_bundle(experiment: Experiment) -> dict[str, str]:
+    """The run card by MIME type."""
+    made = card(experiment.store, experiment.record, home=experiment.home)
+    return {"text/plain": made.text, "text/html": made.html}

@@ -1,0 +1,137 @@
+"""What a run card says, before it becomes text or HTML: bounded, without paths of this machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jupyter_autotrain.core.pictures import Picture
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.table import table
+from jupyter_autotrain.core.wording import count, cut, duration, number, parameters
+from jupyter_autotrain.views.best import best_text
+
+_ROWS = 10
+_FAILED_ROWS = 2
+_PATH = re.compile(r"(?<![\w.…/])~?/(?:[^\s/:'\"<>|]+/)+(?=[^\s/:'\"<>|])")
+
+
+@dataclass(frozen=True, slots=True)
+class CardContent:
+    """The content of one run card.
+
+    Attributes:
+        record: The experiment.
+        trials: Its trials, best first.
+        now_s: The time that a running experiment's age is counted to.
+        trial_warnings: What trials warned of.
+        pictures: Pictures of one trial, the newest first.
+    """
+
+    record: ExperimentRecord
+    trials: Sequence[TrialRecord]
+    now_s: float
+    trial_warnings: Sequence[str] = ()
+    pictures: Sequence[Picture] = ()
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return cut(self.record.label, 80)
+
+    @property
+    def objective(self) -> str:
+        """What the value of a trial is called; "" without an objective."""
+        return cut(self.record.spec.objective.label, 40) if self.record.spec.objective else ""
+
+    @property
+    def reason(self) -> str:
+        """Why the experiment ended before its trials were used up."""
+        return cut(without_paths(self.record.reason), 200)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What trials warned of, cut to a line each."""
+        return [cut(without_paths(text), 200) for text in self.trial_warnings]
+
+    @property
+    def show_command(self) -> str:
+        """What shows the live view again."""
+        return f"%autotrain show {self.name}"
+
+    @property
+    def trials_left_out(self) -> str:
+        """How many trials have no row."""
+        left = len(self.trials) - _ROWS
+        return f"and {count(left, 'more trial')}" if left > 0 else ""
+
+    @property
+    def pictures_text(self) -> str:
+        """How many pictures there are, and how to get them; "" without any."""
+        if not self.pictures:
+            return ""
+        newest = self.pictures[0].title
+        return f"{count(len(self.pictures), 'picture')}, the newest of {newest}: %autotrain pull {self.name}"
+
+    def progress(self) -> str:
+        """How many trials have ended and failed, how long it took, and where."""
+        ended = sum(trial.state.is_final for trial in self.trials)
+        failed = sum(trial.state is TrialState.FAILED for trial in self.trials)
+        total = max(self.record.spec.trials, len(self.trials))
+        took = duration(self.record.took_s(self.now_s))
+        parts = [f"{ended} of {count(total, 'trial')} ended", f"{failed} failed" if failed else ""]
+        return " · ".join(part for part in [*parts, took, self.record.spec.backend] if part)
+
+    def best(self) -> str:
+        """The best trial with its parameters; "" without any value."""
+        objective = self.record.spec.objective
+        if objective is None or not self.trials or self.trials[0].value is None:
+            return ""
+        best = self.trials[0]
+        params = f": {_parameters(best)}" if best.params else ""
+        return f"Best {best_text(objective, best)}{params}"
+
+    def heads(self) -> tuple[str, ...]:
+        """The heads of the columns of `rows`; that of the value is "" without an objective."""
+        return ("trial", "state", self.objective, "time", "parameters", "reason")
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The best trials, and room for failures: why a trial failed is worth more than the tenth best value."""
+        failed = [trial for trial in self.trials[_ROWS - _FAILED_ROWS :] if trial.state is TrialState.FAILED]
+        kept = failed[:_FAILED_ROWS]
+        return [self._row(trial) for trial in [*self.trials[: _ROWS - len(kept)], *kept]]
+
+    def _row(self, trial: TrialRecord) -> tuple[str, ...]:
+        took_s = trial.took_s(self.now_s)
+        return (
+            str(trial.number),
+            trial.state,
+            number(trial.value) if self.objective else "",
+            "" if took_s is None else duration(took_s),
+            _parameters(trial),
+            cut(without_paths(trial.reason), 120),
+        )
+
+    def text(self) -> str:
+        """The card as text."""
+        lines = [f"{self.name}  {self.record.state}  {self.progress()}", self.best(), self.reason]
+        rows = self.rows()
+        below = [
+            table(self.heads(), rows) if rows else "",
+            self.trials_left_out,
+            *self.warnings,
+            self.pictures_text,
+            f"Show it live: {self.show_command}",
+        ]
+        return "\n".join([*filter(None, lines), "", *filter(None, below)])
+
+
+def without_paths(text: str) -> str:
+    """The text with each path that has folders cut to its last part."""
+    return _PATH.sub("…/", text)
+
+
+def _parameters(trial: TrialRecord) -> str:
+    return cut(parameters(trial.params), 80)

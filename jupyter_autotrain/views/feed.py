@@ -1,0 +1,145 @@
+"""From the store to a live view: the whole state, or what changed since the frame before.
+
+A frame is a JSON object and three byte columns. Rows of a series (one metric of one attempt of a trial) are counted
+from 0; each block names the row it begins with, so a view drops what it has and detects what it missed.
+
+```
+{"seq": 7,                                       frames are counted; a view that missed one asks for the whole
+ "experiment": {id, name, state, final, reason, backend, objective (the metric), objective_label, trials,
+                begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
+ "trials": [{number, state, params, value, attempt, started_s, ended_s, reason}, ...],
+ "series": [[metric, trial, attempt, first row, rows], ...],
+ "warnings": [sentence, ...],                    all of them, in frames where they have changed
+ "pictures": [[trial, attempt, name, step], ...]}     the newest, in frames where they have changed
+steps, values, times (seconds since the epoch): float64 of all blocks, one after another
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+from jupyter_autotrain.core import ranking
+from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.noted import warned
+from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.views import images
+from jupyter_autotrain.views.eta import eta_s
+from jupyter_autotrain.views.json_objects import strict, trial_json
+from jupyter_autotrain.views.series import SeriesBlock, SeriesKey, blocks
+
+_WARNINGS: Final = 10
+_TRIAL_FIELDS: Final = ("number", "state", "params", "value", "attempt", "started_s", "ended_s", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFrame:
+    """What a view receives at once; `content` as drawn above."""
+
+    content: JsonObject
+    steps: bytes = b""
+    values: bytes = b""
+    times: bytes = b""
+    final: bool = False
+
+    @property
+    def buffers(self) -> list[bytes]:
+        """The columns in the order in which they travel."""
+        return [self.steps, self.values, self.times]
+
+
+class Feed:
+    """Follows one experiment for one view; each row, trial and note is given once.
+
+    Args:
+        store: The store.
+        experiment_id: The experiment.
+    """
+
+    def __init__(self, store: Store, experiment_id: str) -> None:
+        self._store = store
+        self._id = experiment_id
+        self._after_id = 0
+        self._rows: dict[SeriesKey, int] = {}
+        self._trials: dict[int, TrialRecord] = {}
+        self._notes: dict[tuple[int, int, str, str], Note] = {}
+        self._last_note_id = 0
+        self.seq = 0
+
+    def delta(self, now_s: float) -> FeedFrame:
+        """What is new since the last call; the first call gives everything."""
+        # The state is read first: when it is final, everything read after it is complete.
+        record = self._store.experiment(self._id)
+        trials = self._store.trials(self._id)
+        changed = [trial for trial in trials if self._trials.get(trial.number) != trial]
+        pieces = self._store.pieces(self._id, self._after_id)
+        self._trials.update((trial.number, trial) for trial in changed)
+        self._after_id = pieces[-1].last_id if pieces else self._after_id
+        self.seq += 1
+        content: JsonObject = {
+            "seq": self.seq,
+            "experiment": _experiment_json(record, trials, record.now_s(now_s, BootTime.now())),
+            "trials": [strict(trial_json(trial, _TRIAL_FIELDS)) for trial in changed],
+            **self._changed_notes(),
+        }
+        return _frame(content, blocks(pieces, self._rows), final=record.state.is_final)
+
+    def _changed_notes(self) -> dict[str, JsonValue]:
+        """What trials warn of and have displayed, when that has changed."""
+        fresh = self._store.notes(self._id, self._last_note_id)
+        self._notes.update(((note.number, note.attempt, note.level, note.text), note) for note in fresh)
+        if not fresh:
+            return {}
+        self._last_note_id = fresh[-1].id
+        notes = self._notes.values()
+        changed: dict[str, JsonValue] = {"warnings": list(warned(notes, _WARNINGS))}
+        if pictures := images.listed(notes):
+            changed["pictures"] = pictures
+        return changed
+
+
+def snapshot(store: Store, experiment_id: str, now_s: float, seq: int = 0) -> FeedFrame:
+    """The whole state, as the first delta of a fresh feed; `seq` is that of the feed that goes on with it."""
+    whole = Feed(store, experiment_id).delta(now_s)
+    return FeedFrame({**whole.content, "seq": seq}, whole.steps, whole.values, whole.times, whole.final)
+
+
+def _frame(content: JsonObject, found: Mapping[SeriesKey, SeriesBlock], *, final: bool) -> FeedFrame:
+    series: list[JsonValue] = [[*key, block.first, block.rows] for key, block in found.items()]
+    return FeedFrame(
+        {**content, "series": series},
+        _joined(block.steps for block in found.values()),
+        _joined(block.values for block in found.values()),
+        _joined(block.times for block in found.values()),
+        final,
+    )
+
+
+def _joined(columns: Iterable[Sequence[bytes]]) -> bytes:
+    return b"".join(chain.from_iterable(columns))
+
+
+def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float) -> JsonObject:
+    objective = record.spec.objective
+    best = ranking.best(objective, trials)
+    return {
+        "id": record.id,
+        "name": record.label,
+        "state": record.state,
+        "final": record.state.is_final,
+        "reason": record.reason,
+        "backend": record.spec.backend,
+        "objective": objective.metric if objective else None,
+        "objective_label": objective.label if objective else None,
+        "best": best.number if best else None,
+        "trials": max(record.spec.trials, len(trials)),
+        "begun_s": record.begun_s,
+        "ended_s": record.ended_s,
+        "now_s": now_s,
+        "eta_s": eta_s(record, trials, now_s),
+    }

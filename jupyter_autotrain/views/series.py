@@ -1,0 +1,80 @@
+"""Series of metrics: as float64 columns for a live view, thinned out for a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.store import Columns, Piece
+
+Floats: TypeAlias = NDArray[np.float64]
+SeriesKey: TypeAlias = tuple[str, int, int]  # metric, trial, attempt
+_LEAST_BUCKETS = 8
+
+
+@dataclass(slots=True)
+class SeriesBlock:
+    """Consecutive rows of one series, from row `first` on; each column is float64 in pieces."""
+
+    first: int
+    rows: int = 0
+    steps: list[bytes] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+    times: list[bytes] = field(default_factory=list)
+
+
+def blocks(pieces: Iterable[Piece], rows: dict[SeriesKey, int]) -> dict[SeriesKey, SeriesBlock]:
+    """The pieces joined by series; `rows` counts the rows of each series so far and is brought up to date."""
+    found: dict[SeriesKey, SeriesBlock] = {}
+    for piece in pieces:
+        key = (piece.name, piece.number, piece.attempt)
+        block = found.setdefault(key, SeriesBlock(rows.get(key, 0)))
+        steps, values = piece.columns
+        block.steps.append(np.frombuffer(steps, dtype=np.int64).astype(np.float64).tobytes())
+        block.values.append(values.tobytes())
+        block.times.append(piece.times.tobytes())
+        block.rows += len(steps)
+        rows[key] = block.first + block.rows
+    return found
+
+
+def objective_first(spec: ExperimentSpec, metrics: Iterable[str]) -> list[str]:
+    """The metrics in the order in which charts stand: that of the objective before the others."""
+    first = spec.objective.metric if spec.objective else None
+    return sorted(metrics, key=lambda name: name != first)
+
+
+def sampled(series: Mapping[int, Columns], trials: Sequence[int], most_points: int) -> list[tuple[int, Floats, Floats]]:
+    """Trial, steps and values of the trials that have a series, in their order; about `most_points` in all."""
+    chosen = [trial for trial in trials if trial in series]
+    buckets = max(most_points // max(len(chosen), 1) // 2, _LEAST_BUCKETS)
+    curves = []
+    for trial in chosen:
+        steps, values = series[trial]
+        columns = np.frombuffer(steps, dtype=np.int64).astype(np.float64), np.frombuffer(values, dtype=np.float64)
+        curves.append((trial, *decimate(*columns, buckets)))
+    return curves
+
+
+def decimate(steps: Floats, values: Floats, buckets: int) -> tuple[Floats, Floats]:
+    """Keep the least and the greatest value of each of `buckets` equal stretches; both ends stay too.
+
+    Values that are not finite are left out. Nothing is lost that is seen at that width.
+    """
+    kept = np.isfinite(values)
+    steps = steps[kept]
+    values = values[kept]
+    if len(steps) <= 2 * buckets:
+        return steps, values
+    edges = np.linspace(0, len(values), buckets + 1).astype(int)
+    picks = {0, len(values) - 1}
+    for first, last in pairwise(edges):
+        picks.update((first + int(values[first:last].argmin()), first + int(values[first:last].argmax())))
+    chosen = np.fromiter(sorted(picks), dtype=np.intp)
+    return steps[chosen], values[chosen]

@@ -1,0 +1,68 @@
+"""An experiment as text: one line, the table of its trials, or both with the best trial and the warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.core.table import table
+from jupyter_autotrain.core.wording import cut, duration, number, parameter
+from jupyter_autotrain.views.best import best_text
+
+_ROWS: Final = 20
+_WARNINGS: Final = 5
+_WARNING_CHARACTERS: Final = 160
+
+
+def headline(experiment: Experiment) -> str:
+    """Name, state, and why it ended before its trials were used up."""
+    record = experiment.record
+    return f"{experiment.name}: {record.state}" + (f", {record.reason}" if record.reason else "")
+
+
+def summary(experiment: Experiment) -> str:
+    """Name, state, best trial, the table of trials, and what they warned of."""
+    objective = experiment.record.spec.objective
+    best = experiment.best
+    best_part = f"; best {best_text(objective, best)}" if objective and best else ""
+    return "\n".join([f"{headline(experiment)}{best_part}", trial_table(experiment), *warning_lines(experiment)])
+
+
+def warning_lines(experiment: Experiment) -> list[str]:
+    """What its trials warned of, cut to a line each."""
+    return [cut(text, _WARNING_CHARACTERS) for text in experiment.warnings(most=_WARNINGS)]
+
+
+def trial_table(experiment: Experiment) -> str:
+    """The trials of an experiment as text: number, state, parameters, objective, time, reason.
+
+    Of more than 20 trials the first ones, and the best wherever it is.
+    """
+    record = experiment.record
+    objective = record.spec.objective
+    trials = experiment.store.trials(experiment.id, limit=_ROWS)
+    best = experiment.best
+    if best is not None and best.number not in {trial.number for trial in trials}:
+        trials[-1] = best
+    names = list(dict.fromkeys(name for trial in trials for name in trial.params))
+    value_head = [objective.label] if objective else []
+    heads = ["trial", "state", *names, *value_head, "took", "reason"]
+    rows = [_row(trial, names, ranked=objective is not None) for trial in trials]
+    left = sum(record.counts.values()) - len(trials)
+    more = f"\n... and {left} more trials (all of them: %autotrain show {experiment.name} --json)" if left > 0 else ""
+    return table(heads, rows) + more
+
+
+def _row(trial: TrialRecord, names: Sequence[str], *, ranked: bool) -> list[str]:
+    took_s = trial.took_s()
+    value = [number(trial.value)] if ranked else []
+    return [
+        str(trial.number),
+        str(trial.state),
+        *(cut(parameter(trial.params.get(name, "")), 40) for name in names),
+        *value,
+        "-" if took_s is None else duration(took_s),
+        cut(trial.reason.splitlines()[0], 80) if trial.reason else "",
+    ]
