@@ -17,6 +17,7 @@ lab: $(VENV)/.demo  ## open the quickstart in JupyterLab, as `make demo` left it
 
 test: $(VENV)/.test  ## every test; those in a browser are skipped where there is no Chromium and none can be had
 	sh .ci/chromium
+	sh .ci/ssh
 	$(BIN)/python -m pytest
 
 test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium

@@ -1,0 +1,295 @@
+"""Real OpenSSH servers on hosts of their own, made of Linux namespaces on this machine.
+
+Each host has its own network, hostname, process ids, host key, home folders and boot id; all hosts and the controller
+are on one bridge. Nothing listens outside of these namespaces. Every namespace lives as long as its first process,
+which ends when its standard input closes: so everything is gone as soon as whoever made the lab is, killed or not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+_NETWORK = "10.77.0"
+_PROGRAMS = ("sshd", "ssh-keygen", "ip", "unshare", "nsenter")
+_CLONE_NEWNET = 0x40000000
+_BEGIN_CONTROLLER = """
+ip link set lo up
+ip link add br0 type bridge
+ip addr add {network}.1/24 dev br0
+ip link set br0 up
+echo ready
+exec cat >/dev/null
+"""
+_BEGIN_HOST = """
+set -e
+hostname {name}
+mount -t tmpfs tmpfs /run
+mkdir /run/sshd
+mount --bind {folder}/passwd /etc/passwd
+mount --bind {folder}/boot_id /proc/sys/kernel/random/boot_id
+ip link set lo up
+echo ready
+read connected
+ip addr add {address}/24 dev eth0
+ip link set eth0 address {hardware_address} up
+/usr/sbin/sshd -f {folder}/sshd_config -E {folder}/sshd.log
+until ss -ltnH | grep -q ':22 '; do sleep 0.02; done
+echo listening
+cat >/dev/null
+"""
+_SSHD_CONFIG = """
+ListenAddress {address}
+HostKey {folder}/host_key
+PidFile none
+AuthorizedKeysFile {keys}
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+StrictModes no
+PermitRootLogin prohibit-password
+MaxSessions 10
+MaxStartups 50:50:100
+Subsystem sftp internal-sftp
+"""
+_SSH_CONFIG = """
+Host {name}
+  HostName {address}
+  User root
+  IdentityFile {folder}/user_key
+  IdentitiesOnly yes
+  UserKnownHostsFile {folder}/known_hosts
+  GlobalKnownHostsFile none
+  StrictHostKeyChecking yes
+"""
+# Accounts of every host besides root, with a start-up file each: login shells as they are found in the world.
+_BASH = "/bin/bash"
+_SHELLS = {"printing": _BASH, "slow": _BASH, "fish": "/usr/bin/fish"}
+_PRINTING_RC = "echo 'Welcome to this host'; echo 'Quota: 93 %' >&2\n"
+_SLOW_RC = "sleep 1\n"
+
+
+def missing() -> str:
+    """Why there can be no lab on this machine, in one sentence; "" when there can be one."""
+    if os.geteuid() != 0:
+        return "hosts in network namespaces need root"
+    lacking = [name for name in _PROGRAMS if shutil.which(name, path=_search_path()) is None]
+    if lacking:
+        return f"hosts in network namespaces need {', '.join(lacking)}: sh .ci/ssh installs them"
+    command = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "true")
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if tried.returncode == 0 else f"namespaces are not allowed here: {tried.stderr.strip()}"
+
+
+def _search_path() -> str:
+    return os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+
+
+class LabHost:
+    """One host.
+
+    Attributes:
+        name: Its hostname, and its name in the lab's `ssh_config`.
+        address: Its address in the lab's network.
+        folder: Where its key, log and homes lie, as seen from this machine.
+    """
+
+    def __init__(self, lab: SshLab, number: int) -> None:
+        self.name = f"h{number}"
+        self.address = f"{_NETWORK}.{10 + number}"
+        self.folder = lab.folder / self.name
+        self._lab = lab
+        self._number = number
+        self._port = f"port{number}"
+        self.folder.mkdir(mode=0o700)
+        (self.folder / "sshd_config").write_text(
+            _SSHD_CONFIG.format(address=self.address, folder=self.folder, keys=lab.folder / "authorized_keys")
+        )
+        self.change_key()
+        self._make_accounts()
+        self._process = self._start()
+
+    def _make_accounts(self) -> None:
+        others = [line for line in Path("/etc/passwd").read_text().splitlines() if not line.startswith("root:")]
+        accounts = [self._account("root", _BASH)]
+        accounts += [self._account(name, shell) for name, shell in _SHELLS.items() if Path(shell).exists()]
+        (self.folder / "passwd").write_text("\n".join([*accounts, *others]) + "\n")
+        (self.home("printing") / ".bashrc").write_text(_PRINTING_RC)
+        (self.home("slow") / ".bashrc").write_text(_SLOW_RC)
+
+    def _account(self, name: str, shell: str) -> str:
+        self.home(name).mkdir(mode=0o700, exist_ok=True)
+        return f"{name}:x:0:0::{self.home(name)}:{shell}"
+
+    def home(self, user: str = "root") -> Path:
+        """The home folder of an account; the path is the same on the host."""
+        return self.folder / f"home-{user}"
+
+    def change_key(self) -> None:
+        """Give the host a new key; it is used from the next start on."""
+        key = self.folder / "host_key"
+        key.unlink(missing_ok=True)
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True)
+
+    @property
+    def public_key(self) -> str:
+        """The public host key, as it stands in `known_hosts` after the host's name."""
+        return (self.folder / "host_key.pub").read_text().strip()
+
+    def _start(self) -> subprocess.Popen[str]:
+        (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        script = _BEGIN_HOST.format(
+            name=self.name,
+            folder=self.folder,
+            address=self.address,
+            hardware_address=f"02:00:00:00:00:{self._number:02x}",
+        )
+        kinds = ("--net", "--uts", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
+        process = _begin(("unshare", *kinds, "sh", "-c", script))
+        self._lab.in_controller(
+            "ip", "link", "add", self._port, "type", "veth", "peer", "name", "eth0", "netns", str(process.pid)
+        )
+        self._lab.in_controller("ip", "link", "set", self._port, "master", "br0", "up")
+        assert process.stdin is not None
+        process.stdin.write("connected\n")
+        process.stdin.flush()
+        _expect(process, "listening")
+        return process
+
+    @property
+    def first_pid(self) -> int:
+        """The host's first process, by its pid on this machine."""
+        outer = self._process.pid
+        return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
+
+    def run(self, *argv: str) -> str:
+        """What a command prints that runs on the host, started without SSH."""
+        command = ("nsenter", "--target", str(self.first_pid), "--all", *argv)
+        return subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+
+    def commands(self) -> dict[int, str]:
+        """The command lines of all processes on the host but its first and its SSH servers, by pid."""
+        lines = [line.split(maxsplit=1) for line in self.run("ps", "-eo", "pid=,args=").splitlines()]
+        return {int(pid): args for pid, args in lines if not _is_of_host(int(pid), args)}
+
+    def cut(self) -> None:
+        """Take the host off the network: what is sent to it or by it is lost without an answer."""
+        self._lab.in_controller("ip", "link", "set", self._port, "down")
+
+    def heal(self) -> None:
+        """Put the host back on the network."""
+        self._lab.in_controller("ip", "link", "set", self._port, "up")
+
+    def reboot(self) -> None:
+        """End all processes of the host, and start it again with another boot id; its disk stays."""
+        self.stop()
+        self._process = self._start()
+
+    def stop(self) -> None:
+        """End all processes of the host."""
+        _end(self._process)
+
+
+class SshLab:
+    """Some hosts, and the controller's namespace, from which they can be reached.
+
+    Args:
+        folder: An empty folder that all files of the lab go to; its path must be short of blanks.
+        count: How many hosts.
+    """
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder = folder
+        self.folder.chmod(0o700)
+        self._controller = _begin(("unshare", "--net", "sh", "-c", _BEGIN_CONTROLLER.format(network=_NETWORK)))
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / "user_key")], check=True
+        )
+        shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
+        self.hosts: tuple[LabHost, ...] = ()
+        try:
+            for number in range(1, count + 1):
+                self.hosts += (LabHost(self, number),)
+        except BaseException:
+            self.close()
+            raise
+        self.config = folder / "ssh_config"
+        self.config.write_text("".join(self._entry(host) for host in self.hosts))
+        self.trust(self.hosts)
+
+    def _entry(self, host: LabHost) -> str:
+        return _SSH_CONFIG.format(name=host.name, address=host.address, folder=self.folder)
+
+    @property
+    def known_hosts(self) -> Path:
+        """The file of known host keys that the lab's `ssh_config` names."""
+        return self.folder / "known_hosts"
+
+    def trust(self, hosts: Sequence[LabHost]) -> None:
+        """Make exactly these hosts known, with the keys that they have now."""
+        self.known_hosts.write_text("".join(f"{host.address} {host.public_key}\n" for host in hosts))
+
+    def in_controller(self, *argv: str) -> str:
+        """What a command prints that runs in the controller's network."""
+        command = ("nsenter", "--target", str(self._controller.pid), "--net", *argv)
+        return subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """Put the calling thread, and all threads and processes that it starts, into the controller's network."""
+        here = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        there = os.open(f"/proc/{self._controller.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _enter_network(there)
+            yield
+        finally:
+            _enter_network(here)
+            os.close(here)
+            os.close(there)
+
+    def close(self) -> None:
+        """End everything; the folder stays to its owner."""
+        for host in self.hosts:
+            host.stop()
+        _end(self._controller)
+
+
+def _is_of_host(pid: int, args: str) -> bool:
+    return pid == 1 or args.startswith(("sshd:", "/usr/sbin/sshd", "ps -eo", "cat"))
+
+
+def _begin(command: Sequence[str]) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+        env=os.environ | {"PATH": _search_path()},
+    )  # fmt: skip
+    _expect(process, "ready")
+    return process
+
+
+def _expect(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdout is not None
+    line = process.stdout.readline().strip()
+    if line != word:
+        _end(process)
+        raise RuntimeError(f"A host of the lab did not start: {line!r} came where {word!r} was expected.")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+    process.wait(timeout=30)
+
+
+def _enter_network(namespace: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace, _CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
