@@ -33,7 +33,7 @@ def main() -> None:
             taken.append(time.process_time() - began)
         print(
             f"{layers} layers on {cluster}: {min(taken):.3f} CPU s (limit {limit_s}), gap {solution.gap:.4f}, "
-            f"step {solution.cost.step_s * 1e3:.2f} ms on {solution.mesh}; "
+            f"step {solution.cost.step_s * 1e3:.2f} ms on {solution.decision.mesh}; "
             f"{MINDSPORE_ONE_LAYER_CPU_S / min(taken):.0f}x faster than one layer there"
         )
 

@@ -52,7 +52,7 @@ def main() -> None:
     exact = SearchRequest(space=StrategySpace.placements(), baselines=False)
     instant = replace(exact, search=Method.RECURSIVE_PROGRAMMING)
     for cluster in CLUSTERS:
-        devices = solve(mlp(width=8, layers=1, batch=8), cluster, instant).mesh.devices
+        devices = solve(mlp(width=8, layers=1, batch=8), cluster, instant).decision.mesh.devices
         for name, graph in models(max(96, devices)).items():
             taken = []
             for _ in range(REPEATS):

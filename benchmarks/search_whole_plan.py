@@ -12,8 +12,8 @@ import resource
 import time
 
 from jupyter_autotrain.parallel.graph.build import gpt, llama
-from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, Solution, solve
 
 LLAMA_2_7B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 2048, "vocabulary": 32000, "hidden": 11008}
@@ -38,20 +38,20 @@ def run(name: str, graph: OpGraph, cluster: str, memory_gib: float, limit_s: flo
     peer = f"; {peer_s / taken_s:.0f}x faster than Galvatron" if peer_s else ""
     print(
         f"{name} on {cluster} at {memory_gib:g} GiB: {taken_s:.2f} CPU s{limit}, gap {plan.gap:.4f}, "
-        f"step {plan.cost.step_s:.3f} s, {plan.cost.peak_memory_bytes / 2**30:.1f} GiB, {plan.mesh}, "
-        f"{len(plan.stages)} stages, {plan.microbatches} microbatches{peer}; "
+        f"step {plan.cost.step_s:.3f} s, {plan.cost.peak_memory_bytes / 2**30:.1f} GiB, {plan.decision.mesh}, "
+        f"{len(plan.decision.stages)} stages, {plan.decision.microbatches} microbatches{peer}; "
         f"instant {quick.cost.step_s / plan.cost.step_s:.3f} of it in {quick_s * 1e3:.0f} ms"
     )
 
 
 def main() -> None:
-    small = prepared(llama(batch=8, **LLAMA_2_7B))
+    small = prepare(llama(batch=8, **LLAMA_2_7B))
     run("Llama-2-7B", small, "8xA100-40GB", 38, 2.0, 119.7)
     run("Llama-2-7B", small, "8xA100-40GB", 20, 2.0, 75.9)
-    run("Llama-3-8B", prepared(llama(batch=512, **LLAMA_3_8B)), "8xA100-40GB", 38)
-    run("Llama-3-70B", prepared(llama(batch=32, **LLAMA_3_70B)), "2x8xH100", 80)
-    run("Llama-3-70B", prepared(llama(batch=512, **LLAMA_3_70B)), "8x8xH100", 80)
-    run("GPT-3 175B", prepared(gpt(batch=1536, **GPT_3)), "128x8xA100-80GB", 80, 10.0)
+    run("Llama-3-8B", prepare(llama(batch=512, **LLAMA_3_8B)), "8xA100-40GB", 38)
+    run("Llama-3-70B", prepare(llama(batch=32, **LLAMA_3_70B)), "2x8xH100", 80)
+    run("Llama-3-70B", prepare(llama(batch=512, **LLAMA_3_70B)), "8x8xH100", 80)
+    run("GPT-3 175B", prepare(gpt(batch=1536, **GPT_3)), "128x8xA100-80GB", 80, 10.0)
     print(f"most memory of the searches: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

@@ -15,8 +15,8 @@ from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
 from jupyter_autotrain.parallel.graph.check import check
-from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Imported, Plan
 from jupyter_autotrain.parallel.search import (
     PROOF_S,
@@ -27,6 +27,7 @@ from jupyter_autotrain.parallel.search import (
     SearchRequest,
     StrategySpace,
     retry_on_interrupt,
+    solve,
 )
 from jupyter_autotrain.parallel.search.request.space import batch_of
 
@@ -85,7 +86,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     solver = _word(Method, search, "search")
     limits = SearchLimits(None if memory_limit is None else memory_of(memory_limit), time_limit_s, proof_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
-    graph, _ = retry_on_interrupt(lambda: prepared(traced))
+    graph, _ = retry_on_interrupt(lambda: prepare(traced))
     pinned = _pins(pins, traced, graph, machine)
     if pinned != Pins() and how is Mode.AUTO_PARALLEL:
         how = Mode.HYBRID_PARALLEL
@@ -93,7 +94,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
         _check_batch(graph, machine)
     where = space or StrategySpace()
     request = SearchRequest(how, solver, limits, pinned, replace(where, offload=offload or where.offload))
-    return Plan.of(graph, machine, request, trace_s)
+    return Plan.of(request, solve(graph, machine, request), trace_s)
 
 
 def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | None) -> tuple[OpGraph, float]:  # noqa: ANN401 - see `plan`

@@ -86,7 +86,7 @@ def test_the_host_never_makes_a_plan_slower_where_memory_binds():
 
 def test_the_host_makes_room_for_what_fits_no_other_way(tight):
     assert tight.hosted["table"] == WORDS * WIDTH
-    assert tight.strategies["wte"].host_table
+    assert tight.strategies["wte"].states.host_table
     assert tight.cost.peak_memory_bytes <= tight.request.limits.memory_bytes
 
 
@@ -114,6 +114,6 @@ def test_its_code_keeps_the_table_and_its_optimizer_there(tight):
 def test_what_ranks_send_for_a_table_are_rows():
     pins = {"mesh": (8,), "ops": {"wte": ("batch",)}}
     found = plan(GRAPH, None, "8xA100", space=SMALL, pins=pins, offload=True)
-    assert found.strategies["wte"].host_table
+    assert found.strategies["wte"].states.host_table
     (node,) = (node for node in found.view()["nodes"] if node["op"] == "wte")
     assert sum(move["sent_bytes"] for move in node["syncs"]) == pytest.approx(7 * ROWS / 8 * WIDTH * 2)

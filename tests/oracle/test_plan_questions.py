@@ -12,11 +12,12 @@ from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.api import plan
+from jupyter_autotrain.parallel.cost.memory import Zero
+from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.build import gpt, mlp
-from jupyter_autotrain.parallel.plan.folded import Folded
-from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.timeline import passes_of
 from jupyter_autotrain.parallel.search import StrategySpace
+from jupyter_autotrain.parallel.search.decisions import op_decision
 
 
 def tiny(layers=4, batch=16):
@@ -30,7 +31,7 @@ def found():
 
 def step_of(record):
     """Seconds of a step without a pipeline, summed over all ops anew."""
-    passes = passes_of(Pricing(record), Folded(record), 0)
+    passes = passes_of(record.priced(), 0)
     return record.microbatches * sum(passes.lengths) + passes.sync_s + passes.update_s
 
 
@@ -42,8 +43,12 @@ def test_a_step_is_the_sum_over_its_ops(found):
 def test_the_runner_up_costs_what_the_explanation_says(found, op):
     told = found.explain(op)
     rival, name = told.runner_up, told.op
-    changed = replace(found.strategies[name], loops=rival.loops, zero=type(found.strategies[name].zero)(rival.zero))
-    other = replace(found, solution=replace(found.solution, strategies={**found.strategies, name: changed}))
+    op = found.op(name)
+    names = [loop.name for loop in op.loops]
+    loops = [None if loop is None else names.index(loop) for loop in rival.loops]
+    changed = op_decision(op, loops, StateSharding(Zero(rival.zero)))
+    decision = replace(found.decision, ops={**found.strategies, name: changed})
+    other = replace(found, solution=replace(found.solution, decision=decision))
     assert step_of(other) - step_of(found) == pytest.approx(rival.seconds - told.chosen.seconds, rel=1e-6, abs=1e-12)
 
 

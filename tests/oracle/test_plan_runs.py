@@ -16,7 +16,6 @@ from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for t
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.caveats import caveats  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.modules import modules_of  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.plan.pricing import Pricing  # noqa: E402 - after the check for torch
 
 SCRIPT = Path(__file__).with_name("run_plan_code.py")
 LAYERS = {"llama": "*", "gpt2": "transformer.h.*"}
@@ -45,7 +44,8 @@ def script():
 
 def planned(script, model, pins):
     found = api.plan(script.MODELS[model](), script.batch_of(), "2xA100", pins=pins, search="recursive_programming")
-    return found, caveats(Pricing(found), modules_of(Pricing(found)))
+    priced = found.priced()
+    return found, caveats(priced, modules_of(priced))
 
 
 def planned_case(script, case):

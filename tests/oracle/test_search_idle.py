@@ -11,15 +11,15 @@ from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.compute_lower_bound import device_count_bound
 from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
-from jupyter_autotrain.parallel.graph.fold import prepared
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, Mode, Pins, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.request.space import divisors
 
 SIZES = {"width": 1024, "layers": 8, "heads": 16, "sequence": 1024, "vocabulary": 8192}
 MODELS = {
-    "llama": prepared(llama(batch=16, **SIZES)),
-    "gpt": prepared(gpt(batch=12, **SIZES)),
-    "mlp": prepared(mlp(width=2048, layers=6, batch=4096)),
+    "llama": prepare(llama(batch=16, **SIZES)),
+    "gpt": prepare(gpt(batch=12, **SIZES)),
+    "mlp": prepare(mlp(width=2048, layers=6, batch=4096)),
 }
 FEW = StrategySpace(max_axes=2, microbatches=(1, 2, 4))
 ASKED = SearchRequest(space=FEW, baselines=False)
@@ -92,9 +92,9 @@ def test_no_device_stays_idle_where_that_was_asked():
     every = replace(ASKED, space=replace(FEW, all_devices=True))
     assert solve(MODELS["llama"], "7xH100", every).given is None
     pinned = SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=Pins(mesh=(7,)), space=FEW, baselines=False)
-    assert solve(MODELS["llama"], "7xH100", pinned).mesh.shape == (7,)
+    assert solve(MODELS["llama"], "7xH100", pinned).decision.mesh.shape == (7,)
     data = solve(MODELS["llama"], "8xH100", SearchRequest(mode=Mode.DATA_PARALLEL, baselines=False))
-    assert data.mesh.shape == (8,)
+    assert data.decision.mesh.shape == (8,)
 
 
 @pytest.mark.parametrize("cluster", ["6xH100", "2x3xA100", "3xH100+2xA100-40GB"])

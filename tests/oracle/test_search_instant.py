@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
-from jupyter_autotrain.parallel.graph.fold import prepared
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
 
 SIZES = {"layers": 48, "width": 1024, "heads": 16, "sequence": 512, "vocabulary": 32000}
@@ -25,14 +25,14 @@ def both(graph, cluster, request):
 def test_placements_are_within_five_percent_of_exact(model, cluster, batch):
     made = {"gpt": gpt, "llama": llama}.get(model)
     graph = made(batch=batch, **SIZES) if made else mlp(width=4096, layers=48, batch=64 * batch)
-    exact, instant = both(prepared(graph), cluster, SearchRequest(space=StrategySpace.placements(), baselines=False))
+    exact, instant = both(prepare(graph), cluster, SearchRequest(space=StrategySpace.placements(), baselines=False))
     assert instant.cost.step_s <= 1.05 * exact.cost.step_s
 
 
 @pytest.mark.parametrize("devices", [8, 12, 16])
 @pytest.mark.parametrize("memory_gb", [24, 40, 80])
 def test_whole_plans_are_within_five_percent_of_exact(devices, memory_gb):
-    graph = prepared(llama(batch=16, **BILLIONS))
+    graph = prepare(llama(batch=16, **BILLIONS))
     request = SearchRequest(limits=SearchLimits(memory_bytes=memory_gb * 1e9), baselines=False)
     exact, instant = both(graph, f"{devices}xH100", request)
     assert instant.cost.step_s <= 1.05 * exact.cost.step_s
@@ -44,7 +44,7 @@ def test_whole_plans_are_within_five_percent_of_exact(devices, memory_gb):
 )
 def test_where_memory_slows_the_first_plan_that_fits_others_are_tried(batch, cluster, memory_gb):
     """At first too few microbatches, with most layers computed twice."""
-    graph, limits = prepared(llama(batch=batch, **BILLIONS)), SearchLimits(memory_bytes=memory_gb * 1e9, proof_s=0.0)
+    graph, limits = prepare(llama(batch=batch, **BILLIONS)), SearchLimits(memory_bytes=memory_gb * 1e9, proof_s=0.0)
     exact, instant = both(graph, cluster, SearchRequest(limits=limits, baselines=False))
     hasty = solve(
         graph, cluster, SearchRequest(search=Method.RECURSIVE_PROGRAMMING, limits=replace(limits, effort=0.0))
@@ -54,7 +54,7 @@ def test_where_memory_slows_the_first_plan_that_fits_others_are_tried(batch, clu
 
 
 def test_microbatches_that_do_not_divide_well_are_stepped_over():
-    graph = prepared(llama(batch=96, **(BILLIONS | {"layers": 16})))
+    graph = prepare(llama(batch=96, **(BILLIONS | {"layers": 16})))
     limits = SearchLimits(memory_bytes=24e9, proof_s=0.0)
     exact, instant = both(graph, "2x8xH100", SearchRequest(limits=limits, baselines=False))
     assert instant.cost.step_s <= 1.05 * exact.cost.step_s

@@ -9,11 +9,11 @@ from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph.build import gpt, llama
-from jupyter_autotrain.parallel.graph.fold import prepared
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest, StrategySpace, solve
 
 LLAMA_2_7B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 2048, "vocabulary": 32000, "hidden": 11008}
-BILLIONS = prepared(llama(batch=32, **LLAMA_2_7B))
+BILLIONS = prepare(llama(batch=32, **LLAMA_2_7B))
 FEW = StrategySpace(max_axes=1, stages=(1,))
 
 

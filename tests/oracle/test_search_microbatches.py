@@ -8,8 +8,8 @@ from torch.nn import functional
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph.batch import batch_in
-from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import LoopRole
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.graph.samples import moved_by_view
 from jupyter_autotrain.parallel.search.request.space import batch_of, cut_of
 from jupyter_autotrain.parallel.trace import trace
@@ -97,7 +97,7 @@ def test_a_transformer_is_cut_along_its_batch_wherever_that_is(batch_first, shap
     batch, _ = batch_in(graph)
     (given,) = (t for t in graph.tensors if t.name.startswith("input"))
     assert batch.dims(given.id) == {dim}
-    assert cut_of(graph) == cut_of(prepared(graph)) == shape[dim]
+    assert cut_of(graph) == cut_of(prepare(graph)) == shape[dim]
 
 
 def test_a_sequence_first_transformer_of_eight_samples_never_has_sixteen_microbatches():
@@ -113,7 +113,7 @@ def test_a_sequence_first_transformer_of_eight_samples_never_has_sixteen_microba
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_a_language_model_is_cut_along_its_batch_with_and_without_a_mask(name, masked):
     more = {"attention_mask": torch.ones(8, 16, dtype=torch.long)} if masked else {}
-    assert cut_of(prepared(language(name, **more))) == 8
+    assert cut_of(prepare(language(name, **more))) == 8
 
 
 def test_pictures_with_norms_of_each_sample_are_cut():
@@ -150,7 +150,7 @@ def no_cut_cases():
 def test_where_samples_meet_nothing_is_cut_and_the_reason_is_said(case):
     make, said = no_cut_cases()[case]
     graph = make()
-    assert cut_of(graph) == cut_of(prepared(graph)) == 1
+    assert cut_of(graph) == cut_of(prepare(graph)) == 1
     assert said in graph.uncut
     assert graph.uncut
 

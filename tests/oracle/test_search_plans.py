@@ -51,23 +51,24 @@ def test_folding_changes_nothing(name, shape):
 
 def test_the_reported_cost_is_the_sum_over_the_chosen_strategies():
     solution = solve(MODELS["gpt"], "2x4xA100", PLACEMENTS)
-    model = CostModel(MODELS["gpt"], solution.cluster, solution.mesh)
-    assert solution.cost.step_s == solution.outcome.step_s
-    load = load_of(model, solution.outcome.stages[0].choices, range(len(MODELS["gpt"].ops)))
+    model = CostModel(MODELS["gpt"], solution.cluster, solution.decision.mesh)
+    best = solution.candidates[0].outcome
+    assert solution.cost.step_s == best.step_s
+    load = load_of(model, best.stages[0].choices, range(len(MODELS["gpt"].ops)))
     assert load.seconds(1) == pytest.approx(solution.cost.step_s)
     assert load.bytes() == pytest.approx(solution.cost.peak_memory_bytes)
 
 
 @pytest.mark.parametrize("method", [Method.DYNAMIC_PROGRAMMING, INSTANT])
-def test_strategies_in_words_are_the_ones_that_were_priced(method):
+def test_the_decision_holds_the_strategies_that_were_priced(method):
     solution = solve(MODELS["llama"], "2x4xA100", replace(PLACEMENTS, space=StrategySpace.placements(3), search=method))
-    free = CostModel(MODELS["llama"], solution.cluster, MeshSpec(solution.mesh.axes, solution.mesh.shape))
+    free = CostModel(MODELS["llama"], solution.cluster, solution.decision.mesh)
+    best = solution.candidates[0].outcome
     chosen = {}
     for op in MODELS["llama"].ops:
-        words = solution.strategies[op.name].loops
-        names = [tuple(op.loops[i].name if i >= 0 else None for i in row) for row in free.table_rows(op.id).tolist()]
-        given = solution.outcome.stages[0].choices[op.id]
-        chosen[op.id] = replace(given, strategy=names.index(words))
+        loops = [-1 if loop is None else loop for loop in solution.decision.ops[op.name].loops]
+        row = free.table_rows(op.id).tolist().index(loops)
+        chosen[op.id] = replace(best.stages[0].choices[op.id], strategy=row)
     assert load_of(free, chosen, range(len(chosen))).seconds(1) == pytest.approx(solution.cost.step_s)
 
 
@@ -112,7 +113,7 @@ def test_meshes_are_all_ordered_factorizations():
 @pytest.mark.parametrize("devices", [1, 6, 12, 24])
 def test_any_device_count_has_a_plan(devices):
     solution = solve(tiny_gpt(batch=24), f"{devices}xA100", replace(PLACEMENTS, search=INSTANT))
-    assert solution.mesh.devices == devices
+    assert solution.decision.mesh.devices == devices
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -139,7 +140,7 @@ def test_a_step_is_its_parts_and_a_rank_its_memory(roomy):
     cost = roomy.cost
     assert cost.step_s == pytest.approx(cost.compute_s + cost.communication_s + cost.bubble_s + cost.optimizer_s)
     assert cost.peak_memory_bytes == pytest.approx(max(rank.peak_bytes for rank in cost.ranks))
-    assert set(roomy.strategies) == {op.name for op in MODELS["gpt"].ops}
+    assert set(roomy.decision.ops) == {op.name for op in MODELS["gpt"].ops}
 
 
 def test_less_memory_or_bandwidth_never_makes_the_plan_better(roomy):
@@ -177,33 +178,38 @@ def test_an_infeasible_limit_names_memory_that_then_does():
 def test_pinned_stages_make_a_pipeline_over_all_blocks():
     pins = Pins(stages=4, microbatches=8, schedule=Schedule.ONE_F_ONE_B)
     solution = solve(tiny_gpt(layers=6), "8xA100", SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=pins))
-    assert [stage.index for stage in solution.stages] == [0, 1, 2, 3]
-    assert sum(stage.blocks for stage in solution.stages) == 6
+    assert len(solution.decision.stages) == 4
+    assert sum(stage.blocks for stage in solution.decision.stages) == 6
     assert solution.cost.bubble_s > 0
-    assert sum(len(stage.ops) for stage in solution.stages) == len(tiny_gpt(layers=6).ops)
+    assert {op.stage for op in solution.decision.ops.values()} == {0, 1, 2, 3}
+    assert solution.decision.ops.keys() == {op.name for op in tiny_gpt(layers=6).ops}
 
 
 def test_an_uneven_cluster_gives_the_weaker_stage_fewer_blocks():
     pins = Pins(stages=2, microbatches=16, mesh=(4,), schedule=Schedule.ONE_F_ONE_B)
     graph = tiny_gpt(layers=12, width=2048, vocabulary=512)
-    first, second = solve(graph, "4xH100+4xV100-32GB", SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=pins)).stages
+    solution = solve(graph, "4xH100+4xV100-32GB", SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=pins))
+    first, second = solution.decision.stages
     assert first.device == "H100"
     assert first.blocks > second.blocks
 
 
 def test_modes_restrict_what_is_searched():
     alone = solve(MODELS["gpt"], "8xA100", SearchRequest(mode=Mode.STAND_ALONE))
-    assert alone.mesh.devices == 1
+    assert alone.decision.mesh.devices == 1
     data = solve(MODELS["gpt"], "8xA100", SearchRequest(mode=Mode.DATA_PARALLEL))
-    assert data.mesh.axes == ("data",)
-    assert {s.zero for s in data.strategies.values()} == {Zero.NOTHING}
+    assert data.decision.mesh.axes == ("data",)
+    assert {op.states.zero for op in data.decision.ops.values()} == {Zero.NOTHING}
 
 
 def test_a_pinned_op_keeps_its_split_and_the_rest_is_searched():
     pins = Pins(mesh=(2, 4), ops={"h.*.mlp.c_fc": ("batch", "feature"), "h.2.mlp.c_proj": (None, None)})
     solution = solve(MODELS["gpt"], "8xA100", SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=pins))
-    assert all(solution.strategies[f"h.{i}.mlp.c_fc"].loops[0] == "a" for i in range(4))
-    assert solution.strategies["h.2.mlp.c_proj"].loops == (None, None)
+    ops = solution.decision.ops
+    for op in solution.graph.ops:
+        if op.name.endswith("mlp.c_fc"):
+            assert [loop.role for loop in ops[op.name].split_loops(op)] == ["batch", "feature"]
+    assert ops["h.2.mlp.c_proj"].loops == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -232,4 +238,7 @@ def test_a_cyclic_graph_is_refused():
 
 def test_a_batch_that_nothing_divides_is_split_along_something_else():
     solution = solve(tiny_gpt(batch=7), "8xA100", PLACEMENTS)
-    assert all("a" not in s.loops for name, s in solution.strategies.items() if name.endswith("c_fc"))
+    for op in solution.graph.ops:
+        if op.name.endswith("c_fc"):
+            loops = solution.decision.ops[op.name].split_loops(op)
+            assert all(loop is None or loop.role != "batch" for loop in loops)

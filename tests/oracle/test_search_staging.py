@@ -32,8 +32,8 @@ def piped(memory_bytes, pins=PINS):
 
 def test_where_an_even_share_does_not_fit_early_stages_hold_fewer_blocks():
     roomy, tight = piped(1e9), piped(0.4e9)
-    assert [stage.blocks for stage in roomy.stages] == [3, 3, 3, 3]
-    assert tight.stages[0].blocks < 3
+    assert [stage.blocks for stage in roomy.decision.stages] == [3, 3, 3, 3]
+    assert tight.decision.stages[0].blocks < 3
     assert tight.cost.peak_memory_bytes <= 0.4e9
     assert tight.cost.step_s > roomy.cost.step_s
 

@@ -14,14 +14,14 @@ from jupyter_autotrain.errors import PlanError, TraceError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph.build import gpt, random_graph
 from jupyter_autotrain.parallel.graph.builder import Builder
-from jupyter_autotrain.parallel.graph.fold import prepared
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.outer import search_run
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 
-LAYERS = gpt(layers=4, batch=16, width=512, heads=8, sequence=256, vocabulary=4096)
-NO_LAYERS = random_graph(3, ops=60)
+LAYERS = prepare(gpt(layers=4, batch=16, width=512, heads=8, sequence=256, vocabulary=4096))
+NO_LAYERS = prepare(random_graph(3, ops=60))
 MACHINE = "8xA100"
 
 
@@ -60,7 +60,7 @@ def test_whenever_it_is_interrupted_a_search_gives_its_best_plan_so_far_with_a_t
     for at in steps:
         solution = solve(graph, MACHINE, asked, clock=Clock(at))
         assert not solution.complete
-        assert set(solution.strategies) == set(best.strategies)
+        assert set(solution.decision.ops) == set(best.decision.ops)
         assert solution.cost.step_s >= best.cost.step_s * (1 - 1e-9)
         assert solution.bound_s <= best.cost.step_s * (1 + 1e-9)
         assert solution.gap == pytest.approx(1 - solution.bound_s / solution.cost.step_s, abs=1e-8)
@@ -90,7 +90,7 @@ def test_an_interrupt_between_any_two_calls_gives_a_plan(graph, calls):
     finally:
         sys.setprofile(None)
     assert next(left) > 0
-    assert set(solution.strategies) == {op.name for op in prepared(graph).ops}
+    assert set(solution.decision.ops) == {op.name for op in graph.ops}
 
 
 def test_the_second_interrupt_ends_the_search_itself():
@@ -107,12 +107,13 @@ def test_the_second_interrupt_ends_the_search_itself():
 
 @pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
 def test_an_interrupted_plan_says_so_wherever_it_is_read(graph):
-    plan = Plan.of(graph, MACHINE, SearchRequest(), clock=Clock(1))
+    plan = Plan.of(SearchRequest(), solve(graph, MACHINE, clock=Clock(1)))
     assert not plan.solution.complete
     for text in (repr(plan), plan.to_html()):
         assert "stopped early" in text
     assert plan.view()["complete"] is False
-    whole = Plan.of(graph, MACHINE, SearchRequest(space=StrategySpace(max_axes=1, microbatches=(1,))))
+    asked = SearchRequest(space=StrategySpace(max_axes=1, microbatches=(1,)))
+    whole = Plan.of(asked, solve(graph, MACHINE, asked))
     assert "stopped early" not in repr(whole) + whole.to_html()
 
 
@@ -161,22 +162,23 @@ def test_a_first_plan_that_does_not_fit_is_an_error_that_says_what_to_do():
 
 
 def test_a_huge_graph_without_layers_has_a_plan_before_time_is_up_and_a_gap_after():
-    graph = prepared(random_graph(5, ops=20_000, batch=64))
+    graph = prepare(random_graph(5, ops=20_000, batch=64))
     ticks = count()
     asked = SearchRequest(limits=SearchLimits(time_s=100.0))
     solution = solve(graph, MACHINE, asked, clock=lambda: float(next(ticks)))
     assert not solution.complete
-    assert len(solution.strategies) == len(graph.ops)
+    assert len(solution.decision.ops) == len(graph.ops)
     assert solution.gap < 0.5
 
 
 def test_a_huge_graph_of_layers_is_as_easy_as_a_small_one():
-    graph = gpt(layers=1_000, batch=16, width=512, heads=8, sequence=256, vocabulary=4096)
-    assert len(graph.ops) > 19_000
+    traced = gpt(layers=1_000, batch=16, width=512, heads=8, sequence=256, vocabulary=4096)
+    assert len(traced.ops) > 19_000
+    graph = prepare(traced)
     asked = SearchRequest(search=Method.RECURSIVE_PROGRAMMING, baselines=False)
     solution = solve(graph, MACHINE, asked)
     assert solution.complete
-    assert len(solution.strategies) == len(prepared(graph).ops)
+    assert len(solution.decision.ops) == len(graph.ops)
 
 
 def tangled(ops, seed):
@@ -191,7 +193,7 @@ def tangled(ops, seed):
 
 
 def test_a_tangled_graph_that_seems_to_repeat_has_a_plan_with_a_gap():
-    graph = prepared(tangled(60, 7))
+    graph = prepare(tangled(60, 7))
     assert graph.runs
     solution = solve(graph, MACHINE, SearchRequest(space=StrategySpace.placements(2)))
     assert solution.complete

@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph, Tensor, TensorKind
-from jupyter_autotrain.parallel.graph.hoist import hoisted
 
 CANDIDATE_PERIODS = 32
 OUTSIDE = -1
@@ -57,14 +55,6 @@ def fold(graph: OpGraph) -> OpGraph:
                 free[run.start : run.start + run.length * run.count] = False
                 runs.append(run)
     return replace(graph, runs=tuple(sorted(runs, key=lambda run: run.start)))
-
-
-def prepared(graph: OpGraph) -> OpGraph:
-    """A graph in the form in which it is searched: followers fused, shared ops hoisted, repeated blocks found.
-
-    One that is in this form already is returned as it is. Linear in the graph.
-    """
-    return graph if any(op.members for op in graph.ops) else fold(hoisted(fuse(graph)))
 
 
 def _labels(graph: OpGraph) -> npt.NDArray[np.int64]:

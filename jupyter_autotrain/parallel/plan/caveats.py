@@ -7,30 +7,29 @@ from collections.abc import Sequence
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph, TensorKind
 from jupyter_autotrain.parallel.plan.modules import Module, split_over
 from jupyter_autotrain.parallel.plan.patterns import patterns
-from jupyter_autotrain.parallel.plan.pricing import Pricing, loops_of
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.priced import PricedDecision
 
 _CUTS = ("split", "split_with_sizes", "chunk", "unbind", "unsafe_split", "unsafe_chunk")
 _MOST_NAMED = 4
 
 
-def caveats(pricing: Pricing, modules: Sequence[Module]) -> tuple[str, ...]:
+def caveats(priced: PricedDecision, modules: Sequence[Module]) -> tuple[str, ...]:
     """Sentences, one for each thing that a person must still do; none where the code runs as it stands.
 
     What is made of data parallelism, the ZeRO levels and recompute runs. So do splits of weights in `nn.Linear` and
     `nn.Embedding` whose activations are whole between them.
     """
-    record = pricing.record
-    graph = record.graph
-    found = [_stages(record, modules), _sequence(pricing), _apart(record, modules), _odd(modules)]
-    found += [_fused(graph, modules), _other_kinds(graph, modules), _shared(graph, modules), _together(record, modules)]
+    graph = priced.graph
+    axes = priced.decision.mesh.axes
+    found = [_stages(len(priced.decision.stages), modules), _sequence(priced), _apart(axes, modules), _odd(modules)]
+    found += [_fused(graph, modules), _other_kinds(graph, modules), _shared(graph, modules), _together(graph, modules)]
     return tuple(sentence for sentence in found if sentence)
 
 
 def data_axes(modules: Sequence[Module]) -> tuple[int, ...]:
     """Mesh axes over which some module works on its own samples, or on its own part of the sequence."""
-    axes = range(len(modules[0].styles)) if modules else range(0)
-    return tuple(axis for axis in axes if any(module.styles[axis] == "data" for module in modules))
+    columns = zip(*(module.styles for module in modules), strict=True)
+    return tuple(axis for axis, styles in enumerate(columns) if "data" in styles)
 
 
 def split_elsewhere(module: Module, shared: Sequence[int]) -> bool:
@@ -39,25 +38,24 @@ def split_elsewhere(module: Module, shared: Sequence[int]) -> bool:
     return bool(set(axes) & set(shared)) and "Sequence" not in style
 
 
-def _stages(record: PlanRecord, modules: Sequence[Module]) -> str:
-    if len(record.stages) < 2:
+def _stages(count: int, modules: Sequence[Module]) -> str:
+    if count < 2:
         return ""
     first = [module.path for module in modules if module.layer is None]
-    count = len(record.stages)
     return (
         f"Pipeline: the code only says which layers a stage keeps. Write a forward for each of the {count}, "
         f"from activations to activations, with {_named(first)} where they belong."
     )
 
 
-def _sequence(pricing: Pricing) -> str:
-    axes = [
-        axis
-        for number, axis in enumerate(pricing.record.mesh.axes)
-        if any(_role(pricing, op, number) is LoopRole.SEQUENCE for op in pricing.record.graph.ops)
-    ]
-    if not axes:
+def _sequence(priced: PricedDecision) -> str:
+    split = set[int]()
+    for op in priced.graph.ops:
+        loops = priced.op_decision(op).split_loops(op)
+        split.update(axis for axis, loop in enumerate(loops) if loop and loop.role is LoopRole.SEQUENCE)
+    if not split:
         return ""
+    axes = [priced.decision.mesh.axes[axis] for axis in sorted(split)]
     return (
         f"Sequence over {_named(axes)}: between layers each rank has a part of the positions. Rotary tables, positions "
         "and masks that the model makes from what it sees, as transformers models do, must be of the whole sequence; "
@@ -65,17 +63,12 @@ def _sequence(pricing: Pricing) -> str:
     )
 
 
-def _role(pricing: Pricing, op: Op, axis: int) -> LoopRole | None:
-    loop = loops_of(op, pricing.strategy(op))[axis]
-    return op.loops[loop].role if loop >= 0 else None
-
-
-def _apart(record: PlanRecord, modules: Sequence[Module]) -> str:
+def _apart(mesh_axes: Sequence[str], modules: Sequence[Module]) -> str:
     shared = data_axes(modules)
     found = [module for module in modules if not module.host_table and split_elsewhere(module, shared)]
     if not found:
         return ""
-    axes = _named([record.mesh.axes[axis] for axis in shared])
+    axes = _named([mesh_axes[axis] for axis in shared])
     return (
         f"{_named(_paths(found))}: split over an axis of {axes}, where others average gradients. Combine their "
         "gradients over its other axes, and divide by the number of ranks."
@@ -133,10 +126,10 @@ def _is_known(op: Op) -> bool:
     return bool(kinds & {"linear", "embedding"})
 
 
-def _together(record: PlanRecord, modules: Sequence[Module]) -> str:
+def _together(graph: OpGraph, modules: Sequence[Module]) -> str:
     """What compares samples with one another is not to be computed on each rank's own."""
-    if record.graph.uncut and data_axes(modules):
-        return f"Each rank sees its own samples only, which changes the mathematics: {record.graph.uncut}."
+    if graph.uncut and data_axes(modules):
+        return f"Each rank sees its own samples only, which changes the mathematics: {graph.uncut}."
     return ""
 
 
@@ -147,7 +140,8 @@ def _path(graph: OpGraph, op: Op) -> str:
 
 
 def _paths(modules: Sequence[Module]) -> list[str]:
-    return [path.strip('"') for path, _ in patterns([(module, "") for module in modules], modules)]
+    unstyled = [(module, "") for module in modules]
+    return [path.strip('"') for path, _ in patterns(unstyled, modules)]
 
 
 def _named(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
@@ -12,7 +12,6 @@ from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.hosting import offloaded, tables
 from jupyter_autotrain.parallel.plan.modules import STYLES, Module, modules_of, split_over
 from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, patterns
-from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.replicas import replicas, submesh
 from jupyter_autotrain.parallel.plan.units import ms
@@ -26,13 +25,13 @@ _SCHEDULES = {
 
 def code(record: PlanRecord) -> str:
     """Python text: mesh, stages, parallelize_module, checkpoint wrapper, fully_shard, optimizer; expects `model`."""
-    pricing = Pricing(record)
-    modules = modules_of(pricing)
+    priced = record.priced()
+    modules = modules_of(priced)
     here = [module for module in modules if not module.host_table]
     parts = [_mesh(record), _settings(record), tables(modules), _tensor(record, here), _recompute(modules)]
     parts += [_stage_cut(record, modules), replicas(record, modules), offloaded(here), _pipeline(record), _loss(here)]
     body = "\n\n".join(part for part in parts if part)
-    return f"{_head(record, caveats(pricing, modules))}\n{_imports(body)}\n{body}\n"
+    return f"{_head(record, caveats(priced, modules))}\n{_imports(body)}\n{body}\n"
 
 
 def _head(record: PlanRecord, missing: Sequence[str]) -> str:
@@ -107,10 +106,14 @@ def _mesh(record: PlanRecord) -> str:
         names, shape = ["stage", *names], [len(record.stages), *shape]
     if not shape:
         return "# One device: nothing to split."
-    sizes, words = (f"({', '.join(map(str, items))},)" for items in (shape, [f'"{n}"' for n in names]))
-    tidy = (text.replace(",)", ")") if len(shape) > 1 else text for text in (sizes, words))
-    sizes, words = tidy
-    return f'mesh = init_device_mesh("cuda", {sizes}, mesh_dim_names={words})'
+    quoted = tuple(f'"{name}"' for name in names)
+    return f'mesh = init_device_mesh("cuda", {_tuple(map(str, shape))}, mesh_dim_names={_tuple(quoted)})'
+
+
+def _tuple(items: Iterable[str]) -> str:
+    """Expressions as a tuple, one with the comma that it needs."""
+    found = list(items)
+    return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
 
 
 def _tensor(record: PlanRecord, modules: Sequence[Module]) -> str:
@@ -198,9 +201,9 @@ def _pipeline(record: PlanRecord) -> str:
         return _accumulation(record)
     return (
         f'part = PipelineStage(model, stage, {count}, torch.device("cuda"), group=mesh["stage"].get_group())\n'
-        f"schedule = {_SCHEDULES[record.schedule]}({'[part]' if record.solution.chunks > 1 else 'part'}, "
+        f"schedule = {_SCHEDULES[record.schedule]}({'[part]' if record.decision.chunks > 1 else 'part'}, "
         f"n_microbatches={record.microbatches}, loss_fn=loss_fn)"
-        + (f"  # {record.solution.chunks} chunks of layers per rank" if record.solution.chunks > 1 else "")
+        + (f"  # {record.decision.chunks} chunks of layers per rank" if record.decision.chunks > 1 else "")
     )
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.sizes import format_memory
+from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import Op
-from jupyter_autotrain.parallel.plan.pricing import loops_of
 from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
 from jupyter_autotrain.parallel.plan.units import aligned, ms
 
@@ -23,7 +23,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PlanDifference:
     """All changes, the plan's own first; empty when both plans do the same. `str` of it is a table."""
 
     changes: tuple[Change, ...]
@@ -40,7 +40,7 @@ class Difference:
     __repr__ = __str__
 
 
-def difference(this: PlanRecord, other: PlanRecord) -> Difference:
+def difference(this: PlanRecord, other: PlanRecord) -> PlanDifference:
     """Changes from `this` to `other`; layers whose ops change alike are one change."""
     ours = _whole(this)
     theirs = _whole(other)
@@ -54,7 +54,7 @@ def difference(this: PlanRecord, other: PlanRecord) -> Difference:
         if before != after:
             found[_pattern(name), before, after] += 1
     changes += [Change(*key, count) for key, count in found.items()]
-    return Difference(tuple(changes))
+    return PlanDifference(tuple(changes))
 
 
 def _whole(record: PlanRecord) -> dict[str, str]:
@@ -79,16 +79,19 @@ def _decisions(record: PlanRecord) -> dict[str, str]:
 
 def _decision(record: PlanRecord, op: Op) -> str:
     """How an op is cut, whatever the mesh is called: `batch/4 feature/8, ZeRO-1`."""
-    strategy = record.strategies[op.name]
-    cuts = Counter[str]()
-    for loop, size in zip(loops_of(op, strategy), record.mesh.shape, strict=True):
-        if loop >= 0:
-            key = f"{op.loops[loop].role}"
-            cuts[key] = (cuts[key] or 1) * size
+    decided = record.strategies[op.name]
+    states = decided.states
+    cuts: dict[str, int] = {}
+    for loop, size in zip(decided.split_loops(op), record.mesh.shape, strict=True):
+        if loop:
+            cuts[str(loop.role)] = cuts.get(str(loop.role), 1) * size
     parts = [" ".join(f"{key}/{size}" for key, size in sorted(cuts.items())) or "whole"]
-    parts += [f"ZeRO-{int(strategy.zero)}"] if strategy.zero and weights_of(record.graph, op) else []
-    parts += ["table on host" if strategy.host_table else "optimizer on host"] if strategy.offload else []
-    parts += [f"recompute {strategy.recompute}"] if strategy.recompute != "none" else []
+    if states.zero and weights_of(record.graph, op):
+        parts.append(f"ZeRO-{int(states.zero)}")
+    if states.offload:
+        parts.append("table on host" if states.host_table else "optimizer on host")
+    if decided.recompute is not Recompute.NONE:
+        parts.append(f"recompute {decided.recompute}")
     return ", ".join(parts)
 
 

@@ -12,9 +12,8 @@ from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.picture import INK, image
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.graph.graph import Op
-from jupyter_autotrain.parallel.plan.folded import Folded, op_of
 from jupyter_autotrain.parallel.plan.naming import colour, label
-from jupyter_autotrain.parallel.plan.pricing import Pricing, loops_of
+from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.timeline import Doing, TimeSegment
 from jupyter_autotrain.parallel.plan.units import ms
@@ -106,18 +105,19 @@ def mesh(record: PlanRecord) -> str:
     return _svg(LEFT + WIDTH, height + 20, [*body, _text(0, height + 14, names)], "Devices of one stage")
 
 
-def graph(pricing: Pricing, folded: Folded) -> str:
+def graph(priced: PricedDecision) -> str:
     """Ops from top to bottom, coloured by what they are split along; repeated blocks indented under their count."""
     body: list[str] = []
     y = 0
     group = -1
+    folded = priced.folded
     for node in folded.nodes[:MOST_NODES]:
         if node.group != group:
             group = node.group
             if group >= 0:
                 y += 18
                 body.append(_text(0, y - 4, f"{folded.groups[group].label} x {folded.groups[group].count}"))
-        body += _line(pricing, op_of(pricing.record, node), (12 if group >= 0 else 0, y))
+        body += _line(priced, folded.first_op(node), (12 if group >= 0 else 0, y))
         y += 16
     if len(folded.nodes) > MOST_NODES:
         body.append(_text(0, y + 10, f"and {len(folded.nodes) - MOST_NODES} more ops"))
@@ -126,10 +126,10 @@ def graph(pricing: Pricing, folded: Folded) -> str:
     return _svg(LEFT + WIDTH, y + 22, [*body, *keys], "The model, op by op")
 
 
-def _line(pricing: Pricing, op: Op, at: tuple[int, int]) -> Iterator[str]:
+def _line(priced: PricedDecision, op: Op, at: tuple[int, int]) -> Iterator[str]:
     """One op: its colour, its name, what each axis splits."""
-    split = [op.loops[i].role if i >= 0 else None for i in loops_of(op, pricing.strategy(op))]
-    axes = pricing.record.mesh.axes
+    split = [loop.role if loop else None for loop in priced.op_decision(op).split_loops(op)]
+    axes = priced.decision.mesh.axes
     yield _rect((*at, 10, 12), colour(split))
     yield _text(at[0] + 16, at[1] + 10, label(op))
     yield _text(300, at[1] + 10, ", ".join(f"{a}: {role or 'whole'}" for a, role in zip(axes, split, strict=True)))

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import TypeAlias
 
-from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, Operand
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.decision import Decision
+from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, Operand, OpGraph
+
+Block: TypeAlias = tuple[int, ...]  # ids of its ops
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FoldedOp:
     """Ops of equal form and equal decisions; the first stands for all.
 
     Attributes:
@@ -27,7 +30,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FoldedBlocks:
     """Consecutive blocks with equal decisions."""
 
     label: str
@@ -35,7 +38,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class FoldedEdge:
     """A tensor that ops of one node make and ops of another read.
 
     Attributes:
@@ -54,29 +57,25 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Folded:
-    """Nodes, groups and edges of a plan."""
+class FoldedGraph:
+    """Nodes, groups and edges of a graph under a decision."""
 
-    record: PlanRecord
+    graph: OpGraph
+    decision: Decision
 
     @cached_property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[FoldedOp, ...]:
         """In the order of their first ops."""
         found = []
         for number, blocks in enumerate(self._pieces):
             group = self._numbers[number]
-            found += [Node(column[0], column, group) for column in zip(*blocks, strict=True)]
+            found += [FoldedOp(column[0], column, group) for column in zip(*blocks, strict=True)]
         return tuple(found)
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[FoldedBlocks, ...]:
         """Of more than one block, in order."""
-        names = (self.record.graph.ops[piece[0][0]].name for piece in self._pieces)
-        return tuple(
-            Group(self._label(piece[0]) or name, len(piece))
-            for piece, name in zip(self._pieces, names, strict=True)
-            if len(piece) > 1
-        )
+        return tuple(FoldedBlocks(self._label(piece[0]), len(piece)) for piece in self._pieces if len(piece) > 1)
 
     @cached_property
     def node_of(self) -> dict[int, int]:
@@ -84,9 +83,9 @@ class Folded:
         return {op: number for number, node in enumerate(self.nodes) for op in node.ops}
 
     @cached_property
-    def edges(self) -> tuple[Edge, ...]:
+    def edges(self) -> tuple[FoldedEdge, ...]:
         """In the order of their readers; a tensor used twice alike is one edge."""
-        graph = self.record.graph
+        graph = self.graph
         order: dict[tuple[int, int, int, bool], Operand] = {}
         found: dict[tuple[int, int, int, bool], list[int]] = {}
         for op in graph.ops:
@@ -99,21 +98,26 @@ class Folded:
                 key = (source, target, place, self._crosses(maker, op.id))
                 order.setdefault(key, operand)
                 found.setdefault(key, []).append(op.id)
-        return tuple(Edge(k[0], k[1], order[k], tuple(readers), k[3]) for k, readers in found.items())
+        return tuple(FoldedEdge(k[0], k[1], order[k], tuple(readers), k[3]) for k, readers in found.items())
+
+    def first_op(self, node: FoldedOp) -> Op:
+        """The op that stands for a node."""
+        return self.graph.ops[node.op]
 
     def _crosses(self, maker: int, reader: int) -> bool:
         """Whether both are in one group but in different blocks."""
-        nodes = self.nodes[self.node_of[maker]], self.nodes[self.node_of[reader]]
-        if nodes[0].group < 0 or nodes[0].group != nodes[1].group:
+        source = self.nodes[self.node_of[maker]]
+        target = self.nodes[self.node_of[reader]]
+        if source.group < 0 or source.group != target.group:
             return False
-        return nodes[0].ops.index(maker) != nodes[1].ops.index(reader)
+        return source.ops.index(maker) != target.ops.index(reader)
 
     @cached_property
-    def _pieces(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """Pieces of the graph; each is some blocks with equal decisions, a block the ids of its ops."""
-        graph = self.record.graph
+    def _pieces(self) -> tuple[tuple[Block, ...], ...]:
+        """Pieces of the graph; each is some blocks with equal decisions."""
+        graph = self.graph
         at = 0
-        found: list[tuple[tuple[int, ...], ...]] = []
+        found: list[tuple[Block, ...]] = []
         for run in graph.runs:
             found += [((i,),) for i in range(at, run.start)]
             found += [tuple(blocks) for _, blocks in groupby(_blocks(run), key=self._decisions)]
@@ -130,21 +134,17 @@ class Folded:
             count += len(piece) > 1
         return tuple(found)
 
-    def _decisions(self, block: tuple[int, ...]) -> tuple[object, ...]:
-        chosen = (self.record.strategies[self.record.graph.ops[i].name] for i in block)
-        return tuple((s.loops, s.zero, s.offload, s.host_table, s.recompute) for s in chosen)
+    def _decisions(self, block: Block) -> tuple[object, ...]:
+        """What is decided for a block, whatever its stage; blocks of equal form have equal placements."""
+        chosen = (self.decision.ops[self.graph.ops[i].name] for i in block)
+        return tuple((one.loops, one.states, one.recompute) for one in chosen)
 
-    def _label(self, block: tuple[int, ...]) -> str:
+    def _label(self, block: Block) -> str:
         """The run's name without the number of its first block."""
-        run = next(r for r in self.record.graph.runs if r.start <= block[0] < r.start + r.length * r.count)
-        return run.name.rstrip("0123456789.")
+        run = next(r for r in self.graph.runs if r.start <= block[0] < r.start + r.length * r.count)
+        return run.name.rstrip("0123456789.") or self.graph.ops[block[0]].name
 
 
-def _blocks(run: BlockRun) -> Iterator[tuple[int, ...]]:
+def _blocks(run: BlockRun) -> Iterator[Block]:
     for first in range(run.start, run.start + run.length * run.count, run.length):
         yield tuple(range(first, first + run.length))
-
-
-def op_of(record: PlanRecord, node: Node) -> Op:
-    """The op that stands for a node."""
-    return record.graph.ops[node.op]

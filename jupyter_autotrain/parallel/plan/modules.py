@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand, TensorKind
+from jupyter_autotrain.parallel.placement import Placement, Shard
 from jupyter_autotrain.parallel.plan.megatron import summed_loops
-from jupyter_autotrain.parallel.plan.pricing import Pricing, loops_of
+from jupyter_autotrain.parallel.plan.priced import PricedDecision
 
 STYLES = ("ColwiseParallel", "RowwiseParallel", "SequenceParallel")
 
@@ -47,46 +48,47 @@ class Module:
         return None
 
 
-def modules_of(pricing: Pricing) -> tuple[Module, ...]:
+def modules_of(priced: PricedDecision) -> tuple[Module, ...]:
     """All modules with weights, in the order of use, each once."""
-    record = pricing.record
+    graph = priced.graph
+    axes = range(len(priced.decision.mesh.shape))
     found = {}
-    for op in record.graph.ops:
+    for op in graph.ops:
         for operand in sorted(op.inputs, key=lambda x: -len(x.loops)):  # weights before biases
-            tensor = record.graph.tensors[operand.tensor]
+            tensor = graph.tensors[operand.tensor]
             path = tensor.name.rpartition(".")[0]
             if tensor.kind is not TensorKind.PARAMETER or not path or path in found:
                 continue
-            strategy = pricing.strategy(op)
-            axes = range(len(record.mesh.shape))
-            styles = tuple(_style(pricing, op, operand, axis) for axis in axes)
+            decided = priced.op_decision(op)
+            states = decided.states
             found[path] = Module(
                 path,
-                styles,
-                strategy.zero,
-                strategy.recompute,
-                strategy.stage,
+                tuple(_style(priced, op, operand, axis) for axis in axes),
+                states.zero,
+                decided.recompute,
+                decided.stage,
                 tensor.numel,
-                strategy.offload,
-                strategy.host_table and operand.tensor in pricing.analysis.looked_up,
+                states.offload,
+                states.host_table and operand.tensor in priced.analysis.looked_up,
             )
     return tuple(found.values())
 
 
-def _style(pricing: Pricing, op: Op, weight: Operand, axis: int) -> str:
+def _style(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
     """What an axis does with a module's op."""
-    role = _role(pricing, op, axis)
-    split = pricing.needed(op, weight)[axis]
-    if split >= 0 and op.family is Family.EMBEDDING:
+    role = _role(priced, op, axis)
+    placed = priced.needed(op, weight)[axis]
+    split = placed.dim if isinstance(placed, Shard) else None
+    if split is not None and op.family is Family.EMBEDDING:
         style = "RowwiseParallel" if split == 0 else "ColwiseParallel"
-        return _call(style, ("Replicate()", _wanted(pricing, op, axis)))
-    if split >= 0 and op.family is Family.MATMUL:
-        inner = weight.loops[split] in summed_loops(pricing.record.graph, op, weight)
+        return _call(style, ("Replicate()", _wanted(priced, op, axis)))
+    if split is not None and op.family is Family.MATMUL:
+        inner = weight.loops[split] in summed_loops(priced.graph, op, weight)
         style = "RowwiseParallel" if inner else "ColwiseParallel"
-        if not inner and _meets_loss(pricing, op, axis):
-            return _call(style, (_arrives(pricing, op, weight, axis), WHOLE_LOGITS))
-        return _call(style, (_arrives(pricing, op, weight, axis), _wanted(pricing, op, axis)))
-    if split >= 0:
+        if not inner and _meets_loss(priced, op, axis):
+            return _call(style, (_arrives(priced, op, weight, axis), WHOLE_LOGITS))
+        return _call(style, (_arrives(priced, op, weight, axis), _wanted(priced, op, axis)))
+    if split is not None:
         return "other"
     if role is LoopRole.SEQUENCE and op.family is Family.NORM:
         return "SequenceParallel()"
@@ -116,32 +118,35 @@ _LAYOUTS = {
 """How an activation (batch, sequence, features) lies when a loop of that role is split; others split the last dim."""
 
 
-def _role(pricing: Pricing, op: Op, axis: int) -> LoopRole | None:
-    loop = loops_of(op, pricing.strategy(op))[axis]
-    return op.loops[loop].role if loop >= 0 else None
+def _role(priced: PricedDecision, op: Op, axis: int) -> LoopRole | None:
+    loop = priced.op_decision(op).split_loops(op)[axis]
+    return loop.role if loop else None
 
 
-def _arrives(pricing: Pricing, op: Op, weight: Operand, axis: int) -> str:
+def _layout(placed: Placement, role: LoopRole | None) -> str:
+    """How an activation lies on one axis, in the words of torch."""
+    return _LAYOUTS.get(role, "Shard(-1)") if isinstance(placed, Shard) else "Replicate()"
+
+
+def _arrives(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
     """How the input that meets the weight is left by its maker."""
-    graph = pricing.record.graph
+    graph = priced.graph
     summed = summed_loops(graph, op, weight)
     meets = [x for x in op.inputs if x.tensor != weight.tensor and summed & set(x.loops)]
     if not meets or meets[0].tensor not in graph.producers:
         return "Replicate()"
     maker = graph.ops[graph.producers[meets[0].tensor]]
     out = next(x for x in maker.outputs if x.tensor == meets[0].tensor)
-    lies = pricing.produced(maker, out)[axis]
-    return _LAYOUTS.get(_role(pricing, maker, axis), "Shard(-1)") if lies >= 0 else "Replicate()"
+    return _layout(priced.produced(maker, out)[axis], _role(priced, maker, axis))
 
 
-def _wanted(pricing: Pricing, op: Op, axis: int) -> str:
+def _wanted(priced: PricedDecision, op: Op, axis: int) -> str:
     """How the op's first reader wants its output."""
-    graph = pricing.record.graph
+    graph = priced.graph
     out = op.outputs[0]
     for reader in graph.consumers.get(out.tensor, ())[:1]:
         operand = next(x for x in graph.ops[reader].inputs if x.tensor == out.tensor)
-        needs = pricing.needed(graph.ops[reader], operand)[axis]
-        return _LAYOUTS.get(_role(pricing, graph.ops[reader], axis), "Shard(-1)") if needs >= 0 else "Replicate()"
+        return _layout(priced.needed(graph.ops[reader], operand)[axis], _role(priced, graph.ops[reader], axis))
     return "Shard(-1)"
 
 
@@ -150,14 +155,14 @@ WHOLE_LOGITS = "Shard(-1), use_local_output=False"
 """Layout of logits that stay one tensor for `loss_parallel`, however they are split."""
 
 
-def _meets_loss(pricing: Pricing, op: Op, axis: int) -> bool:
+def _meets_loss(priced: PricedDecision, op: Op, axis: int) -> bool:
     """Whether a loss, maybe behind views and casts, reads what the op makes split along the classes."""
-    graph = pricing.record.graph
+    graph = priced.graph
     reached = [reader for out in op.outputs for reader in graph.consumers.get(out.tensor, ())]
     for number in reached:
         reader = graph.ops[number]
         if reader.family is Family.LOSS:
-            return any(pricing.needed(reader, x)[axis] == len(x.loops) - 1 >= 0 for x in reader.inputs)
+            return any(priced.needed(reader, x)[axis] == Shard(len(x.loops) - 1) for x in reader.inputs)
         if reader.family in _PASSING:
             later = [after for out in reader.outputs for after in graph.consumers.get(out.tensor, ())]
             reached += [after for after in later if after not in reached]

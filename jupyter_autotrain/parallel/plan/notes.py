@@ -12,7 +12,7 @@ from jupyter_autotrain.parallel.search.outer.fewer_devices import idle_devices
 
 def notes_of(graph: OpGraph, solution: Solution) -> tuple[str, ...]:
     """Sentences about a plan, most important first; none where there is nothing to say."""
-    cut = _cut(graph) if solution.microbatches > 1 else ()
+    cut = _cut(graph) if solution.decision.microbatches > 1 else ()
     return (*_idle(solution), *_traced(graph), *_batch(graph), *cut)
 
 

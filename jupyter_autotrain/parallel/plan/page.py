@@ -8,8 +8,6 @@ from html import escape
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
-from jupyter_autotrain.parallel.plan.folded import Folded
-from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
@@ -31,22 +29,21 @@ body[data-jp-theme-light="false"] .at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#
 
 def page(record: PlanRecord) -> str:
     """The plan as an HTML fragment with its own style."""
-    pricing = Pricing(record)
-    folded = Folded(record)
-    rows = list(ranks(pricing, folded))
+    priced = record.priced()
+    rows = list(ranks(record, priced))
     parts = [
         f"<style>{_STYLE}</style>",
         *_head(record),
         "<h3>Plans compared</h3>",
         _candidates(record),
         "<h3>One step</h3>",
-        bars(timeline(pricing, folded), record.cost.step_s, len(record.stages)),
+        bars(timeline(priced, record.cost), record.cost.step_s, len(record.stages)),
         "<h3>Memory per rank</h3>",
         memory(rows),
         "<h3>Devices</h3>",
         mesh(record),
     ]
-    drawn = graph(pricing, folded)
+    drawn = graph(priced)
     room = MOST_BYTES - sum(len(part.encode()) for part in parts) - 200
     parts += ["<h3>Model</h3>", drawn] if len(drawn.encode()) < room else []
     return f'<div class="at-plan">{"".join(parts)}</div>'
@@ -74,8 +71,10 @@ def _candidates(record: PlanRecord) -> str:
 
 def _table(heads: Sequence[str], rows: Sequence[tuple[bool, Sequence[str]]]) -> str:
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "".join(
-        f"<tr{' class=found' if found else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for found, cells in rows
-    )
+    body = "".join(_row(cells, found=found) for found, cells in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _row(cells: Sequence[str], *, found: bool) -> str:
+    texts = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    return f"<tr{' class=found' if found else ''}>{texts}</tr>"

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
-from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.display import Displayable
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.plan import storage, text
 from jupyter_autotrain.parallel.plan.code import code
-from jupyter_autotrain.parallel.plan.difference import Difference, difference
-from jupyter_autotrain.parallel.plan.explain import Explanation, explain
-from jupyter_autotrain.parallel.plan.folded import Folded
+from jupyter_autotrain.parallel.plan.difference import PlanDifference, difference
+from jupyter_autotrain.parallel.plan.explain import explain
+from jupyter_autotrain.parallel.plan.explanation import Explanation
 from jupyter_autotrain.parallel.plan.page import page
-from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.sent import with_traffic
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
-from jupyter_autotrain.parallel.plan.weighed import with_traffic
-from jupyter_autotrain.parallel.search import Method, Mode, SearchRequest, retry_on_interrupt, solve
+from jupyter_autotrain.parallel.search import Method, Mode, SearchRequest, Solution, retry_on_interrupt, solve
 
-Cluster: TypeAlias = str | JsonObject | ClusterSpec
 SLIDER_EFFORT = 0.15  # answers within the 0.2 s in which a slider feels alive
 
 
@@ -34,26 +28,10 @@ class Plan(PlanRecord, Displayable):
     """How a model is split over a cluster, what a step costs, and how good that is proved to be."""
 
     @classmethod
-    def of(
-        cls,
-        graph: OpGraph,
-        cluster: Cluster,
-        request: SearchRequest,
-        trace_s: float = 0.0,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> Plan:
-        """Search a plan for a graph; see `search.solve`.
-
-        Raises:
-            InfeasibleError: When no split fits, with the least memory that would do.
-            PlanError: For pins that contradict something, an unknown device, a cyclic graph.
-        """
-        solution = solve(graph, cluster, request, clock=clock)
-        assert solution.outcome is not None
-        searched = solution.outcome.models[0].graph
-        counted, _ = retry_on_interrupt(lambda: with_traffic(searched, request, solution))
-        return cls(searched, request, counted, trace_s)
+    def of(cls, request: SearchRequest, solution: Solution, trace_s: float = 0.0) -> Plan:
+        """The plan of what `search.solve` found for a request."""
+        counted, _ = retry_on_interrupt(lambda: with_traffic(request, solution))
+        return cls(request, counted, trace_s)
 
     def explain(self, op: str) -> Explanation:
         """Why an op is split as it is: its runner-up, and what that would cost in time and memory.
@@ -66,7 +44,7 @@ class Plan(PlanRecord, Displayable):
         """
         return explain(self, op)
 
-    def diff(self, other: PlanRecord) -> Difference:
+    def diff(self, other: PlanRecord) -> PlanDifference:
         """What another plan does differently, from this one to that."""
         return difference(self, other)
 
@@ -88,7 +66,7 @@ class Plan(PlanRecord, Displayable):
         asked = replace(self.request, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
         if devices and asked.mode is Mode.HYBRID_PARALLEL:
             asked = replace(asked, pins=replace(asked.pins, mesh=None, stages=None, ops={}))
-        return Plan.of(self.graph, cluster, asked)
+        return Plan.of(asked, solve(PreparedGraph(self.graph), cluster, asked))
 
     def table(self) -> str:
         """What a rank of each stage holds, and sends in a step on each axis."""
@@ -96,7 +74,7 @@ class Plan(PlanRecord, Displayable):
 
     def timeline(self) -> tuple[TimeSegment, ...]:
         """One step as segments: compute, exposed communication, bubbles, per stage."""
-        return timeline(Pricing(self), Folded(self))
+        return timeline(self.priced(), self.cost)
 
     def view(self) -> JsonObject:
         """Everything to draw as plain JSON values; the keys are described in `jupyter_autotrain.parallel.plan.view`."""
@@ -125,7 +103,7 @@ class Plan(PlanRecord, Displayable):
             PlanError: Not a plan, or of another version.
         """
         record = storage.read(saved)
-        return cls(record.graph, record.request, record.solution, record.trace_s)
+        return cls(record.request, record.solution, record.trace_s)
 
     def __repr__(self) -> str:
         return text.summary(self)

@@ -1,4 +1,4 @@
-"""What a plan is made of: the graph, the request, the solution, and how long tracing took."""
+"""What a plan is made of: the request, the solution, and how long tracing took."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from functools import cached_property
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.decision import Decision, OpDecision, StageDecision
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
 from jupyter_autotrain.parallel.plan.notes import notes_of
+from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.unpriced import honest_gap, unpriced_shares
-from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, SearchRequest, Solution, StagePart, Strategy
+from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, SearchRequest, Solution
 
 
 @dataclass(frozen=True)
@@ -22,16 +24,24 @@ class PlanRecord:
     """The whole answer as a frozen value; `Plan` adds what can be asked of it.
 
     Attributes:
-        graph: The model, fused and folded, as it was searched.
-        request: What was asked: mode, solver, limits, pins.
-        solution: What was found.
+        request: Mode, solver, limits, pins.
+        solution: What was found: the graph as searched, the decision, its cost.
         trace_s: Seconds that tracing the model took; 0 for a graph that was there already.
     """
 
-    graph: OpGraph
     request: SearchRequest
     solution: Solution
     trace_s: float = 0.0
+
+    @property
+    def graph(self) -> OpGraph:
+        """The model, fused and folded, as it was searched."""
+        return self.solution.graph
+
+    @property
+    def decision(self) -> Decision:
+        """Everything that executing the plan needs."""
+        return self.solution.decision
 
     @property
     def name(self) -> str:
@@ -51,7 +61,7 @@ class PlanRecord:
     @property
     def mesh(self) -> MeshSpec:
         """Axes over the devices of one pipeline stage, named by what they mostly split."""
-        return self.solution.mesh
+        return self.decision.mesh
 
     @property
     def mode(self) -> Mode:
@@ -59,24 +69,24 @@ class PlanRecord:
         return self.request.mode
 
     @property
-    def strategies(self) -> Mapping[str, Strategy]:
+    def strategies(self) -> Mapping[str, OpDecision]:
         """Op name → loops split per axis, placements of inputs and outputs, states, recompute, stage."""
-        return self.solution.strategies
+        return self.decision.ops
 
     @property
-    def stages(self) -> tuple[StagePart, ...]:
+    def stages(self) -> tuple[StageDecision, ...]:
         """Pipeline stages in order; one when there is no pipeline."""
-        return self.solution.stages
+        return self.decision.stages
 
     @property
     def microbatches(self) -> int:
         """Parts of the batch."""
-        return self.solution.microbatches
+        return self.decision.microbatches
 
     @property
     def schedule(self) -> Schedule:
         """Order of microbatches in the pipeline."""
-        return self.solution.schedule
+        return self.decision.schedule
 
     @property
     def cost(self) -> Cost:
@@ -126,7 +136,7 @@ class PlanRecord:
         """ZeRO level → number of trainable parameters kept that way."""
         found: Counter[Zero] = Counter()
         for op in self.graph.ops:
-            found[self.strategies[op.name].zero] += sum(t.numel for t in weights_of(self.graph, op))
+            found[self.strategies[op.name].states.zero] += sum(t.numel for t in weights_of(self.graph, op))
         return {level: count for level, count in sorted(found.items()) if count}
 
     @property
@@ -134,9 +144,9 @@ class PlanRecord:
         """What lives on the host → number of parameters: "optimizer" (states alone), "table" (with its states)."""
         found: Counter[str] = Counter()
         for op in self.graph.ops:
-            strategy = self.strategies[op.name]
-            if strategy.offload:
-                where = "table" if strategy.host_table else "optimizer"
+            states = self.strategies[op.name].states
+            if states.offload:
+                where = "table" if states.host_table else "optimizer"
                 found[where] += sum(t.numel for t in weights_of(self.graph, op))
         return {where: count for where, count in found.items() if count}
 
@@ -148,6 +158,10 @@ class PlanRecord:
             firsts = range(run.start, run.start + run.length * run.count, run.length)
             found.update(self.strategies[self.graph.ops[i].name].recompute for i in firsts)
         return dict(found)
+
+    def priced(self) -> PricedDecision:
+        """The decision with its cost models, made anew."""
+        return PricedDecision.of(self.graph, self.cluster, self.decision, self.request)
 
     def op(self, name: str) -> Op:
         """The op that is called `name`, or holds a member or a module of that name.

@@ -8,8 +8,7 @@ from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.sizes import format_bytes, format_memory
-from jupyter_autotrain.parallel.plan.folded import Folded
-from jupyter_autotrain.parallel.plan.pricing import Pricing
+from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.traffic import sent_bytes
 from jupyter_autotrain.parallel.plan.units import ms
@@ -34,12 +33,11 @@ def candidates(record: PlanRecord) -> Iterator[dict[str, JsonValue]]:
         yield _candidate(other.what, "other", other)
 
 
-def ranks(pricing: Pricing, folded: Folded) -> Iterator[dict[str, JsonValue]]:
+def ranks(record: PlanRecord, priced: PricedDecision) -> Iterator[dict[str, JsonValue]]:
     """One row per stage: memory by kind, the limit, and bytes sent per axis."""
-    record = pricing.record
+    size = record.mesh.devices
     for rank, stage in zip(record.cost.ranks, record.stages, strict=True):
-        size = record.mesh.devices
-        device = record.cluster.slowest(stage.index * size, (stage.index + 1) * size)
+        device = record.cluster.slowest(rank.stage * size, (rank.stage + 1) * size)
         yield {
             "stage": rank.stage,
             "device": stage.device,
@@ -51,7 +49,7 @@ def ranks(pricing: Pricing, folded: Folded) -> Iterator[dict[str, JsonValue]]:
             "activation_bytes": rank.activation_bytes,
             "peak_bytes": rank.peak_bytes,
             "limit_bytes": device.limit_bytes(record.request.limits.memory_bytes),
-            "sent_bytes": dict(sent_bytes(pricing, folded, stage.index)),
+            "sent_bytes": dict(sent_bytes(priced, rank.stage)),
         }
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
 from jupyter_autotrain.core.json import JsonObject, from_json, to_json
-from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.graph import io
+from jupyter_autotrain.errors import InvariantError, PlanError
+from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.view import VERSION, view
+from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import SearchRequest, Solution
+
+FORMAT: Final = 2
+"""Of `record`: raised with every change of a dataclass in it. 2: decisions as `parallel.decision.Decision`."""
+EXPECTED: Final = f"A plan saved by plan.to_json(), format {FORMAT}."
+ACTION: Final = "Plan again and save the plan anew."
 
 
 def written(record: PlanRecord) -> str:
-    """The plan as one JSON text; nothing is lost but the solvers' own notes."""
+    """The plan as one JSON text; nothing is lost."""
     kept = {
-        "graph": json.loads(io.to_json(record.graph)),
+        "format": FORMAT,
         "request": to_json(record.request),
-        "solution": to_json(replace(record.solution, outcome=None)),
+        "solution": to_json(record.solution),
         "trace_s": record.trace_s,
     }
     return json.dumps({**view(record), "record": kept}, separators=(",", ":"), default=list)
@@ -29,20 +33,16 @@ def read(text: str) -> PlanRecord:
     """The plan of a text made by `written`.
 
     Raises:
-        PlanError: Not JSON, another version, or cut short.
+        PlanError: Not JSON, another format, or cut short.
     """
-    expected = f"A plan saved by plan.to_json(), version {VERSION}."
-    action = "Plan again and save the plan anew."
     try:
-        found = json.loads(text)
-        if not isinstance(found, dict) or found.get("version") != VERSION:
-            raise PlanError("The text is no plan of this version.", expected, action)
-        kept = cast("dict[str, JsonObject]", found["record"])
-        return PlanRecord(
-            io.from_json(json.dumps(kept["graph"])),
-            from_json(SearchRequest, kept["request"]),
-            from_json(Solution, kept["solution"]),
-            cast("float", kept["trace_s"]),
-        )
-    except (ValueError, TypeError, KeyError) as fault:
-        raise PlanError(f"The plan cannot be read: {fault!r}.", expected, action) from fault
+        kept = cast("JsonObject", json.loads(text)["record"])
+        found = kept.get("format", 1)
+        if found != FORMAT:
+            raise PlanError(f"The plan is saved in format {found}.", EXPECTED, ACTION)
+        request = from_json(SearchRequest, kept["request"])
+        solution = from_json(Solution, kept["solution"])
+        check(solution.graph)
+    except (ValueError, TypeError, KeyError, AttributeError, InvariantError) as fault:
+        raise PlanError(f"The plan cannot be read: {fault!r}.", EXPECTED, ACTION) from fault
+    return PlanRecord(request, solution, cast("float", kept["trace_s"]))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from jupyter_autotrain.core.sizes import format_bytes, format_memory
-from jupyter_autotrain.parallel.plan.folded import Folded
-from jupyter_autotrain.parallel.plan.pricing import Pricing
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
 from jupyter_autotrain.parallel.plan.units import aligned, ms, proof
@@ -38,11 +36,9 @@ def comparison(record: PlanRecord) -> str:
 
 def rank_table(record: PlanRecord) -> str:
     """What a rank of each stage holds and sends in a step."""
-    pricing = Pricing(record)
-    folded = Folded(record)
     ways = [*record.mesh.axes, *(["stages"] if len(record.stages) > 1 else [])]
     rows = []
-    for rank, row in zip(record.cost.ranks, ranks(pricing, folded), strict=True):
+    for rank, row in zip(record.cost.ranks, ranks(record, record.priced()), strict=True):
         sent = row["sent_bytes"]
         assert isinstance(sent, dict)
         limit_bytes = row["limit_bytes"]

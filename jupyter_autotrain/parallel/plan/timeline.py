@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 from jupyter_autotrain.parallel.cost.activations import MODES
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
-from jupyter_autotrain.parallel.plan.folded import Folded, op_of
-from jupyter_autotrain.parallel.plan.pricing import Pricing
+from jupyter_autotrain.parallel.cost.memory import Schedule
+from jupyter_autotrain.parallel.plan.priced import PricedDecision
+from jupyter_autotrain.parallel.plan.traffic import forward_passes, stage_ops
+from jupyter_autotrain.parallel.search import Cost
 
 MOST_PASSES = 192
 
@@ -67,40 +69,39 @@ class _Pass:
     microbatch: int
 
 
-def timeline(pricing: Pricing, folded: Folded) -> tuple[TimeSegment, ...]:
+def timeline(priced: PricedDecision, cost: Cost) -> tuple[TimeSegment, ...]:
     """Segments of one step, by stage and time, without holes: what is not busy is bubble."""
-    record = pricing.record
-    stages = [passes_of(pricing, folded, i) for i in range(len(record.stages))]
-    count = record.microbatches * record.solution.chunks
-    passes = _spans(record.schedule, stages, (record.microbatches, record.solution.chunks))
-    end = record.cost.step_s - max(p.sync_s + p.update_s for p in stages)
+    decision = priced.decision
+    stages = [_with_messages(passes_of(priced, i), cost, i) for i in range(len(decision.stages))]
+    count = decision.microbatches * decision.chunks
+    passes = _spans(decision.schedule, stages, (decision.microbatches, decision.chunks))
+    end = cost.step_s - max(p.sync_s + p.update_s for p in stages)
     if 2 * count * len(stages) > MOST_PASSES:
         spans = [list(_one_piece(row, i)) for i, row in enumerate(passes)]
     else:
-        spans = [[segment for one in row for segment in one] for row in passes]
+        spans = [list(chain.from_iterable(row)) for row in passes]
     made = max(row[-1].stop_s for row in spans)
     stretch = end / made if made > 0 else 1.0
     rows = zip(spans, stages, strict=True)
-    step_s = record.cost.step_s
-    return tuple(segment for row, once in rows for segment in _filled(row, once, stretch, step_s))
+    return tuple(segment for row, once in rows for segment in _filled(row, once, stretch, cost.step_s))
 
 
-def passes_of(pricing: Pricing, folded: Folded, stage: int) -> Passes:
-    """Sum over the stage's ops and the edges into them."""
-    record = pricing.record
-    model = pricing.models[stage]
+def passes_of(priced: PricedDecision, stage: int) -> Passes:
+    """Sum over the stage's ops and the edges into them, without messages to other stages."""
+    model = priced.models[stage]
     total = [0.0] * 6
-    here = {op.id for op in record.graph.ops if pricing.strategy(op).stage == stage}
+    here = stage_ops(priced, stage)
+    folded = priced.folded
     for node in folded.nodes:
         count = sum(op in here for op in node.ops)
         if not count:
             continue
-        op = op_of(record, node)
+        op = folded.first_op(node)
         table = model.op(op.id)
-        mode = MODES.index(pricing.strategy(op).recompute)
-        option = pricing.option_row(op)
+        mode = MODES.index(priced.op_decision(op).recompute)
+        option = priced.states_row(op)
         states = table.states
-        row = pricing.row(op)
+        row = priced.row(op)
         for place, value in (
             (0, table.forward_s[row]),
             (2, table.backward_s[row] + table.recompute_s[mode, row]),
@@ -112,20 +113,19 @@ def passes_of(pricing: Pricing, folded: Folded, stage: int) -> Passes:
     for edge in folded.edges:
         count = sum(reader in here for reader in edge.readers)
         if count:
-            reader = edge.readers[0]
-            priced = next(e for e in model.edges_into(reader) if e.tensor == edge.operand.tensor)
-            ends = record.graph.ops[priced.source], record.graph.ops[reader]
-            at = pricing.row(ends[0]), pricing.row(ends[1])
-            full = pricing.strategy(ends[1]).recompute is Recompute.FULL and pricing.analysis.repeats[reader] > 1
-            total[1] += count * float(priced.forward_s[at])
-            total[3] += count * float(priced.backward_s[at] + (priced.forward_s[at] if full else 0.0))
-    return _with_messages(pricing, stage, Passes(*total))
+            reader = priced.graph.ops[edge.readers[0]]
+            table_of_edge = next(e for e in model.edges_into(reader.id) if e.tensor == edge.operand.tensor)
+            at = priced.row(priced.graph.ops[table_of_edge.source]), priced.row(reader)
+            again = forward_passes(priced, reader) - 1
+            total[1] += count * float(table_of_edge.forward_s[at])
+            total[3] += count * float(table_of_edge.backward_s[at] + again * table_of_edge.forward_s[at])
+    return Passes(*total)
 
 
-def _with_messages(pricing: Pricing, stage: int, passes: Passes) -> Passes:
+def _with_messages(passes: Passes, cost: Cost, stage: int) -> Passes:
     """Add the messages between stages: what the prediction has beyond the stage's own work, half each way."""
     own = sum(passes.lengths)
-    extra = max(0.0, pricing.record.stages[stage].micro_s - own) / 2 if len(pricing.record.stages) > 1 else 0.0
+    extra = max(0.0, cost.ranks[stage].micro_s - own) / 2 if len(cost.ranks) > 1 else 0.0
     return replace(passes, forward_move_s=passes.forward_move_s + extra, backward_move_s=passes.backward_move_s + extra)
 
 

@@ -37,32 +37,32 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite, prod
+from math import isfinite
 from typing import Final, cast
 
 from jupyter_autotrain.core.json import JsonObject, to_json
-from jupyter_autotrain.parallel.cost.layout import PARTIAL
 from jupyter_autotrain.parallel.graph.graph import Op, Tensor, TensorKind
+from jupyter_autotrain.parallel.placement import Placements, Shard
 from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.code import code
-from jupyter_autotrain.parallel.plan.folded import Edge, Folded, op_of
+from jupyter_autotrain.parallel.plan.folded import FoldedEdge
 from jupyter_autotrain.parallel.plan.modules import modules_of
 from jupyter_autotrain.parallel.plan.naming import colour, label
-from jupyter_autotrain.parallel.plan.pricing import Codes, Pricing, loops_of
+from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
 from jupyter_autotrain.parallel.plan.rows import candidates, costs_of, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
-from jupyter_autotrain.parallel.plan.traffic import edge_moves, state_moves
+from jupyter_autotrain.parallel.plan.traffic import edge_collectives, state_collectives
 
 VERSION: Final = 1
 
 
 def view(record: PlanRecord) -> JsonObject:
     """Everything to draw; see the module's docstring for the keys."""
-    pricing = Pricing(record)
-    folded = Folded(record)
+    priced = record.priced()
+    folded = priced.folded
     solution = record.solution
-    drawn = _Graph(pricing, folded)
+    drawn = _GraphView(priced)
     nodes = [drawn.node(number) for number in range(len(folded.nodes))]
     edges = [drawn.edge(edge) for edge in folded.edges]
     return {
@@ -83,7 +83,7 @@ def view(record: PlanRecord) -> JsonObject:
         "mesh": {"axes": record.mesh.axes, "shape": record.mesh.shape, "stages": len(record.stages)},
         "microbatches": record.microbatches,
         "schedule": str(record.schedule),
-        "chunks": solution.chunks,
+        "chunks": record.decision.chunks,
         "zero": {str(int(level)): count for level, count in record.zero.items()},
         "recompute": {str(mode): count for mode, count in record.recompute.items()},
         "cost": costs_of(record.cost),
@@ -94,11 +94,11 @@ def view(record: PlanRecord) -> JsonObject:
         "tensors": list(drawn.tensors.values()),
         "timeline": {
             "step_s": record.cost.step_s,
-            "segments": to_json(timeline(pricing, folded)),
+            "segments": to_json(timeline(priced, record.cost)),
         },
-        "ranks": list(ranks(pricing, folded)),
+        "ranks": list(ranks(record, priced)),
         "code": code(record),
-        "caveats": list(caveats(pricing, modules_of(pricing))),
+        "caveats": list(caveats(priced, modules_of(priced))),
     }
 
 
@@ -122,21 +122,22 @@ def _cluster(record: PlanRecord) -> JsonObject:
     }
 
 
-class _Graph:
-    """Draws nodes and edges, and collects the tensors that they name."""
+class _GraphView:
+    """Nodes and edges as JSON values; collects the tensors that they name."""
 
-    def __init__(self, pricing: Pricing, folded: Folded) -> None:
-        self.pricing = pricing
-        self.folded = folded
-        self.record = pricing.record
+    def __init__(self, priced: PricedDecision) -> None:
+        self.priced = priced
+        self.graph = priced.graph
+        self.folded = priced.folded
         self.tensors: dict[int, JsonObject] = {}
 
     def node(self, number: int) -> JsonObject:
         node = self.folded.nodes[number]
-        op = op_of(self.record, node)
-        strategy = self.pricing.strategy(op)
-        split = [op.loops[i].role if i >= 0 else None for i in loops_of(op, strategy)]
-        stages = {self.record.strategies[self.record.graph.ops[i].name].stage for i in node.ops}
+        op = self.folded.first_op(node)
+        decided = self.priced.op_decision(op)
+        loops = decided.split_loops(op)
+        roles = [loop.role if loop else None for loop in loops]
+        stages = {self.priced.op_decision(self.graph.ops[i]).stage for i in node.ops}
         return {
             "id": number,
             "op": op.name,
@@ -146,65 +147,63 @@ class _Graph:
             "group": node.group,
             "count": len(node.ops),
             "stages": sorted(stages),
-            "colour": colour(split),
-            "split": [str(role) if role else None for role in split],
-            "loops": strategy.loops,
-            "zero": int(strategy.zero),
-            "offload": strategy.offload,
-            "host_table": strategy.host_table,
-            "recompute": str(strategy.recompute),
+            "colour": colour(roles),
+            "split": [str(role) if role else None for role in roles],
+            "loops": [loop.name if loop else None for loop in loops],
+            "zero": int(decided.states.zero),
+            "offload": decided.states.offload,
+            "host_table": decided.states.host_table,
+            "recompute": str(decided.recompute),
             "flops": op.flops_forward + op.flops_backward,
-            "parameters": sum(t.numel for t in weights_of(self.record.graph, op)),
-            "syncs": to_json(list(state_moves(self.pricing, op))),
+            "parameters": sum(t.numel for t in weights_of(self.graph, op)),
+            "syncs": to_json(list(state_collectives(self.priced, op))),
             "tensors": list(self._tensors(op)),
         }
 
-    def edge(self, edge: Edge) -> JsonObject:
-        forward, backward = edge_moves(self.pricing, edge)
+    def edge(self, edge: FoldedEdge) -> JsonObject:
+        forward, backward = edge_collectives(self.priced, edge)
         return {
             "source": edge.source,
             "target": edge.target,
             "tensor": self._shown(edge),
             "repeats": edge.repeats,
-            "bytes": self.record.graph.tensors[edge.operand.tensor].size_bytes,
+            "bytes": self.graph.tensors[edge.operand.tensor].size_bytes,
             "forward": to_json(forward),
             "backward": to_json(backward),
         }
 
-    def _shown(self, edge: Edge) -> int:
+    def _shown(self, edge: FoldedEdge) -> int:
         """The tensor of the op that stands for the edge's source, in the place of the one that is read."""
-        graph = self.record.graph
+        graph = self.graph
         tensor = edge.operand.tensor
         made = [out.tensor for out in graph.ops[graph.producers[tensor]].outputs]
-        return op_of(self.record, self.folded.nodes[edge.source]).outputs[made.index(tensor)].tensor
+        return self.folded.first_op(self.folded.nodes[edge.source]).outputs[made.index(tensor)].tensor
 
     def _tensors(self, op: Op) -> Iterator[int]:
         for operand in op.inputs:
-            tensor = self.record.graph.tensors[operand.tensor]
+            tensor = self.graph.tensors[operand.tensor]
             if tensor.kind is not TensorKind.ACTIVATION:
-                yield self._tensor(tensor, self.pricing.needed(op, operand))
+                yield self._tensor(tensor, self.priced.needed(op, operand))
         for operand in op.outputs:
-            tensor = self.record.graph.tensors[operand.tensor]
-            yield self._tensor(tensor, self.pricing.produced(op, operand))
+            tensor = self.graph.tensors[operand.tensor]
+            yield self._tensor(tensor, self.priced.produced(op, operand))
 
-    def _tensor(self, tensor: Tensor, placed: Codes) -> int:
-        shape = self.record.mesh.shape
-        splits = [{"axis": a, "dim": dim, "parts": shape[a]} for a, dim in enumerate(placed) if dim >= 0]
+    def _tensor(self, tensor: Tensor, placed: Placements) -> int:
+        shape = self.priced.decision.mesh.shape
+        local = list(tensor.shape)
+        splits = []
+        for axis, one in enumerate(placed):
+            if isinstance(one, Shard):
+                splits.append({"axis": axis, "dim": one.dim, "parts": shape[axis]})
+                local[one.dim] //= shape[axis]
         self.tensors[tensor.id] = {
             "id": tensor.id,
             "name": tensor.name,
             "shape": tensor.shape,
-            "local_shape": [
-                size // prod(shape[a] for a, split in enumerate(placed) if split == dim)
-                for dim, size in enumerate(tensor.shape)
-            ],
+            "local_shape": local,
             "dtype": tensor.dtype,
             "kind": str(tensor.kind),
-            "placements": [_word(dim) for dim in placed],
+            "placements": [str(one) for one in placed],
             "splits": splits,
         }
         return tensor.id
-
-
-def _word(dim: int) -> str:
-    return f"S({dim})" if dim >= 0 else "P" if dim == PARTIAL else "R"

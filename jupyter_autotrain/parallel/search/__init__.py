@@ -2,7 +2,7 @@
 
 from jupyter_autotrain.parallel.search.request.request import PROOF_S, Method, Mode, SearchLimits, SearchRequest
 from jupyter_autotrain.parallel.search.request.space import Pins, StrategySpace
-from jupyter_autotrain.parallel.search.solution import Alternative, Cost, RankCost, Solution, StagePart, Strategy
+from jupyter_autotrain.parallel.search.solution import Alternative, Cost, RankCost, Solution
 from jupyter_autotrain.parallel.search.solve import retry_on_interrupt, solve
 
 __all__ = [
@@ -16,8 +16,6 @@ __all__ = [
     "SearchLimits",
     "SearchRequest",
     "Solution",
-    "StagePart",
-    "Strategy",
     "StrategySpace",
     "retry_on_interrupt",
     "solve",

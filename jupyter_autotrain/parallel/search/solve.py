@@ -12,7 +12,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.errors import InfeasibleError, PlanError
-from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.factors.lagrangian import relative_gap
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound
 from jupyter_autotrain.parallel.search.outer.context import OutOfTime
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def solve(
-    graph: OpGraph,
+    graph: PreparedGraph,
     cluster: str | JsonObject | ClusterSpec,
     request: SearchRequest | None = None,
     *,
@@ -37,7 +37,7 @@ def solve(
     a first plan is finished at once.
 
     Args:
-        graph: As traced or built; prepared here where it is not yet (see `prepared`).
+        graph: A traced or built graph, after `prepare`.
         cluster: The machine, in any form `ClusterSpec.parse` reads.
         request: What is asked; the whole space by dynamic programming unless given.
         clock: Monotonic seconds.

@@ -1,10 +1,14 @@
 """What all layers read does not belong to the layer that makes it."""
 
+from jupyter_autotrain.parallel.api import plan
+from jupyter_autotrain.parallel.graph import prepare as preparation
+from jupyter_autotrain.parallel.graph.build import random_graph
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.check import check
-from jupyter_autotrain.parallel.graph.fold import fold, prepared
+from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.hoist import hoisted
+from jupyter_autotrain.parallel.graph.prepare import prepare
 
 
 def layered(readers):
@@ -32,7 +36,7 @@ def layered(readers):
 def test_an_op_that_all_layers_read_moves_before_the_first():
     graph = layered(range(4))
     assert [run.count for run in fold(fuse(graph)).runs] != [4]
-    found = check(prepared(graph))
+    found = check(prepare(graph))
     assert [run.count for run in found.runs] == [4]
     assert found.ops[found.runs[0].start - 1].name == "layers.0.bias"
     assert found.runs[0].name == "layers.0"
@@ -48,3 +52,11 @@ def test_nothing_is_lost_or_made_twice():
     moved = hoisted(graph)
     assert sorted(op.name for op in moved.ops) == sorted(op.name for op in graph.ops)
     assert [op.id for op in moved.ops] == list(range(len(graph.ops)))
+
+
+def test_a_plan_prepares_its_graph_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(preparation, "fold", lambda graph: calls.append(graph) or fold(graph))
+    found = plan(random_graph(1, ops=8), None, "2xA100", search="recursive_programming")
+    found.what_if(bandwidth=0.5)
+    assert len(calls) == 1

@@ -1,4 +1,5 @@
 import itertools
+import json
 import sys
 from dataclasses import replace
 
@@ -6,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.graph import build
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
-from jupyter_autotrain.parallel.graph.graph import LoopRole, TensorKind
-from jupyter_autotrain.parallel.graph.io import from_json, to_json
+from jupyter_autotrain.parallel.graph.graph import LoopRole, OpGraph, TensorKind
 
 SMALL = {"width": 64, "heads": 8, "sequence": 16, "batch": 8, "vocabulary": 128}
 COSTS = ("flops_forward", "flops_backward", "bytes_forward", "bytes_backward", "saved_extra_bytes")
@@ -36,7 +37,7 @@ def graph(request):
 def test_built_graphs_are_well_formed_and_survive_json(graph):
     for made in (graph, fold(fuse(graph))):
         assert check(made) is made
-        assert from_json(to_json(made)) == made
+        assert from_json(OpGraph, json.loads(json.dumps(to_json(made)))) == made
 
 
 def test_a_gpt_needs_six_flops_per_weight_and_token_and_attention():
@@ -188,11 +189,4 @@ def test_a_malformed_or_cyclic_graph_is_refused_in_three_clauses(change, word):
         check(faulty(change))
     assert word in caught.value.found
     assert caught.value.expected
-    assert caught.value.action
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"version": 1}', '{"version": 1, "ops": [{}], "tensors": []}'])
-def test_a_text_that_is_no_graph_is_refused(text):
-    with pytest.raises(PlanError) as caught:
-        from_json(text)
     assert caught.value.action

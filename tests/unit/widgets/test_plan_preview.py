@@ -7,9 +7,8 @@ import time
 import pytest
 
 from jupyter_autotrain.errors import InfeasibleError
+from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.graph import build
-from jupyter_autotrain.parallel.plan import Plan
-from jupyter_autotrain.parallel.search import Method, SearchRequest
 from jupyter_autotrain.widgets.plan import Latest, PlanView, show_plan
 
 DEADLINE_S = 20.0
@@ -18,7 +17,7 @@ DEADLINE_S = 20.0
 @pytest.fixture(scope="module")
 def plan():
     graph = build.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
-    return Plan.of(graph, "8xH100", SearchRequest(search=Method.RECURSIVE_PROGRAMMING))
+    return api.plan(graph, None, "8xH100", search="recursive_programming")
 
 
 class Recorded(PlanView):

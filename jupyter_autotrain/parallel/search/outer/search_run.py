@@ -10,8 +10,8 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.activations import analyse_graph
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
-from jupyter_autotrain.parallel.graph.fold import prepared
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.outer.baselines import all_baselines, data_only, price_baselines
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, alternatives
 from jupyter_autotrain.parallel.search.outer.context import OutOfTime, SearchContext
@@ -44,15 +44,15 @@ class SearchRun:
 
     @classmethod
     def of(
-        cls, graph: OpGraph, cluster: ClusterSpec, asked: SearchRequest, clock: Callable[[], float], began: float
+        cls, graph: PreparedGraph, cluster: ClusterSpec, asked: SearchRequest, clock: Callable[[], float], began: float
     ) -> SearchRun:
-        """Prepare a graph and lay out the outer choices; linear in the graph.
+        """Lay out the outer choices; linear in the graph.
 
         Raises:
             PlanError: For a cyclic graph, and pins that contradict something.
         """
         check_order(graph)
-        folded = uniform_runs(prepared(graph), asked.pins)
+        folded = uniform_runs(graph, asked.pins)
         context, space, pins = _task(folded, cluster, asked, _check(folded, asked, clock, began))
         blocks = context.chain.run.count if context.chain else 1
         proof_s = inf if asked.limits.proof_s is None else asked.limits.proof_s
@@ -120,7 +120,6 @@ class SearchRun:
             limit_bytes=max(search.context.limits(best.candidate)),
             candidates=tuple(Alternative(str(o.candidate), cost_of(o), True, "", o) for o in shown),
             baselines=self.weighed,
-            method=str(self.asked.search),
             complete=search.complete,
         )
 
