@@ -1,4 +1,7 @@
-"""The places a trial can run; each is found by its entry point, the built-in ones too."""
+"""The places a trial can run. Their types are found by entry points, the built-in ones too.
+
+A *profile* names a place: its type and options. Each type has a profile of its own name, without options.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,15 @@ from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, MetadataPathFinder, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jupyter_autotrain.core.backend import Backend
-from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.backend import Backend, BackendContext, BackendType, Profile
 from jupyter_autotrain.errors import AutotrainError, BackendError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from jupyter_autotrain.header import Header
 
 GROUP = "jupyter_autotrain.backends"
 
@@ -40,34 +48,113 @@ def _changed_ns(folder: str) -> int:
 
 
 def names() -> list[str]:
-    """The places known here, in alphabetical order."""
+    """The names of all profiles, in alphabetical order."""
     return sorted(_entries())
 
 
-def create(name: str, home: Home) -> Backend:
-    """Make the place with this name.
+def profile(name: str) -> Profile:
+    """The profile with this name.
 
     Raises:
-        BackendError: When no place has that name, or its plugin cannot be loaded.
+        BackendError: When there is none.
     """
-    entries = _entries()
-    if name not in entries:
-        _forget()
-        near = get_close_matches(name, entries, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise BackendError(
-            f"There is no backend {name!r}.",
-            f"{hint}Backends here: {', '.join(sorted(entries))}.",
-            "Change `backend:` in the header, or install the package that brings it.",
-        )
+    if name not in _entries():
+        raise _unknown(name)
+    return Profile(name, name)
+
+
+def create(profile: Profile, context: BackendContext) -> Backend:
+    """Make the place of a profile.
+
+    Raises:
+        BackendError: When its type is not known or cannot be loaded, or its options do not fit.
+    """
+    made = _load(profile.type)
+    if profile.options:
+        _check_options(profile, made.options_model())
     try:
-        backend: Backend = entries[name].load()(home)
+        return made(profile, context)
     except AutotrainError:
         raise
     except Exception as error:
+        raise _broken(profile.type, error) from error
+
+
+def options_model(type_name: str) -> type[BaseModel]:
+    """The pydantic model of a type's options; `model_json_schema()` of it is their JSON Schema.
+
+    Raises:
+        BackendError: When the type is not known or cannot be loaded.
+    """
+    made = _load(type_name)
+    try:
+        return made.options_model()
+    except Exception as error:
+        raise _broken(type_name, error) from error
+
+
+def option_sections() -> dict[str, type[BaseModel]]:
+    """For each profile whose type has options: the model of its section in the header.
+
+    A type that cannot be loaded has none here; `create` says why.
+    """
+    found = {}
+    for name in names():
+        with suppress(BackendError):
+            model = options_model(name)
+            if model.model_fields:
+                found[name] = model
+    return found
+
+
+def header_schema() -> type[Header]:
+    """The schema of a header, with a section for each backend that has options."""
+    from jupyter_autotrain import header  # noqa: PLC0415 - heavy, and the manager has no use for it
+
+    return header.with_backend_sections(tuple(option_sections().items()))
+
+
+def _load(type_name: str) -> BackendType:
+    entries = _entries()
+    if type_name not in entries:
+        raise _unknown(type_name)
+    try:
+        made: BackendType = entries[type_name].load()
+    except Exception as error:
+        raise _broken(type_name, error) from error
+    return made
+
+
+def _unknown(name: str) -> BackendError:
+    known = names()
+    _forget()
+    near = get_close_matches(name, known, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    return BackendError(
+        f"There is no backend {name!r}.",
+        f"{hint}Backends here: {', '.join(known)}.",
+        "Change `backend:` in the header, or install the package that brings it.",
+    )
+
+
+def _broken(type_name: str, error: Exception) -> BackendError:
+    return BackendError(
+        f"The backend {type_name!r} cannot be loaded: {error}",
+        "",
+        f"Reinstall the package that brings it ({_entries()[type_name].value}).",
+    )
+
+
+def _check_options(profile: Profile, model: type[BaseModel]) -> None:
+    from pydantic import ValidationError  # noqa: PLC0415 - the manager needs it only for a profile with options
+
+    try:
+        model.model_validate(profile.options)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        faults = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in details]
         raise BackendError(
-            f"The backend {name!r} cannot be loaded: {error}",
-            "",
-            f"Reinstall the package that brings it ({entries[name].value}).",
-        ) from error
-    return backend
+            f"The options of the backend {profile.name!r} do not fit: {'; '.join(faults)}.",
+            f"Options of its type {profile.type!r}: {', '.join(model.model_fields) or 'none'}.",
+            "Change them in its profile.",
+        ) from None

@@ -9,35 +9,54 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from jupyter_autotrain.backends import folder, settle
 from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, JobRef, Probe, Submission
-from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.backend import (
+    BackendContext,
+    CancelReceipt,
+    Capabilities,
+    JobRef,
+    Probe,
+    Profile,
+    Submission,
+)
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import api, environment
 from jupyter_autotrain.worker.tidying import tidy
 from jupyter_autotrain.worker.trial import Run, enter_work
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 class DebugBackend(folder.TrialFolders):
     """Runs a trial inside `submit`, which returns when the cell has ended. One at a time; no limits, no GPU slots.
 
     Args:
-        home: The home folder.
+        profile: Its name and options.
+        context: The home; trials run in its trial directories.
     """
 
-    name = "debug"
     capabilities = Capabilities(survives_manager=False, shares_home=True)
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, profile: Profile, context: BackendContext) -> None:
+        self.name = profile.name
+        self._profile = profile
+        self._context = context
+
+    @staticmethod
+    def options_model() -> type[BaseModel]:
+        """None."""
+        from jupyter_autotrain.backends.options import DebugOptions  # noqa: PLC0415 - the manager has no use for it
+
+        return DebugOptions
 
     def probe(self) -> Probe:
         """Usable wherever Python is."""
@@ -48,9 +67,9 @@ class DebugBackend(folder.TrialFolders):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return Inventory(cpus=1.0, memory_bytes=memory, limits="limits are not kept: trials run in this process")
 
-    def render(self, trial: TrialSpec) -> Submission:
+    def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """No command: the script runs right here."""
-        content = folder.content(trial)
+        content = folder.content(trial, placement, self._profile, self._context)
         return Submission(
             argv=(),
             env=environment.complete(content, {}),
@@ -58,27 +77,28 @@ class DebugBackend(folder.TrialFolders):
             notes=("runs inside this process",),
         )
 
-    def submit(self, trial: TrialSpec, secrets: Mapping[str, str]) -> JobRef:
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Run the trial, here and now, unless it ran before."""
         if secrets or trial.secrets:
             raise BackendError(
                 "The debug backend cannot keep secrets: its trials share this process.", "", "Use `backend: local`."
             )
-        ref = JobRef(self.name, trial.job_id, {"directory": trial.directory})
-        directory = Path(trial.directory)
+        directory = self._context.directory(trial)
+        ref = JobRef(self.name, trial.job_id, {"directory": str(directory)})
         if statuses.is_there(directory):
             return ref
-        plan = self.render(trial)
+        plan = self.render(trial, placement)
+        bundle = str(self._context.bundle(trial))
         for name in wire.FOLDERS:
             folder.make(directory / name)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode())
         status = _first_status()
         statuses.write(directory, status)
         with _inside(directory, plan.env):
-            context = api.of(trial.directory)
-            enter_work(trial.directory, trial.bundle)
+            context = api.of(str(directory))
+            enter_work(str(directory), bundle)
             outcome, code = Run(context).run()
-        tidy(trial.directory, trial.bundle)
+        tidy(str(directory), bundle)
         told: statuses.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line", "kind")}
         statuses.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})
         return ref

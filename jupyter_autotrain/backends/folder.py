@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -13,19 +14,42 @@ from jupyter_autotrain.backends import settle
 from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.backends.status import UnknownError
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus, Profile
 from jupyter_autotrain.core.json import JsonObject, to_json
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 
+_MANIFEST = "bundle.json"
 MOST_BYTES = 4 << 20  # of one stream in one read
 
 
-def content(trial: TrialSpec) -> JsonObject:
-    """What stands in `trial.json`."""
-    known = cast("dict[str, object]", to_json(trial))
-    return cast("JsonObject", known | {"python": trial.python or sys.executable, "wire": wire.VERSION})
+def content(trial: TrialSpec, placement: Placement, profile: Profile, context: BackendContext) -> JsonObject:
+    """What stands in `trial.json`: the trial, and where its files lie on this machine."""
+    bundle = context.bundle(trial)
+    before = trial.resume_attempt
+    return {
+        **cast("JsonObject", to_json(trial)),
+        "directory": str(context.directory(trial)),
+        "bundle": str(bundle),
+        "python": _interpreter(bundle),
+        "gpus": placement.accelerators,
+        "resume_from": "" if before is None else str(context.directory(trial, before) / wire.CHECKPOINTS),
+        "options": {**profile.options, **trial.options},
+        "wire": wire.VERSION,
+    }
+
+
+def _interpreter(bundle: Path) -> str:
+    """The interpreter that captured the bundle; before there is one, this process is what would capture it."""
+    try:
+        manifest = json.loads((bundle / _MANIFEST).read_bytes())
+    except FileNotFoundError:
+        return sys.executable
+    except ValueError as error:
+        raise BackendError(f"{bundle / _MANIFEST} is damaged: {error}.", "", "Submit the cell again.") from error
+    python = manifest.get("python") if isinstance(manifest, dict) else None
+    return python if isinstance(python, str) and python else sys.executable
 
 
 def make(path: Path) -> None:

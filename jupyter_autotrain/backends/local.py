@@ -7,31 +7,51 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jupyter_autotrain.backends import cancelling, folder, gpus, starting
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, JobRef, Probe, Submission
-from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.backend import (
+    BackendContext,
+    CancelReceipt,
+    Capabilities,
+    JobRef,
+    Probe,
+    Profile,
+    Submission,
+)
 from jupyter_autotrain.core.inventory import Inventory
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.worker import environment, start_supervisor
 from jupyter_autotrain.worker.limits import describe
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 class LocalBackend(folder.TrialFolders):
     """Runs each trial as a fresh process in its own session, beside a supervisor of its own.
 
     Args:
-        home: The home folder.
+        profile: Its name and options.
+        context: The home; trials run in its trial directories.
         nvml: Where GPUs are asked for; NVIDIA's library when not given.
     """
 
-    name = "local"
     capabilities = Capabilities(gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True, shares_home=True)
 
-    def __init__(self, home: Home, nvml: gpus.Nvml | None = None) -> None:
-        self._home = home
+    def __init__(self, profile: Profile, context: BackendContext, nvml: gpus.Nvml | None = None) -> None:
+        self.name = profile.name
+        self._profile = profile
+        self._context = context
         self._nvml = nvml
+
+    @staticmethod
+    def options_model() -> type[BaseModel]:
+        """How many trials share a GPU, and which GPUs may be used."""
+        from jupyter_autotrain.backends.options import LocalOptions  # noqa: PLC0415 - the manager has no use for it
+
+        return LocalOptions
 
     def probe(self) -> Probe:
         """Usable on Linux, where `/proc` tells of processes."""
@@ -48,25 +68,25 @@ class LocalBackend(folder.TrialFolders):
             limits=describe(),
         )
 
-    def render(self, trial: TrialSpec) -> Submission:
+    def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """The supervisor's command, the variables set for the trial, and `trial.json`."""
-        content = folder.content(trial)
+        content = folder.content(trial, placement, self._profile, self._context)
         env = environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)"))
         return Submission(
-            argv=(sys.executable, "-I", "-S", str(start_supervisor.__file__), trial.directory),
+            argv=(sys.executable, "-I", "-S", str(start_supervisor.__file__), str(self._context.directory(trial))),
             env=env,
             files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
         )
 
-    def submit(self, trial: TrialSpec, secrets: Mapping[str, str]) -> JobRef:
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Start the trial's supervisor; the `claim` file in the trial directory lets only one ever begin."""
-        ref = JobRef(self.name, trial.job_id, {"directory": trial.directory})
-        directory = Path(trial.directory)
+        directory = self._context.directory(trial)
+        ref = JobRef(self.name, trial.job_id, {"directory": str(directory)})
         patience = starting.Patience()
         while True:
             try:
                 if not starting.has_begun(directory):
-                    self._begin(trial, secrets)
+                    self._begin(trial, placement, secrets)
                 break
             except (OSError, starting.StartError) as error:
                 number, said = (error.errno, str(error)) if isinstance(error, OSError) else (error.number, error.said)
@@ -74,9 +94,9 @@ class LocalBackend(folder.TrialFolders):
                     raise starting.refusal(trial.job_id, directory, number, said) from error
         return ref
 
-    def _begin(self, trial: TrialSpec, secrets: Mapping[str, str]) -> None:
-        plan = self.render(trial)
-        directory = Path(trial.directory)
+    def _begin(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> None:
+        plan = self.render(trial, placement)
+        directory = self._context.directory(trial)
         for name in wire.FOLDERS:
             folder.make(directory / name)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)

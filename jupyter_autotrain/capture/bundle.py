@@ -28,6 +28,7 @@ def write_bundle(
     progress: Callable[[int, int], object] = lambda _written, _total: None,
     *,
     python: str = sys.executable,
+    cwd: str = "",
 ) -> Bundle:
     """Write a capture so that it survives a crash; folders 0700, files 0600.
 
@@ -38,6 +39,7 @@ def write_bundle(
         directory: Where; made if missing.
         progress: Called with the bytes written so far and those to write; what it raises ends the writing.
         python: The interpreter that workers shall use.
+        cwd: The folder the notebook worked in, or "".
 
     Returns:
         What was written; `bundle.json` holds the same.
@@ -60,6 +62,7 @@ def write_bundle(
         folders=capture.folders,
         size_bytes=sum(size for _, size in digests.values()),
         python=python,
+        cwd=cwd,
         source_map=capture.source_map,
         differences=tuple(difference.line for difference in capture.differences),
     )

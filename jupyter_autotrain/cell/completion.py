@@ -52,7 +52,7 @@ def match(
     if not context.full_text.startswith(header.MAGIC):
         return {"completions": []}
     offset = sum(len(row) + 1 for row in rows[: context.cursor_line]) + context.cursor_position
-    found = header.completions(context.full_text, offset, backends())
+    found = header.completions(context.full_text, offset, backends(), places.header_schema())
     if found.matches:
         return _result(found.matches, context.full_text[found.start : offset], "keyword", suppress=found.sure)
     return _cell_names(context.token)

@@ -38,7 +38,7 @@ class Draft:
     def spec(self, bundle: Bundle) -> ExperimentSpec:
         """The experiment this cell asks for, with its code lying in `bundle`."""
         header = self.parsed.header
-        spec = header.to_spec(bundle=bundle, name=self.name, cwd=str(self.cwd), environ=self.environ)
+        spec = header.to_spec(bundle=bundle, name=self.name, environ=self.environ)
         return replace(spec, origin=self.origin)
 
 
@@ -66,7 +66,7 @@ def read(
         CaptureError: When something the cell needs cannot travel, or nothing reports its objective.
         ShipError: When the files are too many or too big.
     """
-    parsed = header.parse_cell(line, cell, header.Context(cwd, environ, backends.names()))
+    parsed = header.parse_cell(line, cell, header.Context(cwd, environ, backends.names(), backends.header_schema()))
     ship = parsed.header.ship
     captured = capture.capture(
         parsed.code,
@@ -116,10 +116,12 @@ def submit(
     check(spec, home)
     earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
     with progress:
-        experiment = send(
-            home, spec, lambda folder: capture.write_bundle(draft.captured, folder, progress.written), draft.environ
-        )
+        experiment = send(home, spec, lambda folder: _write_bundle(draft, folder, progress.written), draft.environ)
     return Submitted(experiment, earlier)
+
+
+def _write_bundle(draft: Draft, folder: Path, progress: Callable[[int, int], object]) -> Bundle:
+    return capture.write_bundle(draft.captured, folder, progress, cwd=str(draft.cwd))
 
 
 def plan_request(draft: Draft) -> PlanRequest | None:

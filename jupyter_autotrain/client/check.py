@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.core.attempt import trial_spec
-from jupyter_autotrain.core.backend import Backend, Submission
+from jupyter_autotrain.core.backend import Backend, BackendContext, Submission
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import TrialRecord
-from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -20,7 +20,7 @@ def check(spec: ExperimentSpec, home: Home) -> None:
     Raises:
         BackendUnavailableError: It cannot; names everything that is wanting at once.
     """
-    place = backends.create(spec.backend, home)
+    place = _open(spec, home)
     probe = place.probe()
     if not probe.usable:
         raise BackendUnavailableError(
@@ -39,7 +39,11 @@ def check(spec: ExperimentSpec, home: Home) -> None:
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
     """Exactly what the backend would receive for the first trial; nothing is stored or started."""
     first = TrialRecord("dry-run", 1, TrialState.WAITING, {})
-    return backends.create(spec.backend, home).render(trial_spec(home, spec, first))
+    return _open(spec, home).render(trial_spec(spec, first), Placement())
+
+
+def _open(spec: ExperimentSpec, home: Home) -> Backend:
+    return backends.create(backends.profile(spec.backend), BackendContext(home))
 
 
 def _wanting(spec: ExperimentSpec, place: Backend) -> Iterator[str]:
@@ -51,6 +55,8 @@ def _wanting(spec: ExperimentSpec, place: Backend) -> Iterator[str]:
         yield "returns (it brings no files back)"
     if needs.gpus and not can.gpu_slots:
         yield "resources.gpus (it gives out no GPUs)"
+    if needs.nodes > 1 and not can.multi_node:
+        yield "resources.nodes (it runs a trial on one node)"
     if needs.memory_bytes and not can.limits_memory:
         yield "resources.memory (it cannot limit memory)"
     if needs.cpus and not can.limits_cpu:

@@ -46,18 +46,23 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
         StoreError: It cannot be kept; then nothing was started.
     """
     home, cwd = home or default_home(), Path.cwd()
-    parsed = headers.from_mapping(header, headers.Context(cwd, os.environ, backends.names()))
+    context = headers.Context(cwd, os.environ, backends.names(), backends.header_schema())
+    parsed = headers.from_mapping(header, context)
     name = "script" if isinstance(fn_or_source, str) else fn_or_source.__name__.strip("<>")
     captured = _capture(fn_or_source, parsed, cwd)
     capture.check_reports(captured.reports, parsed.objective.metric if parsed.objective else "")
     origin = here() or Origin()
-    spec = replace(parsed.to_spec(bundle=Bundle(), name=name, cwd=str(cwd), environ=os.environ), origin=origin)
+    spec = replace(parsed.to_spec(bundle=Bundle(), name=name, environ=os.environ), origin=origin)
     check(spec, home)
     for told in filter(None, (capture.told(captured.differences), *captured.notes)):
         sys.stdout.write(f"{told}\n")
     before_rerun(home, spec, os.environ, parsed.on_rerun, sys.stdout.write, input)
     with in_terminal(sys.stderr) as progress:
-        return send(home, spec, lambda folder: capture.write_bundle(captured, folder, progress.written), os.environ)
+
+        def write_bundle(folder: Path) -> Bundle:
+            return capture.write_bundle(captured, folder, progress.written, cwd=str(cwd))
+
+        return send(home, spec, write_bundle, os.environ)
 
 
 def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, cwd: Path) -> capture.Capture:

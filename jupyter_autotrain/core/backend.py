@@ -1,20 +1,49 @@
 """The contract of a training service: nine methods and `close`, plain, synchronous, thread-safe, stateless.
 
 All state travels in the arguments, so that a manager that was killed goes on with a fresh instance.
-A new place is one file, one entry-point line in the group `jupyter_autotrain.backends`, and one subclass of
-`jupyter_autotrain.testing.BackendContract`.
+A new place is one file with a `BackendType`, one entry-point line in the group `jupyter_autotrain.backends`, and one
+subclass of `jupyter_autotrain.testing.BackendContract`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
+from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A place by name: its type (an entry point's name), and options that the type's model has checked."""
+
+    name: str
+    type: str
+    options: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BackendContext:
+    """What a backend may use of the manager's machine: the home, with the bundles and the trial directories."""
+
+    home: Home
+
+    def bundle(self, trial: TrialSpec) -> Path:
+        """Where the trial's bundle lies in the home."""
+        return self.home.bundle(trial.experiment_id)
+
+    def directory(self, trial: TrialSpec, attempt: int | None = None) -> Path:
+        """The home's directory of a trial's attempt, its own when not given."""
+        return self.home.trial(trial.experiment_id, trial.number, attempt or trial.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +154,7 @@ def _pids(told: JsonValue, kind: str) -> tuple[int, ...]:
 class Backend(Protocol):
     """A training service: somewhere a trial can run."""
 
-    name: str
+    name: str  # of its profile
     capabilities: Capabilities
 
     def probe(self) -> Probe:
@@ -136,12 +165,17 @@ class Backend(Protocol):
         """Say what the place has: CPUs, memory, GPUs."""
         ...
 
-    def render(self, trial: TrialSpec) -> Submission:
-        """Say exactly what `submit` would send. Pure: same trial, same answer; nothing is touched."""
+    def render(self, trial: TrialSpec, placement: Placement) -> Submission:
+        """Say exactly what `submit` would send. Pure: same arguments, same answer; nothing is touched."""
         ...
 
-    def submit(self, trial: TrialSpec, secrets: Mapping[str, str]) -> JobRef:
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Start the trial. The same `trial.job_id` twice gives the same job, started once.
+
+        Args:
+            trial: What to run.
+            placement: On which nodes and accelerators.
+            secrets: The values of `trial.secrets`.
 
         Raises:
             BackendError: When the place refuses.
@@ -170,4 +204,20 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Give up connections; jobs go on."""
+        ...
+
+
+class BackendType(Protocol):
+    """What an entry point of the group `jupyter_autotrain.backends` leads to: a class that makes its backends."""
+
+    def __call__(self, profile: Profile, context: BackendContext) -> Backend:
+        """Make the place of a profile; its options have been checked.
+
+        Raises:
+            BackendError: It cannot be made.
+        """
+        ...
+
+    def options_model(self) -> type[BaseModel]:
+        """The model of its options: of `Profile.options` and of its section of the header. All have defaults."""
         ...

@@ -25,3 +25,18 @@ class Inventory:
     memory_bytes: int
     gpus: tuple[Gpu, ...] = ()
     limits: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorPolicy:
+    """Which accelerators of a place trials may use, and how many trials share one.
+
+    Attributes:
+        max_trials_per_gpu: How many trials may hold one accelerator; the least of all that hold it counts.
+        use_active_gpu: Whether to use accelerators that other programs are using.
+        gpu_indices: The accelerators of each node that may be used; None: all.
+    """
+
+    max_trials_per_gpu: int = 1
+    use_active_gpu: bool = False
+    gpu_indices: tuple[int, ...] | None = None

@@ -1,4 +1,4 @@
-"""Wishes: what an experiment and a trial shall be. Frozen, JSON both ways by `core.json`."""
+"""What an experiment and a trial are asked to be. Frozen, JSON both ways by `core.json`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,13 @@ from jupyter_autotrain.core.space import Distribution
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one worker needs. None means: no limit asked."""
+    """What a trial needs on each of its nodes. None means: no limit asked."""
 
     cpus: float | None = None
     memory_bytes: int | None = None
     gpus: int = 0
     gpu_memory_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LocalOptions:
-    """Options of the local backend, after NNI's local training service."""
-
-    max_trials_per_gpu: int = 1
-    use_active_gpu: bool = False
-    gpu_indices: tuple[int, ...] | None = None
+    nodes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +68,8 @@ class Bundle:
         files: Shipped files, relative to the bundle's `files/` folder.
         folders: Folders that a trial finds, empty where no file is shipped into them.
         size_bytes: Sum of all files.
-        python: The interpreter that workers shall use.
+        python: The interpreter that captured it; a place on the same machine runs trials with it.
+        cwd: The folder the notebook worked in, or "".
         source_map: For each line of the script (line 1 first) "cell label:line", or "".
         differences: What a trial does not have as the notebook had it, one line each.
     """
@@ -88,6 +81,7 @@ class Bundle:
     folders: tuple[str, ...] = ()
     size_bytes: int = 0
     python: str = ""
+    cwd: str = ""
     source_map: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
 
@@ -98,6 +92,8 @@ class ExperimentSpec:
 
     Attributes:
         name: The user's name for it; several experiments of one name are told apart as `name@N`.
+        backend: Name of the profile of the place where trials run.
+        backend_options: Options of that place, as its section of the header sets them.
         objective: None means that trials are not ranked.
         search: The search space; empty means: run the cell as it is.
         tuner: Name of the search algorithm (see `tuners`).
@@ -111,13 +107,13 @@ class ExperimentSpec:
         retries: How often a failed trial is tried again.
         header: The header as the user wrote it, for the record.
         cell_id: The notebook cell it came from, or "".
-        cwd: The folder the notebook worked in.
         origin: The notebook it was submitted from.
     """
 
     name: str
     bundle: Bundle
     backend: str = "local"
+    backend_options: JsonObject = field(default_factory=dict)
     mode: str = "batch"
     objective: Objective | None = None
     search: Mapping[str, Distribution] = field(default_factory=dict)
@@ -135,50 +131,64 @@ class ExperimentSpec:
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
     retries: int = 0
-    local: LocalOptions = field(default_factory=LocalOptions)
     header: str = ""
     cell_id: str = ""
-    cwd: str = ""
     origin: Origin = field(default_factory=Origin)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialSpec:
-    """One attempt at one set of parameters, ready for a backend.
+    """One attempt at one set of parameters, the same for every place: no path and no device of any machine.
 
     Attributes:
         experiment_id: The experiment's id.
         number: The trial's number in its experiment, from 1.
         attempt: From 1; a retry is a new attempt of the same trial.
-        directory: The trial directory (absolute, on the manager's machine).
-        bundle: The bundle directory (absolute, on the manager's machine).
-        gpus: Device ids given to the trial by the manager.
+        bundle_sha256: Digest of the bundle with its code.
+        script: Name of the main script inside the bundle.
         environment, env: Its variables, those of the submitter below those of the header.
-        resume_from: Directory with the checkpoints of the attempt before, or "".
+        resume_attempt: The attempt whose checkpoints it goes on from; None: from the beginning.
+        options: Options of the place, from its section of the header.
     """
 
     experiment_id: str
     number: int
     attempt: int
-    directory: str
-    bundle: str
+    bundle_sha256: str = ""
     script: str = "main.py"
-    python: str = ""
     params: Mapping[str, JsonValue] = field(default_factory=dict)
     seed: int | None = None
     objective: str = ""
     resources: Resources = field(default_factory=Resources)
-    gpus: tuple[str, ...] = ()
     timeout_s: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
-    resume_from: str = ""
-    cwd: str = ""
+    resume_attempt: int | None = None
     options: JsonObject = field(default_factory=dict)
 
     @property
     def job_id(self) -> str:
         """The same trial and attempt always has this id; a backend must not start it twice."""
         return f"{self.experiment_id}-{self.number}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlacement:
+    """A node of the place's inventory, and the ids of the accelerators that the trial gets there."""
+
+    node: str
+    accelerators: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the manager's allocator puts a trial, one entry per node; empty where the place decides by itself."""
+
+    nodes: tuple[NodePlacement, ...] = ()
+
+    @property
+    def accelerators(self) -> tuple[str, ...]:
+        """Ids of all accelerators, node by node."""
+        return tuple(accelerator for placed in self.nodes for accelerator in placed.accelerators)

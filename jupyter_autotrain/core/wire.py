@@ -6,7 +6,8 @@ cheapest parts of the standard library.
 A trial directory:
 
 ```
-trial.json    what to run (`TrialSpec` as JSON, plus "wire": VERSION), written by the backend's `submit`
+trial.json    what to run (`TrialSpec` as JSON, with the paths and devices that the trial has at its place: "directory",
+              "bundle", "python", "gpus", "resume_from"; and "wire": VERSION), written by the backend's `submit`
 status.json   what became of it (written atomically by the supervisor, see below)
 claim         locked (flock) by the living supervisor, so that a trial is started once; says who that is:
               {"supervisor": identity, "groups": [cgroup folders]}

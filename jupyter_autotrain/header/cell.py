@@ -41,10 +41,10 @@ def parse_cell(line: str, cell: str, context: Context) -> ParsedCell:
     parts = split(cell)
     flags, from_line = read_line(line)
     from_header = load(parts.header)
-    if fault := missing_rule(parts, list(Header.model_fields)):
+    if fault := missing_rule(parts, list(context.schema.model_fields)):
         from_header.faults.append(fault)
     from_header.faults += in_comments(parts.header)
-    header = check(stack(context, from_header, from_line, flags.file), context.backends)
+    header = check(stack(context, from_header, from_line, flags.file), context.backends, context.schema)
     text = "\n".join(text for _, text in parts.header)
     return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags)
 
@@ -62,7 +62,7 @@ def from_mapping(settings: Mapping[str, object], context: Context | None = None)
     document = Document({str(key): value for key, value in settings.items() if value is not None})
     if context is None:
         return check(canonical(document))
-    return check(stack(context, document, Document()), context.backends)
+    return check(stack(context, document, Document()), context.backends, context.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,9 @@ def explain(key: str, context: Context, line: str = "", cell: str = "") -> Setti
     Raises:
         HeaderError: When there is no such key, or the settings are faulty.
     """
-    if key not in known_keys():
-        raise gather([Fault(f"unknown key {key!r}", meant(key, known_keys()), "see %autotrain help")])
+    known = known_keys(context.schema)
+    if key not in known:
+        raise gather([Fault(f"unknown key {key!r}", meant(key, known), "see %autotrain help")])
     flags, from_line = read_line(line)
     settings = stack(context, load(split(cell).header), from_line, flags.file)
     path = tuple(key.split("."))
@@ -92,7 +93,7 @@ def explain(key: str, context: Context, line: str = "", cell: str = "") -> Setti
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if value is None:
-        return Setting(key, default_of(key), "default")
+        return Setting(key, default_of(key, context.schema), "default")
     place = settings.place(path)
     origin = str(place) if place.source else f"the cell's {place}" if place.line > 1 else "the magic line"
     return Setting(key, written(value), origin)

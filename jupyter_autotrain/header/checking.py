@@ -30,12 +30,13 @@ _WORDS = (
 )
 
 
-def check(document: Document, backends: Sequence[str] = ()) -> Header:
+def check(document: Document, backends: Sequence[str] = (), schema: type[Header] = Header) -> Header:
     """Check settings in the schema's own spelling.
 
     Args:
         document: The settings, and what is already known to be wrong with them.
         backends: Names of the places that can be used; empty: any name will do.
+        schema: The keys that there are.
 
     Raises:
         HeaderError: With all faults at once.
@@ -43,10 +44,10 @@ def check(document: Document, backends: Sequence[str] = ()) -> Header:
     faults = [*document.faults, *secrets.in_settings(document)]
     header = None
     try:
-        header = Header.model_validate(document.data)
+        header = schema.model_validate(document.data)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        faults += [_fault(detail, document) for detail in details[:_MOST_FAULTS]]
+        faults += [_fault(detail, document, schema) for detail in details[:_MOST_FAULTS]]
         if len(details) > _MOST_FAULTS:
             place = document.place(tuple(details[_MOST_FAULTS]["loc"]))
             faults.append(Fault(f"and {len(details) - _MOST_FAULTS} faults more", place=place))
@@ -62,13 +63,13 @@ def check(document: Document, backends: Sequence[str] = ()) -> Header:
     return header
 
 
-def _fault(detail: Mapping[str, Any], document: Document) -> Fault:
+def _fault(detail: Mapping[str, Any], document: Document, schema: type[Header]) -> Fault:
     raw = tuple(detail["loc"])
     context = detail.get("ctx", {})
     path: Path = tuple(part for part in raw if part != "[key]")
     cause = context.get("error")
     if detail["type"] == "extra_forbidden":
-        return _unknown(path, document)
+        return _unknown(path, document, schema)
     dotted = ".".join(str(part) for part in path)
     if isinstance(cause, UnfitError):
         found = cause.found or shown(detail["input"])
@@ -76,27 +77,27 @@ def _fault(detail: Mapping[str, Any], document: Document) -> Fault:
     expected = _EXPECTED.get(detail["type"]) or detail["msg"]
     for theirs, ours in _WORDS:
         expected = expected.replace(theirs, ours)
-    return Fault(f"{dotted}: {shown(detail['input'])}", expected, _try(path), document.place(path))
+    return Fault(f"{dotted}: {shown(detail['input'])}", expected, _try(path, schema), document.place(path))
 
 
-def _unknown(path: Path, document: Document) -> Fault:
+def _unknown(path: Path, document: Document, schema: type[Header]) -> Fault:
     *section, key = [str(part) for part in path]
-    keys = list(keys_of(section))
+    keys = list(keys_of(section, schema))
     inside = f" in {'.'.join(section)}" if section else ""
     action = "" if nearest(key, keys) else "see %autotrain help"
     return Fault(f"unknown key {shown(key)}{inside}", meant(key, keys), action, document.place(path))
 
 
-def _try(path: Path) -> str:
-    for part in keys_of(path[:-1]).items():
+def _try(path: Path, schema: type[Header]) -> str:
+    for part in keys_of(path[:-1], schema).items():
         if part[0] == path[-1] and part[1].examples:
             return f"as in `{part[0]}: {part[1].examples[0]}`"
     return ""
 
 
-def keys_of(section: Iterable[str | int]) -> dict[str, Any]:
+def keys_of(section: Iterable[str | int], schema: type[Header] = Header) -> dict[str, Any]:
     """The fields of a section of the schema by name; empty for what is no section."""
-    fields: dict[str, Any] = dict(Header.model_fields)
+    fields: dict[str, Any] = dict(schema.model_fields)
     for part in section:
         model = _section_of(fields[str(part)].annotation) if str(part) in fields else None
         fields = dict(model.model_fields) if model else {}

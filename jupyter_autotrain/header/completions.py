@@ -11,6 +11,7 @@ from jupyter_autotrain.header.distributions import PARAMETERS
 from jupyter_autotrain.header.document import LIMIT_BYTES
 from jupyter_autotrain.header.flags import FLAGS, spellings
 from jupyter_autotrain.header.help import options_of
+from jupyter_autotrain.header.schema import Header
 
 MAGIC = "%%autotrain"
 _KEY_LINE = re.compile(r"(\s*)(?:- )?([^\W\d]\w*)\s*:(.*)")
@@ -35,19 +36,28 @@ class Completions:
     sure: bool = True
 
 
-def completions(text: str, cursor: int, backends: Sequence[str] = ()) -> Completions:
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    text: str
+    backends: Sequence[str]
+    schema: type[Header]
+
+
+def completions(text: str, cursor: int, backends: Sequence[str] = (), schema: type[Header] = Header) -> Completions:
     """Complete at a cursor.
 
     Args:
         text: The whole cell, beginning with `%%autotrain`.
         cursor: Offset of the cursor in it, in characters.
         backends: Names of the places that can be used.
+        schema: The keys that there are.
     """
     if not text.startswith(MAGIC) or cursor > LIMIT_BYTES:
         return Completions((), cursor)
     before = text[:cursor]
+    cell = _Cell(text, backends, schema)
     if "\n" not in before:
-        return _on_line(before, text, cursor, backends)
+        return _on_line(before, cursor, cell)
     rows = before.split("\n")[1:]
     commented = rows[-1].lstrip().startswith("#|")
     sure = commented or _ends_below(text, cursor)
@@ -56,13 +66,13 @@ def completions(text: str, cursor: int, backends: Sequence[str] = ()) -> Complet
     if any(row.rstrip() == "---" for row in rows[1:-1]) or (rows[0].rstrip() == "---" and not sure):
         return Completions((), cursor)
     plain = [re.sub(r"^#\| ?", "", row) for row in rows]
-    word, matches = _in_header(plain, text, backends)
-    return Completions(_fitting(word, matches), cursor - len(word), sure or _has_begun(plain))
+    word, matches = _in_header(plain, cell)
+    return Completions(_fitting(word, matches), cursor - len(word), sure or _has_begun(plain, schema))
 
 
-def _has_begun(rows: Sequence[str]) -> bool:
+def _has_begun(rows: Sequence[str], schema: type[Header]) -> bool:
     """True when a row says a key of the header: nobody annotates variables of these names at the top of a cell."""
-    keys = keys_of(())
+    keys = keys_of((), schema)
     return any((match := _KEY_LINE.match(row)) and match[2] in keys for row in rows)
 
 
@@ -79,7 +89,7 @@ def _fitting(word: str, matches: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match for match in matches if match.startswith(word) and match != word))
 
 
-def _on_line(before: str, text: str, cursor: int, backends: Sequence[str]) -> Completions:
+def _on_line(before: str, cursor: int, cell: _Cell) -> Completions:
     words = before[len(MAGIC) :].split(" ")
     if len(words) < 2:
         return Completions((), cursor)
@@ -88,13 +98,13 @@ def _on_line(before: str, text: str, cursor: int, backends: Sequence[str]) -> Co
     flag = next((flag for flag in FLAGS if last in flag.spellings and flag.takes_value), None)
     if flag is not None:
         key = ".".join(str(part) for part in flag.path)
-        return Completions(_fitting(word, _values(key, text, backends)), cursor - len(word))
+        return Completions(_fitting(word, _values(key, cell)), cursor - len(word))
     used = set(words[:-1])
     matches = [spelling for spelling in spellings() if spelling not in used] if word.startswith("-") or not word else []
     return Completions(_fitting(word, matches), cursor - len(word))
 
 
-def _in_header(rows: Sequence[str], text: str, backends: Sequence[str]) -> tuple[str, Iterable[str]]:
+def _in_header(rows: Sequence[str], cell: _Cell) -> tuple[str, Iterable[str]]:
     """The word before the cursor, and what may stand in its place."""
     row = rows[-1]
     path = _path_above(rows)
@@ -105,13 +115,13 @@ def _in_header(rows: Sequence[str], text: str, backends: Sequence[str]) -> tuple
     path, tail, opened = _into_brackets(path, tail)
     word = _last_word(tail, ".-")
     if match and not opened:
-        return _value_at(path, tail, text, backends)
+        return _value_at(path, tail, cell)
     if ":" in tail and opened == "{":
         key, _, value = tail.partition(":")
-        return _value_at([*path, key.strip()], value.lstrip(), text, backends)
+        return _value_at([*path, key.strip()], value.lstrip(), cell)
     if opened == "[" or (not match and tail.lstrip().startswith("- ")):
-        return word, _values(".".join(path), text, backends)
-    return word, _keys(path, text)
+        return word, _values(".".join(path), cell)
+    return word, _keys(path, cell)
 
 
 def _path_above(rows: Sequence[str]) -> list[str]:
@@ -144,32 +154,32 @@ def _last_word(text: str, more: str = "") -> str:
     return text[start:]
 
 
-def _keys(path: list[str], text: str) -> list[str]:
+def _keys(path: list[str], cell: _Cell) -> list[str]:
     if path == ["search"]:
-        return [f"{name}: " for name in _LITERAL.findall(text)]
+        return [f"{name}: " for name in _LITERAL.findall(cell.text)]
     if path[:1] == ["search"]:
         return [f"{name}: " for name in (*PARAMETERS, "_type", "_value", "_name")]
-    return [f"{name}: " for name in keys_of(path)]
+    return [f"{name}: " for name in keys_of(path, cell.schema)]
 
 
-def _value_at(path: list[str], tail: str, text: str, backends: Sequence[str]) -> tuple[str, Iterable[str]]:
+def _value_at(path: list[str], tail: str, cell: _Cell) -> tuple[str, Iterable[str]]:
     key = ".".join(path)
     if path == ["objective"]:
-        return tail, _values(key, text, backends)
-    return _last_word(tail, ".-"), _values(key, text, backends)
+        return tail, _values(key, cell)
+    return _last_word(tail, ".-"), _values(key, cell)
 
 
-def _values(key: str, text: str, backends: Sequence[str]) -> list[str]:
+def _values(key: str, cell: _Cell) -> list[str]:
     if key == "backend":
-        return list(backends)
+        return list(cell.backends)
     if key == "objective":
         goals = ("maximize", "minimize")
         return [f"{goal} " for goal in goals] + [
-            f"{goal} {form}" for goal in goals for metric in _metrics(text) for form in _summaries(goal, metric)
+            f"{goal} {form}" for goal in goals for metric in _metrics(cell.text) for form in _summaries(goal, metric)
         ]
     if key.startswith("search."):
         return [f"{name}(" for name in PARAMETERS]
-    return list(options_of(key))
+    return list(options_of(key, cell.schema))
 
 
 def _summaries(goal: str, metric: str) -> tuple[str, ...]:

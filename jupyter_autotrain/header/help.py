@@ -17,35 +17,37 @@ from jupyter_autotrain.header.schema import Header
 _URL = "https://json-schema.org/draft/2020-12/schema"
 
 
-def known_keys() -> tuple[str, ...]:
+def known_keys(schema: type[Header] = Header) -> tuple[str, ...]:
     """The keys of the header, nested ones with dots, in the order of the schema."""
-    return _keys(())
+    return _keys((), schema)
 
 
-def _keys(section: tuple[str, ...]) -> tuple[str, ...]:
+def _keys(section: tuple[str, ...], schema: type[Header]) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
-    for name in keys_of(section):
-        found += (".".join((*section, name)), *_keys((*section, name)))
+    for name in keys_of(section, schema):
+        found += (".".join((*section, name)), *_keys((*section, name), schema))
     return found
 
 
-def field_of(key: str) -> Any:  # noqa: ANN401 - pydantic's description of a field
+def field_of(key: str, schema: type[Header] = Header) -> Any:  # noqa: ANN401 - pydantic's description of a field
     """The schema's field of a dotted key, or None."""
     *section, name = key.split(".")
-    return keys_of(section).get(name)
+    return keys_of(section, schema).get(name)
 
 
 @cache
-def json_schema() -> JsonObject:
+def json_schema(schema: type[Header] = Header) -> JsonObject:
     """The header as JSON Schema (draft 2020-12)."""
-    schema = Header.model_json_schema(mode="validation")
-    return {"$schema": _URL, **schema, "title": "jupyter_autotrain header"}
+    described = schema.model_json_schema(mode="validation")
+    return {"$schema": _URL, **described, "title": "jupyter_autotrain header"}
 
 
-def options_of(key: str) -> tuple[str, ...]:
+def options_of(key: str, schema: type[Header] = Header) -> tuple[str, ...]:
     """The values that a key can take, where they can be listed."""
-    field = field_of(key)
-    for option in _described(key).get("anyOf", [_described(key)]) if field else ():
+    if field_of(key, schema) is None:
+        return ()
+    described = _described(key, schema)
+    for option in described.get("anyOf", [described]):
         if "enum" in option:
             return tuple(option["enum"])
         if option.get("type") == "boolean":
@@ -53,28 +55,26 @@ def options_of(key: str) -> tuple[str, ...]:
     return ()
 
 
-def _described(key: str) -> dict[str, Any]:
-    schema: Any = json_schema()
+def _described(key: str, schema: type[Header]) -> dict[str, Any]:
+    whole: Any = json_schema(schema)
+    found: dict[str, Any] = whole
     for part in key.split("."):
-        properties = _follow(schema).get("properties", {})
-        schema = properties.get(part, {})
-    found: dict[str, Any] = schema
+        properties = _follow(found, whole["$defs"]).get("properties", {})
+        found = properties.get(part, {})
     return found
 
 
-def _follow(schema: dict[str, Any]) -> dict[str, Any]:
-    options = [schema, *schema.get("anyOf", [])]
+def _follow(described: dict[str, Any], definitions: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    options = [described, *described.get("anyOf", [])]
     reference = next((option["$ref"] for option in options if "$ref" in option), "")
-    definitions: Any = json_schema()["$defs"]
-    found: dict[str, Any] = definitions[reference.rpartition("/")[2]] if reference else schema
-    return found
+    return definitions[reference.rpartition("/")[2]] if reference else described
 
 
-def default_of(key: str) -> str:
+def default_of(key: str, schema: type[Header] = Header) -> str:
     """The default of a key, as one would write it."""
-    field = field_of(key)
+    field = field_of(key, schema)
     value = field.get_default(call_default_factory=True) if field is not None else None
-    if value is PydanticUndefined or value is None or value in ((), {}) or keys_of(key.split(".")):
+    if value is PydanticUndefined or value is None or value in ((), {}) or keys_of(key.split("."), schema):
         return "none"
     return written(value)
 
@@ -90,24 +90,24 @@ def written(value: object) -> str:
     return str(value) if isinstance(value, Plain) else str(resolve(value))
 
 
-def help_text(key: str) -> str:
+def help_text(key: str, schema: type[Header] = Header) -> str:
     """What a key means, takes, defaults to, and an example.
 
     Raises:
         HeaderError: When there is no such key.
     """
-    field = field_of(key)
+    field = field_of(key, schema)
     if field is None:
-        raise gather([Fault(f"unknown key {key!r}", meant(key, known_keys()), "see %autotrain help")])
+        raise gather([Fault(f"unknown key {key!r}", meant(key, known_keys(schema)), "see %autotrain help")])
     name = key.rpartition(".")[2]
     lines = [key, f"  {field.description}"]
-    if options := options_of(key):
+    if options := options_of(key, schema):
         lines.append(f"  one of: {', '.join(options)}")
-    if inner := keys_of(key.split(".")):
+    if inner := keys_of(key.split("."), schema):
         lines += [f"  {key}.{name}: {part.description}" for name, part in inner.items()]
     if key == "search":
         lines.append(f"  distributions: {', '.join(_form(name) for name in PARAMETERS)}")
-    lines.append(f"  default: {default_of(key)}")
+    lines.append(f"  default: {default_of(key, schema)}")
     lines += [f"  example: {name}: {example}" for example in field.examples]
     return "\n".join(lines)
 

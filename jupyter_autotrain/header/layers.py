@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 
 from jupyter_autotrain.header.document import LIMIT_BYTES, NULLS, Document, Plain, load
 from jupyter_autotrain.header.faults import Fault, Path, Place
+from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.spellings import SECTIONS, canonical
 
 FILE_NAME = "autotrain.yml"
@@ -24,11 +25,13 @@ class Context:
         cwd: The folder; `autotrain.yml` is searched here and upward.
         environ: The environment; JUPYTER_CONFIG_DIR or HOME leads to the user profile.
         backends: Names of usable places; empty: any name is taken.
+        schema: The keys that there are, with the sections of backends.
     """
 
     cwd: FilePath = FilePath()
     environ: Mapping[str, str] = field(default_factory=dict)
     backends: Sequence[str] = ()
+    schema: type[Header] = Header
 
     def profile(self) -> FilePath | None:
         """The user's profile, if there is one."""
@@ -60,8 +63,9 @@ def stack(context: Context, header: Document, line: Document, file: str = "") ->
     if file:
         layers.append(_asked_file(context, file))
     merged = Document()
+    sections = (*SECTIONS, *context.schema.backend_sections)
     for layer in [*layers, header, line]:
-        merged = _over(merged, canonical(layer))
+        merged = _over(merged, canonical(layer), sections)
     return merged
 
 
@@ -95,11 +99,11 @@ def _read(path: FilePath) -> str:
     return data.decode("utf-8-sig", errors="replace" if len(data) > LIMIT_BYTES else "strict")
 
 
-def _over(below: Document, above: Document) -> Document:
+def _over(below: Document, above: Document, sections: Sequence[str]) -> Document:
     data = dict(below.data)
     hidden = set[Path]()
     for key, value in above.data.items():
-        if key in SECTIONS and isinstance(value, dict):
+        if key in sections and isinstance(value, dict):
             under = data.get(key)
             data[key] = _set(under | value if isinstance(under, dict) else value)
             hidden |= {(key, inner) for inner in value}

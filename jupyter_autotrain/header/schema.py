@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, WithJsonSchema, create_model
 
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.environment import passed
+from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.spec import Budget, Bundle, EarlyStopOptions, ExperimentSpec, LocalOptions, Resources
+from jupyter_autotrain.core.spec import Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.objectives import Goal
 from jupyter_autotrain.header.sections import (
     EARLY_STOP_RULE,
     BudgetSection,
     EarlyStopSection,
-    LocalSection,
     ParallelSection,
     ResourcesSection,
     Section,
@@ -57,7 +58,9 @@ def _ship(value: object) -> object:
 
 
 class Header(Section):
-    """What a cell header says, checked."""
+    """What a cell header says, checked. A subclass made by `with_backend_sections` has a section per backend."""
+
+    backend_sections: ClassVar[tuple[str, ...]] = ()
 
     name: Name | None = Field(
         default=None, description="Name of the experiment; repeats become name@2, name@3.", examples=["digits"]
@@ -139,9 +142,6 @@ class Header(Section):
     retries: Annotated[int, Field(ge=0, le=100), AS_INTEGER] = Field(
         default=0, description="How often a failed trial is tried again.", examples=["2"]
     )
-    local: LocalSection = Field(
-        default=LocalSection(), description="Options of the local backend.", examples=["{max_trials_per_gpu: 2}"]
-    )
     parallel: ParallelSection | None = Field(
         default=None, description="How a big model is split over devices.", examples=["{cluster: 2x8xH100, model: net}"]
     )
@@ -169,7 +169,7 @@ class Header(Section):
         return (*self.env, *self.secrets, *self.pass_env)
 
     def to_spec(
-        self, *, bundle: Bundle, name: str, cell_id: str = "", cwd: str = "", environ: Mapping[str, str] = _NOTHING
+        self, *, bundle: Bundle, name: str, cell_id: str = "", environ: Mapping[str, str] = _NOTHING
     ) -> ExperimentSpec:
         """The experiment this header asks for.
 
@@ -177,7 +177,6 @@ class Header(Section):
             bundle: The captured code.
             name: The experiment's name where the header gives none.
             cell_id: The notebook cell.
-            cwd: The folder the notebook works in.
             environ: The environment of whoever submits; trials get a part of it.
         """
         needs = self.resources
@@ -185,6 +184,7 @@ class Header(Section):
             name=self.name or name,
             bundle=bundle,
             backend=self.backend,
+            backend_options=self._backend_options(),
             mode=self.mode,
             objective=self.objective,
             search=dict(self.search),
@@ -202,11 +202,34 @@ class Header(Section):
             secrets=self.secrets,
             returns=self.returns,
             retries=self.retries,
-            local=LocalOptions(**self.local.model_dump()),
             header=self._text,
             cell_id=cell_id,
-            cwd=cwd,
         )
+
+    def _backend_options(self) -> JsonObject:
+        """What the section of the chosen backend sets."""
+        section = getattr(self, self.backend) if self.backend in self.backend_sections else None
+        return {} if section is None else section.model_dump(mode="json", exclude_unset=True)
+
+
+@cache
+def with_backend_sections(sections: tuple[tuple[str, type[BaseModel]], ...]) -> type[Header]:
+    """The header's schema with a section for each backend that has options.
+
+    Args:
+        sections: Name of the section, which is the backend's, and the model of its options.
+    """
+    fields: dict[str, Any] = {name: (model | None, _section_field(model)) for name, model in sections}
+    names = tuple(name for name, _ in sections)
+    extended = create_model("Header", __base__=Header, __doc__=Header.__doc__, **fields)
+    extended.backend_sections = names
+    return extended
+
+
+def _section_field(model: type[BaseModel]) -> Any:  # noqa: ANN401 - pydantic's field is typed so
+    examples = [f"{{{name}: {field.examples[0]}}}" for name, field in model.model_fields.items() if field.examples]
+    description = (model.__doc__ or "").strip().partition("\n")[0]
+    return Field(default=None, description=description, examples=examples[:1])
 
 
 def default_tuner(objective: Objective | None) -> str:

@@ -1,4 +1,4 @@
-"""The mappings inside a header: resources, budget, local, ship, parallel."""
+"""The mappings inside a header: resources, budget, ship, parallel."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from jupyter_autotrain.header.types import (
     Count,
     Duration,
     Few,
-    Indices,
     OneOf,
     Size,
     Text,
     Texts,
-    Truth,
 )
 
 PARALLEL_MODES = ("auto_parallel", "hybrid_parallel", "data_parallel", "stand_alone")
@@ -64,16 +62,6 @@ class EarlyStopSection(Section):
         description="How many other trials must have come as far; 3 with median, 2 with asha.",
         examples=["3"],
     )
-
-
-class LocalSection(Section):
-    """Options of the local backend."""
-
-    max_trials_per_gpu: Count = Field(default=1, description="How many trials may share one GPU.", examples=["2"])
-    use_active_gpu: Truth = Field(
-        default=False, description="Use GPUs that other programs are using.", examples=["true"]
-    )
-    gpu_indices: Indices | None = Field(default=None, description="The GPUs that may be used.", examples=["[0, 1]"])
 
 
 class ShipLimits(Section):

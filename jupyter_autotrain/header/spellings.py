@@ -13,7 +13,7 @@ from jupyter_autotrain.header.document import Document
 from jupyter_autotrain.header.faults import Fault, Path
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-SECTIONS = ("resources", "budget", "env", "local", "parallel")  # merged key by key across sources
+SECTIONS = ("resources", "budget", "env", "parallel")  # merged key by key across sources
 _FREE = ("search", "env", "secrets")  # what is inside is the user's own
 _MOVES: Mapping[Path, Path] = {
     ("experiment_name",): ("name",),

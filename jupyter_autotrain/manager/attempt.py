@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.backend import JobRef, JobStatus
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.manager.final_state import FinalState
 
 GRACE_S = 5.0
@@ -19,6 +19,7 @@ class Attempt:
     """
 
     trial: TrialSpec
+    placement: Placement
     ref: JobRef | None = None
     sent: bool = False
     ending: FinalState | None = None

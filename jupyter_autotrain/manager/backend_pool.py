@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import Profile
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.context import ManagerContext
@@ -24,6 +25,7 @@ _log = logging.getLogger(__name__)
 class _OpenBackend:
     """`pool` decides only once the place has been discovered; who uses a GPU besides us is asked again when old."""
 
+    profile: Profile
     watcher: JobWatcher
     allocator: ResourceAllocator
     known: bool = False
@@ -41,7 +43,7 @@ class BackendPool:
         self._context = context
         self._emit = emit
         self._executor = executor
-        self._start_lanes = start_watchers
+        self._start_watchers = start_watchers
         self._backends: dict[str, _OpenBackend] = {}
 
     def open(self, run: ExperimentRun) -> None:
@@ -49,20 +51,19 @@ class BackendPool:
         name = run.record.spec.backend
         if name not in self._backends:
             try:
-                backend = self._context.retry_transient(
-                    self._context.factories.create_backend, name, self._context.home
-                )
+                profile, backend = self._context.retry_transient(self._context.open_backend, name)
             except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes the reason
                 _log.exception("backend %r cannot be made", name)
                 run.lose(f"the backend {name!r} cannot be used: {error}")
                 return
             watcher = JobWatcher(backend, self._emit, self._executor, self._context)
-            self._backends[name] = _OpenBackend(watcher, ResourceAllocator(None))
-            if self._start_lanes:
+            self._backends[name] = _OpenBackend(profile, watcher, ResourceAllocator(None))
+            if self._start_watchers:
                 watcher.start()
             self._ask(self._backends[name])
         for number, attempt in run.attempts.items():
-            self._backends[name].allocator.hold(Grant(run.need(number), attempt.trial.gpus))
+            place = self._backends[name]
+            place.allocator.hold(Grant(run.need(number, place.profile), attempt.placement))
 
     def watcher(self, name: str) -> JobWatcher:
         """The job watcher of a backend in use."""
@@ -99,11 +100,11 @@ class BackendPool:
         if not self._is_fresh(place, wants_gpus=run.record.spec.resources.gpus > 0):
             run.blocked.setdefault(number, "waits until its place has said what it has")
             return
-        answer = place.allocator.ask(run.need(number))
+        answer = place.allocator.ask(run.need(number, place.profile))
         if isinstance(answer, Grant):
             place.allocator.hold(answer)
-            run.move(number, TrialState.PREPARING, gpus=answer.gpus)
-            run.attempts[number] = attempt = Attempt(run.trial_spec(number))
+            run.move(number, TrialState.PREPARING, gpus=answer.placement.accelerators)
+            run.attempts[number] = attempt = Attempt(run.trial_spec(number), answer.placement)
             self.send(run, attempt, secrets)
         elif answer.for_ever:
             run.fail_waiting(number, answer.sentence)
@@ -121,7 +122,9 @@ class BackendPool:
         if attempt.ref is not None:
             watcher.watch(trial, attempt.ref, offset)
         else:
-            watcher.submit(trial, {name: secrets[name] for name in trial.secrets if name in secrets}, offset)
+            watcher.submit(
+                trial, attempt.placement, {name: secrets[name] for name in trial.secrets if name in secrets}, offset
+            )
 
     def _is_fresh(self, place: _OpenBackend, *, wants_gpus: bool) -> bool:
         old = wants_gpus and self._context.clocks.tick_s() - place.asked_s > _FRESH_S

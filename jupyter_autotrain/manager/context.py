@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from jupyter_autotrain.core import disk
-from jupyter_autotrain.core.backend import Backend
+from jupyter_autotrain.core.backend import Backend, BackendContext, Profile
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
@@ -45,7 +45,8 @@ class Clocks:
 class Factories:
     """How plugins are made. Each is called late, so that nothing is imported that no experiment needs."""
 
-    create_backend: Callable[[str, Home], Backend]
+    find_profile: Callable[[str], Profile]
+    create_backend: Callable[[Profile, BackendContext], Backend]
     create_tuner: Callable[[ExperimentSpec], Tuner]
     create_early_stop: Callable[[ExperimentSpec], EarlyStop | None]
 
@@ -58,6 +59,15 @@ class ManagerContext:
     store: Store
     clocks: Clocks
     factories: Factories
+
+    def open_backend(self, name: str) -> tuple[Profile, Backend]:
+        """Make the place of a profile.
+
+        Raises:
+            BackendError: There is none, or it cannot be made.
+        """
+        profile = self.factories.find_profile(name)
+        return profile, self.factories.create_backend(profile, BackendContext(self.home))
 
     def retry_store(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the store until it obeys: a full disk or a foreign lock delays everything and loses nothing.

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from jupyter_autotrain.core.attempt import trial_spec
-from jupyter_autotrain.core.backend import JobRef, JobStatus
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.backend import JobRef, JobStatus, Profile
+from jupyter_autotrain.core.inventory import AcceleratorPolicy
+from jupyter_autotrain.core.json import JsonValue, from_json
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState
 from jupyter_autotrain.core.tuner import Observation, Tuner
 from jupyter_autotrain.core.wording import count
@@ -153,16 +154,22 @@ class ExperimentRun:
         if trial.state is not TrialState.WAITING:
             self.blocked.pop(trial.number, None)
 
-    def need(self, number: int) -> Need:
-        """What a trial asks for."""
+    def need(self, number: int, profile: Profile) -> Need:
+        """What a trial asks for of a place."""
         trial = self.trials[number]
         spec = self.record.spec
         label = f"trial {number} of {self.label}"
-        return Need(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, spec.local)
+        policy = from_json(AcceleratorPolicy, {**profile.options, **spec.backend_options})
+        return Need(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy)
 
     def trial_spec(self, number: int) -> TrialSpec:
         """The present attempt of a trial, as a backend takes it."""
-        return trial_spec(self.context.home, self.record.spec, self.trials[number])
+        return trial_spec(self.record.spec, self.trials[number])
+
+    def placement(self, number: int) -> Placement:
+        """Where the present attempt of a trial was put."""
+        gpus = self.trials[number].gpus
+        return Placement((NodePlacement("", gpus),)) if gpus else Placement()
 
     def seen(self, attempt: Attempt, status: JobStatus) -> None:
         """Follow a job that goes on."""

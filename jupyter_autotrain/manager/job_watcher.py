@@ -16,7 +16,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, CancelReceipt, Chunk, Cursor, JobRef, JobStatus
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.artifact_sync import fetch_results, keep_logs
 from jupyter_autotrain.manager.context import ManagerContext
@@ -86,11 +86,11 @@ class JobWatcher:
         name = self.backend.name
         self._executor.submit(self._guarded, self._discover, lambda why: Discovered(name, None, why))
 
-    def submit(self, trial: TrialSpec, secrets: Mapping[str, str], offset: int) -> None:
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str], offset: int) -> None:
         """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `Refused` follows."""
 
         def call() -> None:
-            ref = self.backend.submit(trial, secrets)
+            ref = self.backend.submit(trial, placement, secrets)
             self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
 
@@ -165,7 +165,7 @@ class JobWatcher:
 
     def _take(self, watched: _Watched, status: JobStatus, chunk: Chunk) -> None:
         if not self.backend.capabilities.shares_home:
-            keep_logs(self.backend, watched.ref, Path(watched.trial.directory))
+            keep_logs(self.backend, watched.ref, self._home_directory(watched))
         self._say_doubt(watched, status.doubt)
         frames = self._frames(watched, chunk)
         if status.doubt:
@@ -207,9 +207,13 @@ class JobWatcher:
     def _end(self, watched: _Watched, seen: Seen) -> None:
         """Bring the results of an ended job home, then tell of its end."""
         if not self.backend.capabilities.shares_home:
-            faults = fetch_results(self.backend, watched.ref, Path(watched.trial.directory), seen.status)
+            faults = fetch_results(self.backend, watched.ref, self._home_directory(watched), seen.status)
             seen.frames.notes.extend((self._clocks.now_s(), "error", fault, 1) for fault in faults)
         self._emit(seen)
+
+    def _home_directory(self, watched: _Watched) -> Path:
+        trial = watched.trial
+        return self._context.home.trial(trial.experiment_id, trial.number, trial.attempt)
 
     def _discover(self) -> None:
         probe = self._context.retry_transient(self.backend.probe)

@@ -33,7 +33,8 @@ def before(
     if not refs:
         return {}
     try:
-        statuses = context.factories.create_backend(record.spec.backend, context.home).poll([*refs.values()])
+        _, backend = context.open_backend(record.spec.backend)
+        statuses = backend.poll([*refs.values()])
     except Exception:  # noqa: BLE001 - whatever a plugin raises: then it is not told which processes ended
         _log.exception("%s: what ended its trials cannot be asked", record.label)
         return {}

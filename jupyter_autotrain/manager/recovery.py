@@ -69,7 +69,9 @@ def _on_this_boot(context: ManagerContext, record: ExperimentRecord) -> Experime
 
 def _task(run: ExperimentRun, number: int) -> Attempt:
     trial = run.trials[number]
-    attempt = Attempt(run.trial_spec(number), ref=trial.ref, objective_seen=trial.value is not None)
+    attempt = Attempt(
+        run.trial_spec(number), run.placement(number), ref=trial.ref, objective_seen=trial.value is not None
+    )
     with suppress(OSError):  # none, or the trial's own code has put something else there
         directory = run.context.home.trial(run.id, number, trial.attempt)
         reason = files.read(directory, wire.STOP_FILE, _MOST_REASON_BYTES).decode(errors="replace")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jupyter_autotrain.core.inventory import Gpu, Inventory
+from jupyter_autotrain.core.inventory import AcceleratorPolicy, Gpu, Inventory
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.spec import LocalOptions, Resources
+from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +20,15 @@ class Need:
     job_id: str
     label: str
     resources: Resources
-    options: LocalOptions
+    policy: AcceleratorPolicy
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a trial holds; `gpus` are device ids."""
+    """What a trial holds."""
 
     need: Need
-    gpus: tuple[str, ...] = ()
+    placement: Placement = Placement()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ResourceAllocator:
             return Grant(need)
         blocked = self._amount(need, "CPUs") or self._amount(need, "memory") or self._gpus_asked(need)
         if blocked is None:
-            return Grant(need, self._choose(need))
+            return Grant(need, Placement((NodePlacement("", self._choose(need)),)))
         if not blocked.for_ever:
             self._ahead.append((blocked.resource, need))
         return blocked
@@ -115,7 +115,7 @@ class ResourceAllocator:
     def _eligible(self, need: Need) -> list[Gpu]:
         """The GPUs that could ever do."""
         assert self.inventory is not None
-        wanted = need.options.gpu_indices
+        wanted = need.policy.gpu_indices
         least = need.resources.gpu_memory_bytes or 0
         return [
             gpu
@@ -135,9 +135,9 @@ class ResourceAllocator:
     def _why_taken(self, gpu: Gpu, need: Need) -> str:
         """Why a GPU cannot be given now, or ""."""
         holders = list(self._holders(gpu))
-        limit = min([need.options.max_trials_per_gpu, *(h.options.max_trials_per_gpu for h in holders)])
+        limit = min([need.policy.max_trials_per_gpu, *(h.policy.max_trials_per_gpu for h in holders)])
         names = ", ".join(h.label for h in holders)
-        if gpu.busy and not need.options.use_active_gpu:
+        if gpu.busy and not need.policy.use_active_gpu:
             return "is used by a program outside this manager: end it, or set `local: use_active_gpu: true`"
         if len(holders) >= limit:
             return f"is held by {names} (at most {limit} per GPU); it is free when that ends"
@@ -150,7 +150,7 @@ class ResourceAllocator:
         return ""
 
     def _holders(self, gpu: Gpu) -> Iterable[Need]:
-        return (grant.need for grant in self.held.values() if gpu.id in grant.gpus)
+        return (grant.need for grant in self.held.values() if gpu.id in grant.placement.accelerators)
 
     def _free_memory(self, gpu: Gpu, holders: list[Need]) -> int:
         promised = sum(h.resources.gpu_memory_bytes or 0 for h in holders)

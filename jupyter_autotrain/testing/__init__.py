@@ -2,14 +2,23 @@
 
 ```python
 class TestMyPlace(BackendContract):
-    def make(self, home: Home) -> Backend:
-        return MyPlace(home)
+    def make(self, context: BackendContext) -> Backend:
+        return MyPlace(Profile("mine", "mine"), context)
 ```
 """
 
 from jupyter_autotrain.testing.backend import BackendContract
-from jupyter_autotrain.testing.bundles import trial_of, wait_until, write_bundle
+from jupyter_autotrain.testing.bundles import trial_file, trial_of, wait_until, write_bundle
 from jupyter_autotrain.testing.clock import FakeClock
 from jupyter_autotrain.testing.nvml import FakeGpu, FakeNvml
 
-__all__ = ["BackendContract", "FakeClock", "FakeGpu", "FakeNvml", "trial_of", "wait_until", "write_bundle"]
+__all__ = [
+    "BackendContract",
+    "FakeClock",
+    "FakeGpu",
+    "FakeNvml",
+    "trial_file",
+    "trial_of",
+    "wait_until",
+    "write_bundle",
+]

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from jupyter_autotrain.backends.folder import content
+from jupyter_autotrain.core.backend import BackendContext, Profile
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import to_json
-from jupyter_autotrain.core.spec import Bundle, TrialSpec
+from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.core.spec import Bundle, Placement, TrialSpec
 
 
 def write_bundle(
@@ -22,6 +24,7 @@ def write_bundle(
     data: Mapping[str, object] | None = None,
     files: Mapping[str, str] | None = None,
     source_map: Sequence[str] | None = None,
+    python: str = sys.executable,
 ) -> Bundle:
     """Write a bundle folder.
 
@@ -31,6 +34,7 @@ def write_bundle(
         data: Objects for `__autotrain_data__`, by name.
         files: Shipped files: path to text.
         source_map: "cell label:line" per line of the script; `cell 1` throughout when not given.
+        python: The interpreter of its trials.
     """
     script = textwrap.dedent(code)
     lines = source_map if source_map is not None else [f"cell 1:{n + 1}" for n in range(script.count("\n") + 1)]
@@ -43,20 +47,32 @@ def write_bundle(
         target = directory / "files" / path
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    bundle = Bundle(python=sys.executable, source_map=tuple(lines), files=tuple(files or ()))
+    bundle = Bundle(python=python, source_map=tuple(lines), files=tuple(files or ()))
     (directory / "bundle.json").write_text(json.dumps(to_json(bundle)), encoding="utf-8")
     return bundle
 
 
-def trial_of(home: Home, code: str, *, experiment_id: str = "e1", number: int = 1, **spec: object) -> TrialSpec:
+def trial_of(
+    home: Home,
+    code: str,
+    *,
+    experiment_id: str = "e1",
+    number: int = 1,
+    python: str = sys.executable,
+    **spec: object,
+) -> TrialSpec:
     """A trial of its own experiment, with its bundle written; `spec` sets fields of `TrialSpec`."""
     bundle = home.bundle(experiment_id)
     if not (bundle / "main.py").exists():
-        write_bundle(bundle, code)
+        write_bundle(bundle, code, python=python)
     attempt = spec.pop("attempt", 1)
     assert isinstance(attempt, int)
-    directory = str(home.trial(experiment_id, number, attempt))
-    return TrialSpec(experiment_id, number, attempt, directory, str(bundle), **spec)  # type: ignore[arg-type] # by name
+    return TrialSpec(experiment_id, number, attempt, **spec)  # type: ignore[arg-type] # by name
+
+
+def trial_file(home: Home, trial: TrialSpec) -> JsonObject:
+    """What stands in `trial.json` of a trial that the local place runs."""
+    return content(trial, Placement(), Profile("local", "local"), BackendContext(home))
 
 
 def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 30.0) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Backend, JobRef
+from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Resources
+from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing.bundles import trial_of
@@ -128,19 +128,19 @@ class EndingContract(BackendHarness):
         trial = trial_of(home, code, secrets=("API_KEY",))
         if not place.capabilities.secrets:
             with pytest.raises(BackendError):
-                place.submit(trial, {"API_KEY": value})
+                place.submit(trial, Placement(), {"API_KEY": value})
             return
-        ref = place.submit(trial, {"API_KEY": value})
+        ref = place.submit(trial, Placement(), {"API_KEY": value})
         assert value not in str(self.finish(place, ref))
         assert self.read(place, ref, wire.STDOUT) == f"{len(value)}\nkey: ***\n".encode()
         forms = (value.encode(), base64.b64encode(value.encode()))
-        kept = [path for path in self.directory(trial).rglob("*") if path.is_file()]
+        kept = [path for path in self.directory(home, trial).rglob("*") if path.is_file()]
         assert [path for path in kept if any(form in path.read_bytes() for form in forms)] == []
 
     def test_cancel_ends_the_whole_tree_and_proves_it(self, place: Backend, home: Home) -> None:
         self.needs_background(place)
         ref, pids = self._stubborn(place, home)
-        receipt = self.make(home).cancel(ref, 0.1)
+        receipt = self.make(BackendContext(home)).cancel(ref, 0.1)
         assert all(_is_gone(pid) for pid in pids)
         assert set(pids) <= set(receipt.pids_killed)
         assert receipt.pids_left == ()
@@ -149,9 +149,9 @@ class EndingContract(BackendHarness):
 
     def _stubborn(self, place: Backend, home: Home) -> tuple[JobRef, list[int]]:
         trial = trial_of(home, STUBBORN)
-        ref = place.submit(trial, {})
+        ref = place.submit(trial, Placement(), {})
         self.begun(place, ref)
-        return ref, [int(pid) for pid in (self.directory(trial) / "work" / "pids").read_text().split()]
+        return ref, [int(pid) for pid in (self.directory(home, trial) / "work" / "pids").read_text().split()]
 
     def test_cancel_lets_a_polite_trial_end_itself(self, place: Backend, home: Home) -> None:
         self.needs_background(place)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Backend, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 
 WAITS = """
@@ -27,7 +27,7 @@ class BackendHarness(ABC):
     """Makes homes, backends and trials."""
 
     @abstractmethod
-    def make(self, home: Home) -> Backend:
+    def make(self, context: BackendContext) -> Backend:
         """Give a fresh instance of the place under test."""
 
     @pytest.fixture
@@ -38,11 +38,12 @@ class BackendHarness(ABC):
     @pytest.fixture
     def place(self, home: Home) -> Backend:
         """The backend under test."""
-        return self.make(home)
+        return self.make(BackendContext(home))
 
     def start(self, place: Backend, home: Home, code: str, **spec: object) -> JobRef:
         """Submit a trial of its own."""
-        return place.submit(trial_of(home, code, **spec), {})  # type: ignore[arg-type] # by name
+        trial = trial_of(home, code, **spec)  # type: ignore[arg-type] # by name
+        return place.submit(trial, Placement(), {})
 
     def status(self, place: Backend, ref: JobRef) -> JobStatus:
         """Ask for one job."""
@@ -76,6 +77,6 @@ class BackendHarness(ABC):
         if not place.capabilities.survives_manager:
             pytest.skip("trials of this place run inside `submit`")
 
-    def directory(self, trial: TrialSpec) -> Path:
+    def directory(self, home: Home, trial: TrialSpec) -> Path:
         """The trial directory."""
-        return Path(trial.directory)
+        return BackendContext(home).directory(trial)

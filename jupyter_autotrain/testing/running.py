@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Backend, Cursor, JobRef
+from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Resources
+from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing.bundles import trial_of, wait_until, write_bundle
@@ -37,15 +37,15 @@ class RunningContract(BackendHarness):
 
     def test_rendering_is_pure(self, place: Backend, home: Home) -> None:
         trial = trial_of(home, "", params={"lr": 0.1})
-        first = place.render(trial)
-        assert place.render(trial) == first
-        assert not self.directory(trial).exists()
+        first = place.render(trial, Placement())
+        assert place.render(trial, Placement()) == first
+        assert not self.directory(home, trial).exists()
 
     def test_what_is_rendered_holds_the_parameters_but_no_secret_value(
         self, place: Backend, home: Home, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("API_KEY", "hunter2-hunter2")
-        plan = place.render(trial_of(home, "", params={"lr": 0.125}, secrets=("API_KEY",)))
+        plan = place.render(trial_of(home, "", params={"lr": 0.125}, secrets=("API_KEY",)), Placement())
         text = f"{plan}"
         assert "0.125" in text
         assert "API_KEY" in text
@@ -98,28 +98,31 @@ class RunningContract(BackendHarness):
 
     def test_the_same_trial_submitted_twice_runs_once(self, place: Backend, home: Home) -> None:
         trial = trial_of(home, "print('ran')")
-        first = place.submit(trial, {})
+        first = place.submit(trial, Placement(), {})
         self.finish(place, first)
-        assert self.make(home).submit(trial, {}) == first
+        assert self.make(BackendContext(home)).submit(trial, Placement(), {}) == first
         self.finish(place, first)
         assert self.read(place, first, wire.STDOUT) == b"ran\n"
 
     def test_two_starters_at_once_start_a_trial_once(self, place: Backend, home: Home) -> None:
         self.needs_background(place)
         trial = trial_of(home, "print('ran')")
-        starters = [threading.Thread(target=lambda: self.make(home).submit(trial, {})) for _ in range(4)]
+        starters = [
+            threading.Thread(target=lambda: self.make(BackendContext(home)).submit(trial, Placement(), {}))
+            for _ in range(4)
+        ]
         for starter in starters:
             starter.start()
         for starter in starters:
             starter.join()
-        ref = place.submit(trial, {})
+        ref = place.submit(trial, Placement(), {})
         assert self.finish(place, ref).state is TrialState.SUCCEEDED
         assert self.read(place, ref, wire.STDOUT) == b"ran\n"
 
     def test_a_fresh_instance_finds_the_job_again(self, place: Backend, home: Home) -> None:
         ref, status = self.run(place, home, "print('kept')")
         place.close()
-        fresh = self.make(home)
+        fresh = self.make(BackendContext(home))
         assert self.status(fresh, ref).state is status.state
         assert self.read(fresh, ref, wire.STDOUT) == b"kept\n"
 
@@ -128,7 +131,7 @@ class RunningContract(BackendHarness):
         ref = self.start(place, home, WAITS)
         self.begun(place, ref)
         place.close()
-        fresh = self.make(home)
+        fresh = self.make(BackendContext(home))
         assert self.status(fresh, ref).state is TrialState.RUNNING
         fresh.put(ref, wire.STOP_FILE, b"")
         assert self.finish(fresh, ref).state is TrialState.EARLY_STOPPED
@@ -188,16 +191,15 @@ class RunningContract(BackendHarness):
 
     def test_returned_names_come_back(self, place: Backend, home: Home) -> None:
         trial = trial_of(home, "model = {'w': [1, 2]}", returns=("model",))
-        self.finish(place, place.submit(trial, {}))
-        saved = (self.directory(trial) / "outputs" / "model.pkl").read_bytes()
+        self.finish(place, place.submit(trial, Placement(), {}))
+        saved = (self.directory(home, trial) / "outputs" / "model.pkl").read_bytes()
         assert pickle.loads(saved) == {"w": [1, 2]}  # noqa: S301 - written by this test
 
     def test_a_second_attempt_goes_on_from_the_first_ones_checkpoint(self, place: Backend, home: Home) -> None:
         code = "start = checkpoint.load(0)\nprint('from', start)\ncheckpoint.save(start + 10, step=start + 10)"
         first = trial_of(home, code)
-        self.finish(place, place.submit(first, {}))
-        former = str(self.directory(first) / wire.CHECKPOINTS)
-        ref, _ = self.run(place, home, code, attempt=2, resume_from=former)
+        self.finish(place, place.submit(first, Placement(), {}))
+        ref, _ = self.run(place, home, code, attempt=2, resume_attempt=1)
         assert self.read(place, ref, wire.STDOUT) == b"from 10\n"
 
     def test_data_and_shipped_files_are_there(self, place: Backend, home: Home) -> None:
@@ -224,7 +226,9 @@ class RunningContract(BackendHarness):
         if not place.capabilities.gpu_slots:
             pytest.skip("this place has no GPU slots")
         code = "import os\nprint(os.environ['CUDA_VISIBLE_DEVICES'])"
-        ref, _ = self.run(place, home, code, gpus=("GPU-a", "GPU-b"), resources=Resources(gpus=2))
+        trial = trial_of(home, code, resources=Resources(gpus=2))
+        ref = place.submit(trial, Placement((NodePlacement("", ("GPU-a", "GPU-b")),)), {})
+        self.finish(place, ref)
         assert self.read(place, ref, wire.STDOUT) == b"GPU-a,GPU-b\n"
 
     def test_an_ended_trial_leaves_only_what_it_made(self, place: Backend, home: Home) -> None:
@@ -233,8 +237,8 @@ class RunningContract(BackendHarness):
         code = "import helper\nprint('out')\nreport(a=1)\nimport pathlib\npathlib.Path('mine.txt').write_text('kept')"
         write_bundle(home.bundle("e1"), code, files={"helper.py": "", "d/x.txt": "text"})
         trial = trial_of(home, "")
-        self.finish(place, place.submit(trial, {}))
-        directory = self.directory(trial)
+        self.finish(place, place.submit(trial, Placement(), {}))
+        directory = self.directory(home, trial)
         wait_until(lambda: not (directory / wire.CLAIM_FILE).exists(), "the supervisor's going")
         left = sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
         assert left == ["metrics", "status.json", "stdout", "work", "work/mine.txt"]
@@ -243,8 +247,8 @@ class RunningContract(BackendHarness):
         if not place.capabilities.shares_home:
             pytest.skip("the trial directory lies elsewhere")
         trial = trial_of(home, "report(a=1)\ncheckpoint.save(1)\nx = 1", returns=("x",))
-        self.finish(place, place.submit(trial, {}))
-        directory = self.directory(trial)
+        self.finish(place, place.submit(trial, Placement(), {}))
+        directory = self.directory(home, trial)
         wait_until(lambda: not (directory / wire.CLAIM_FILE).exists(), "the supervisor's going")
         modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.rglob("*"))}
         assert {path for path, mode in modes.items() if mode & 0o077} == set()

@@ -49,9 +49,9 @@ def _positional(
     verb: str, actions: Sequence[argparse.Action], experiments: Callable[[], Sequence[str]]
 ) -> Sequence[str]:
     if verb == "help":
-        from jupyter_autotrain import header  # noqa: PLC0415 - only this verb needs it, and it is heavy
+        from jupyter_autotrain import backends, header  # noqa: PLC0415 - only this verb needs them, and they are heavy
 
-        return [*grammar(), *header.known_keys(), *CELL_NAMES]
+        return [*grammar(), *header.known_keys(backends.header_schema()), *CELL_NAMES]
     takes_names = any(action.dest in {"experiment", "pattern"} for action in actions)
     return experiments() if takes_names else ()
 

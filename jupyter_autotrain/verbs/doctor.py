@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain import backends, manager
 from jupyter_autotrain.client import leftovers
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.wording import count
@@ -96,7 +97,7 @@ def _examine_manager(home: Home) -> Check:
 def _examine_backends(home: Home) -> Iterator[Check]:
     for name in backends.names():
         try:
-            place = backends.create(name, home)
+            place = backends.create(backends.profile(name), BackendContext(home))
             probe = place.probe()
             limits = place.discover().limits if probe.usable else ""
             told = [part.rstrip(".") for part in (probe.reason, limits) if part]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain import backends as places
 from jupyter_autotrain import header
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.errors import AutotrainError
@@ -34,7 +35,9 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
     if arguments.file is None:
         backends(command, arguments)
         return
-    context = header.Context(cwd=command.cwd, environ=command.environ, backends=places.names())
+    context = header.Context(
+        cwd=command.cwd, environ=command.environ, backends=places.names(), schema=places.header_schema()
+    )
     parsed = header.parse_cell(f"--file {shlex.quote(arguments.file)}", "", context)
     if arguments.json:
         write_json(command, {"file": arguments.file, "valid": True, "backend": parsed.header.backend})
@@ -62,7 +65,7 @@ class _Backend:
 
 def _backend(command: CommandContext, name: str) -> _Backend:
     try:
-        place = places.create(name, command.home)
+        place = places.create(places.profile(name), BackendContext(command.home))
         probe = place.probe()
     except AutotrainError as error:
         return _Backend(name, usable=False, reason=error.found)
@@ -72,8 +75,8 @@ def _backend(command: CommandContext, name: str) -> _Backend:
 
 def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Say what a key is set to and where that comes from; without a key, all that is not a default."""
-    context = header.Context(cwd=command.cwd, environ=command.environ)
-    keys = [arguments.explain] if arguments.explain else header.known_keys()
+    context = header.Context(cwd=command.cwd, environ=command.environ, schema=places.header_schema())
+    keys = [arguments.explain] if arguments.explain else header.known_keys(context.schema)
     settings = [header.explain(key, context) for key in keys]
     if not arguments.explain:
         settings = [setting for setting in settings if setting.origin != "default"]
@@ -94,7 +97,7 @@ def _shorten(path: str, command: CommandContext) -> str:
 
 def schema(command: CommandContext, _: argparse.Namespace) -> None:
     """Print the JSON Schema of the header."""
-    command.write(json.dumps(header.json_schema(), indent=2) + "\n")
+    command.write(json.dumps(header.json_schema(places.header_schema()), indent=2) + "\n")
 
 
 def doctor(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 
-from jupyter_autotrain import header
+from jupyter_autotrain import backends, header
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.cell_names import CELL_NAMES
 from jupyter_autotrain.verbs.context import CommandContext
@@ -31,21 +31,22 @@ Without a name a verb takes that newest one.
 def help_text(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Explain a header key, a verb or a name of the cell; without one, the whole on one screen."""
     verbs = grammar()
+    schema = backends.header_schema()
     key = arguments.key
     if key is None:
         names = ", ".join(CELL_NAMES)
-        command.write(_HELP.format(keys=", ".join(header.known_keys()), verbs=", ".join(verbs), names=names))
+        command.write(_HELP.format(keys=", ".join(header.known_keys(schema)), verbs=", ".join(verbs), names=names))
     elif key in verbs:
         command.write(verbs[key].format_help())
     elif key in CELL_NAMES:
         command.write(f"{CELL_NAMES[key]}\n")
     else:
-        command.write(_key_help(key, [*header.known_keys(), *verbs, *CELL_NAMES]) + "\n")
+        command.write(_key_help(key, schema, [*header.known_keys(schema), *verbs, *CELL_NAMES]) + "\n")
 
 
-def _key_help(key: str, known: list[str]) -> str:
-    if key in header.known_keys():
-        return header.help_text(key)
+def _key_help(key: str, schema: type[header.Header], known: list[str]) -> str:
+    if key in header.known_keys(schema):
+        return header.help_text(key, schema)
     near = difflib.get_close_matches(key, known, n=1)
     raise AutotrainError(
         f"%autotrain help: there is no {key!r}.",

@@ -43,7 +43,7 @@ def _folder(experiment: Experiment, trial: int, arguments: argparse.Namespace) -
             "pull: both --in-place and -o were given.", "One of them says where to copy to.", "Leave one of them out."
         )
     if arguments.in_place:
-        return Path(experiment.record.spec.cwd)
+        return Path(experiment.record.spec.bundle.cwd)
     return Path(arguments.output or f"{experiment.name.replace('@', '-')}-trial-{trial}")
 
 

@@ -77,8 +77,8 @@ def export(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Write a script that gives the same metrics with no notebook and no package."""
     experiment = command.find(arguments.experiment)
     trial = chosen_trial(experiment, arguments.trial)
-    ran = trial_spec(command.home, experiment.record.spec, trial)
-    variables = environment.complete(cast("JsonObject", to_json(ran)), {})
+    ran = trial_spec(experiment.record.spec, trial)
+    variables = environment.complete({"directory": "", **cast("JsonObject", to_json(ran))}, {})
     script = capture.export_script(
         command.home.bundle(experiment.id), ran.params, seed=ran.seed, hash_seed=variables["PYTHONHASHSEED"]
     )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from jupyter_autotrain.worker import api
-from jupyter_autotrain.worker.failure import Script, source_map
+from jupyter_autotrain.worker.failure import script_of_bundle
 
 _DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MOST_CHARACTERS = 200  # of a statement, and of an exception's message
@@ -51,7 +51,7 @@ def _bound(statements: Sequence[ast.stmt]) -> set[str]:
 
 
 def _note(trial: api.Context, statement: ast.stmt, error: Exception, *, is_expected: bool) -> None:
-    script = Script(trial.script, source_map(str(trial.trial["bundle"])))
+    script = script_of_bundle(trial.script, str(trial.trial["bundle"]))
     where = script.place(trial.script, statement.lineno)
     first_line = ast.unparse(statement).partition("\n")[0]
     found = f"{where}: `{first_line[:_MOST_CHARACTERS]}` is not defined in the processes that this trial starts"

@@ -42,13 +42,14 @@ class Script:
         return f"{label}, line {line}" if label else f"line {number}"
 
 
-def source_map(bundle: str) -> list[str]:
-    """For each line of a bundle's script "cell label:line", or ""; empty when it cannot be read."""
+def script_of_bundle(path: str, bundle: str, work: str = "") -> Script:
+    """The script of a bundle, with what its `bundle.json` says of it; nothing more where that cannot be read."""
     try:
         with open(f"{bundle}/bundle.json", encoding="utf-8") as file:
-            return list(json.load(file).get("source_map", ()))
+            known = json.load(file)
+            return Script(path, list(known.get("source_map", ())), work, str(known.get("cwd", "")))
     except (OSError, ValueError):
-        return []
+        return Script(path, work=work)
 
 
 class Failure:

@@ -190,11 +190,10 @@ class Run:
         return {"state": "FAILED", "reason": reason, "kind": "exit", "traceback": "", "cell_line": ""}, code & 0xFF or 1
 
     def _failed(self, error: BaseException) -> tuple[dict[str, str], int]:
-        from jupyter_autotrain.worker.failure import Failure, Script, source_map  # noqa: PLC0415 - only failing trials pay
+        from jupyter_autotrain.worker.failure import Failure, script_of_bundle  # noqa: PLC0415 - only failing trials pay
 
         work = f"{self.directory}/{wire.WORK}"
-        cwd = str(self.trial.get("cwd") or "")
-        script = Script(self.script, source_map(self.bundle), work, cwd)
+        script = script_of_bundle(self.script, self.bundle, work)
         failure = Failure(error, script, sys.executable, self.context.reporter.step)
         with contextlib.suppress(OSError, ValueError):  # a full disk, or a stream that the cell has closed
             sys.stdout.flush()

@@ -12,8 +12,9 @@ from jupyter_autotrain import backends
 from jupyter_autotrain.backends import gpus
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext, Profile
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Resources, TrialSpec
+from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import FakeGpu, FakeNvml, trial_of, wait_until
 
@@ -21,20 +22,21 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "local_render.json"
 
 
 def local(tmp_path: Path, nvml: FakeNvml | None = None) -> LocalBackend:
-    return LocalBackend(Home(tmp_path / "home"), nvml)
+    return LocalBackend(Profile("local", "local"), BackendContext(Home(tmp_path / "home")), nvml)
 
 
 def test_what_local_would_run_is_as_it_was(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     trial = TrialSpec(
-        "20261121-digits", 3, 2, "/home/ada/at/trials/3/2", "/home/ada/at/bundle", python="/usr/bin/python3",
-        params={"lr": 0.01, "layers": 2}, seed=11, objective="val_acc",
-        resources=Resources(cpus=1.5, memory_bytes=2_000_000_000, gpus=1), gpus=("GPU-1",), timeout_s=60.0,
-        env={"MODE": "fast"}, secrets=("TOKEN",), returns=("model",),
+        "20261121-digits", 3, 2, "5ha256", params={"lr": 0.01, "layers": 2}, seed=11, objective="val_acc",
+        resources=Resources(cpus=1.5, memory_bytes=2_000_000_000, gpus=1), timeout_s=60.0,
+        env={"MODE": "fast"}, secrets=("TOKEN",), returns=("model",), resume_attempt=1,
     )  # fmt: skip
-    plan = local(tmp_path).render(trial)
+    place = LocalBackend(Profile("local", "local"), BackendContext(Home(Path("/home/ada/at"))))
+    plan = place.render(trial, Placement((NodePlacement("here", ("GPU-1",)),)))
     shown = dataclasses.asdict(plan)
     shown["argv"] = [Path(part).name if part in {sys.executable, plan.argv[3]} else part for part in plan.argv]
     shown["argv"][0] = "python"
+    shown["files"] = {name: text.replace(sys.executable, "/usr/bin/python3") for name, text in plan.files.items()}
     text = json.dumps(shown, indent=1, sort_keys=True) + "\n"
     if request.config.getoption("--golden-update"):
         GOLDEN.write_text(text, encoding="utf-8")
@@ -62,13 +64,13 @@ def test_a_place_that_was_not_found_for_lack_of_descriptors_is_found_the_next_ti
     with monkeypatch.context() as lacking:
         lacking.setattr(backends, "entry_points", lambda group: ())
         with pytest.raises(BackendError, match="There is no backend 'local'"):
-            backends.create("local", Home(tmp_path))
-    assert backends.create("local", Home(tmp_path)).name == "local"
+            backends.profile("local")
+    assert backends.profile("local").name == "local"
 
 
 def test_an_unknown_place_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="Did you mean 'local'"):
-        backends.create("locla", Home(tmp_path))
+        backends.profile("locla")
 
 
 def test_gpus_are_told_with_memory_and_whether_a_stranger_uses_them(tmp_path: Path) -> None:
@@ -105,32 +107,33 @@ def test_equal_gpus_are_counted_in_the_sentence() -> None:
 
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    trial = dataclasses.replace(trial_of(Home(tmp_path / "home"), ""), directory=str(tmp_path / "file" / "trial"))
+    trial = trial_of(Home(tmp_path / "home"), "")
+    (tmp_path / "home" / "experiments" / "e1" / "trials").write_text("")
     with pytest.raises(BackendError, match="cannot be started"):
-        local(tmp_path).submit(trial, {})
+        local(tmp_path).submit(trial, Placement(), {})
 
 
 def test_a_trial_whose_supervisor_cannot_begin_is_an_error_at_once(tmp_path: Path) -> None:
     trial = trial_of(Home(tmp_path / "home"), "")
-    directory = Path(trial.directory)
+    directory = Home(tmp_path / "home").trial("e1", 1, 1)
     (directory / wire.CLAIM_FILE).mkdir(parents=True)
     with pytest.raises(BackendError, match="claim"):
-        local(tmp_path).submit(trial, {})
+        local(tmp_path).submit(trial, Placement(), {})
 
 
 def test_a_crash_between_writing_and_starting_is_made_good_by_submitting_again(tmp_path: Path) -> None:
     trial = trial_of(Home(tmp_path / "home"), "")
-    Path(trial.directory).mkdir(parents=True)
-    (Path(trial.directory) / wire.TRIAL_FILE).write_text('{"half": ')
-    (Path(trial.directory) / wire.CLAIM_FILE).write_text("")
-    ref = local(tmp_path).submit(trial, {})
-    assert json.loads((Path(trial.directory) / wire.STATUS_FILE).read_text())["wire"] == wire.VERSION
+    directory = Home(tmp_path / "home").trial("e1", 1, 1)
+    directory.mkdir(parents=True)
+    (directory / wire.TRIAL_FILE).write_text('{"half": ')
+    (directory / wire.CLAIM_FILE).write_text("")
+    ref = local(tmp_path).submit(trial, Placement(), {})
+    assert json.loads((directory / wire.STATUS_FILE).read_text())["wire"] == wire.VERSION
     local(tmp_path).cancel(ref, 1.0)
 
 
 def test_an_interpreter_that_does_not_exist_is_the_reason(tmp_path: Path) -> None:
     place = local(tmp_path)
-    ref = place.submit(trial_of(Home(tmp_path / "home"), "", python="/no/such/python"), {})
+    ref = place.submit(trial_of(Home(tmp_path / "home"), "", python="/no/such/python"), Placement(), {})
     wait_until(lambda: place.poll([ref])[0].state.is_final, "the end")
     assert "/no/such/python cannot be started: No such file" in place.poll([ref])[0].reason

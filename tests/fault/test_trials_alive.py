@@ -20,8 +20,9 @@ import pytest
 from jupyter_autotrain.backends import starting
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus, Profile
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.manager.context import Clocks
@@ -44,6 +45,14 @@ while not should_stop():
 """
 
 
+def local(home: Home) -> LocalBackend:
+    return LocalBackend(Profile("local", "local"), BackendContext(home))
+
+
+def directory_of(home: Home, trial: TrialSpec) -> Path:
+    return BackendContext(home).directory(trial)
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
@@ -51,7 +60,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def place(home: Home) -> LocalBackend:
-    return LocalBackend(home)
+    return local(home)
 
 
 def status(place: LocalBackend, ref: JobRef) -> JobStatus:
@@ -89,39 +98,39 @@ def test_a_running_trial_with_a_damaged_status_goes_on_and_is_stopped_with_proof
     place: LocalBackend, home: Home, names: tuple[str, ...]
 ) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     begun(place, ref)
-    tree = processes.marked(wire.TRIAL_VARIABLE, trial.directory)
+    tree = processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial)))
     assert len(tree) == 2
-    damage(Path(trial.directory), *names)
+    damage(directory_of(home, trial), *names)
     before = len(text(place, ref, wire.METRICS))
     assert "status.json is damaged" in status(place, ref).doubt
-    assert LocalBackend(home).submit(trial, {}) == ref
+    assert local(home).submit(trial, Placement(), {}) == ref
     wait_until(lambda: len(text(place, ref, wire.METRICS)) > before, "more metrics")
-    assert processes.marked(wire.TRIAL_VARIABLE, trial.directory) == tree
+    assert processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial))) == tree
     receipt = place.cancel(ref, 1.0)
     assert tree <= {*receipt.pids_ended, *receipt.pids_killed}
-    assert nothing_left(trial.directory)
-    supervisor_gone(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
+    supervisor_gone(str(directory_of(home, trial)))
     assert status(place, ref).state is TrialState.CANCELLED
 
 
 def test_a_status_file_that_somebody_deletes_is_written_again(place: LocalBackend, home: Home) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     begun(place, ref)
-    (Path(trial.directory) / wire.STATUS_FILE).unlink()
+    (directory_of(home, trial) / wire.STATUS_FILE).unlink()
     assert not status(place, ref).state.is_final
     wait_until(lambda: status(place, ref).state is TrialState.RUNNING, "the status, written again")
     place.cancel(ref, 1.0)
-    assert nothing_left(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
 
 
 def test_a_folder_in_the_place_of_the_status_file_does_not_silence_the_supervisor(
     place: LocalBackend, home: Home
 ) -> None:
     code = "import os\nos.unlink('../status.json'); os.makedirs('../status.json/deep')\nprint('begun')"
-    end = finish(place, place.submit(trial_of(home, code), {}))
+    end = finish(place, place.submit(trial_of(home, code), Placement(), {}))
     assert end.state is TrialState.SUCCEEDED
 
 
@@ -149,13 +158,13 @@ def test_a_start_that_takes_longer_than_anyone_waits_is_neither_failed_nor_made_
 ) -> None:
     monkeypatch.setattr(starting, "_START_S", 0.05)
     trial = trial_of(home, "print('ran')")
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     assert "being started" in status(place, ref).doubt
-    assert place.submit(trial, {}) == ref
+    assert place.submit(trial, Placement(), {}) == ref
     gate.touch()
     assert finish(place, ref).state is TrialState.SUCCEEDED
     assert text(place, ref) == "ran\n"
-    supervisor_gone(trial.directory)
+    supervisor_gone(str(directory_of(home, trial)))
 
 
 def test_a_start_that_dies_half_way_is_lost_only_when_nothing_of_it_is_left(
@@ -163,8 +172,8 @@ def test_a_start_that_dies_half_way_is_lost_only_when_nothing_of_it_is_left(
 ) -> None:
     monkeypatch.setattr(starting, "_START_S", 0.05)
     trial = trial_of(home, "print('ran')")
-    ref = place.submit(trial, {})
-    for pid in processes.running("start_supervisor.py", trial.directory):
+    ref = place.submit(trial, Placement(), {})
+    for pid in processes.running("start_supervisor.py", str(directory_of(home, trial))):
         os.kill(pid, 9)
     wait_until(lambda: status(place, ref).state is TrialState.LOST, "the proof")
     assert "never started" in status(place, ref).reason
@@ -182,11 +191,11 @@ def test_a_start_that_only_seems_to_have_failed_is_looked_for(
 
     monkeypatch.setattr(starting, "_run", seems_to_fail)
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     begun(place, ref)
-    assert len(processes.running("start_supervisor.py", trial.directory)) == 1
+    assert len(processes.running("start_supervisor.py", str(directory_of(home, trial)))) == 1
     place.cancel(ref, 1.0)
-    assert nothing_left(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
 
 
 @pytest.mark.parametrize(
@@ -211,7 +220,7 @@ def test_what_a_machine_lacks_for_a_moment_is_waited_for(
         return now
 
     monkeypatch.setattr(starting, "_run", at_first)
-    ref = place.submit(trial_of(home, "print('ran')"), {})
+    ref = place.submit(trial_of(home, "print('ran')"), Placement(), {})
     assert finish(place, ref).state is TrialState.SUCCEEDED
     assert text(place, ref) == "ran\n"
 
@@ -227,7 +236,7 @@ def test_a_look_that_fails_before_a_start_is_made_again(
         return look(directory)
 
     monkeypatch.setattr(starting, "has_begun", at_first)
-    ref = place.submit(trial_of(home, "print('ran')"), {})
+    ref = place.submit(trial_of(home, "print('ran')"), Placement(), {})
     assert finish(place, ref).state is TrialState.SUCCEEDED
     assert text(place, ref) == "ran\n"
 
@@ -242,7 +251,7 @@ def test_a_machine_that_stays_out_of_descriptors_says_so(
 
     monkeypatch.setattr(starting, "_run", never)
     with pytest.raises(BackendError, match=r"too many files are open[^\n]*\n[^\n]*\nRaise `ulimit -n`"):
-        place.submit(trial_of(home, ""), {})
+        place.submit(trial_of(home, ""), Placement(), {})
 
 
 HOSTILE = {
@@ -292,7 +301,7 @@ def test_hostile_metrics_of_one_trial_stop_neither_the_manager_nor_another_trial
     bad, good = (trial_of(home, "report(a=1)\nprint('ran')", experiment_id=e) for e in ("bad", "good"))
     watched = Watched(place)
     for trial in (bad, good):
-        watched.watcher.watch(trial, place.submit(trial, {}), 0)
+        watched.watcher.watch(trial, place.submit(trial, Placement(), {}), 0)
     watched.until(lambda: watched.end(good.job_id) is not None, "the end of the good trial")
     watched.until(lambda: watched.end(bad.job_id) is not None, "the end of the bad trial")
     assert (watched.end(good.job_id), watched.points(good.job_id)) == (TrialState.SUCCEEDED, 1)
@@ -308,12 +317,12 @@ def test_whatever_lies_in_the_place_of_a_trials_file_it_ends_and_nobody_waits(
 ) -> None:
     remove = "shutil.rmtree(F) if os.path.isdir(F) else os.unlink(F)"
     trial = trial_of(home, f"import os, shutil\nF = '../{name}'\n{remove}\n{deed}\nprint('begun')")
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     end = finish(place, ref)
     assert end.state is TrialState.SUCCEEDED
     for stream in wire.STREAMS:
         place.read([Cursor(ref, stream, 0)])
-    supervisor_gone(trial.directory)
+    supervisor_gone(str(directory_of(home, trial)))
 
 
 def test_a_hostile_file_among_the_checkpoints_does_not_keep_a_second_attempt_from_going_on(
@@ -330,9 +339,8 @@ def test_a_hostile_file_among_the_checkpoints_does_not_keep_a_second_attempt_fro
         open(f"{checkpoint.path}/kept", "w").write("mine")
     """
     first = trial_of(home, code)
-    finish(place, place.submit(first, {}))
-    former = f"{first.directory}/{wire.CHECKPOINTS}"
-    ref = place.submit(trial_of(home, code, attempt=2, resume_from=former), {})
+    finish(place, place.submit(first, Placement(), {}))
+    ref = place.submit(trial_of(home, code, attempt=2, resume_attempt=1), Placement(), {})
     assert finish(place, ref).state is TrialState.SUCCEEDED
     assert text(place, ref) == "from 10 ['kept']\n"
 
@@ -379,11 +387,11 @@ FULL = {
 @pytest.mark.parametrize("deed", FULL.values(), ids=FULL)
 def test_a_trial_that_fills_the_disk_says_so_and_not_only_an_exit_code(small_disk: Path, deed: str) -> None:
     home = Home(small_disk)
-    place = LocalBackend(home)
+    place = local(home)
     trial = trial_of(home, EATS.format(deed))
-    ref = place.submit(trial, {})
-    wait_until(lambda: nothing_left(trial.directory) or _is_full(small_disk), "a full disk")
-    wait_until(lambda: not processes.marked(wire.TRIAL_VARIABLE, trial.directory), "the worker's end")
+    ref = place.submit(trial, Placement(), {})
+    wait_until(lambda: nothing_left(str(directory_of(home, trial))) or _is_full(small_disk), "a full disk")
+    wait_until(lambda: not processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial))), "the worker's end")
     end = finish(place, ref)
     assert _is_full(small_disk)
     assert end.state is TrialState.FAILED
@@ -404,8 +412,8 @@ def test_what_a_full_disk_took_from_a_trial_that_ended_well_is_told(small_disk: 
         for k in range(10_000): report(k=k)
         model = bytes(100_000)
     """
-    place = LocalBackend(Home(small_disk))
-    ref = place.submit(trial_of(Home(small_disk), code, returns=("model",)), {})
+    place = local(Home(small_disk))
+    ref = place.submit(trial_of(Home(small_disk), code, returns=("model",)), Placement(), {})
     end = finish(place, ref)
     assert end.state is TrialState.SUCCEEDED
     assert "returns: 'model' was not saved: [Errno 28] No space left on device" in end.reason
@@ -421,8 +429,9 @@ def test_a_trial_that_cannot_start_on_a_full_disk_names_the_disk(small_disk: Pat
     home = Home(small_disk)
     trial = trial_of(home, "")
     fill(small_disk)
-    with pytest.raises(BackendError, match=rf"the disk of {trial.directory} is full \([\d.]+ k?B of 2\.1 MB free"):
-        LocalBackend(home).submit(trial, {})
+    disk = rf"the disk of {directory_of(home, trial)} is full \([\d.]+ k?B of 2\.1 MB free"
+    with pytest.raises(BackendError, match=disk):
+        local(home).submit(trial, Placement(), {})
 
 
 @pytest.mark.parametrize("kind", ["missing", "no permission", "another machine's", "no Python"])
@@ -437,7 +446,7 @@ def test_an_interpreter_that_cannot_be_used_is_told_in_three_clauses(
         python.chmod(0o755)
     elif kind == "no Python":
         shutil.copy("/bin/true", python)
-    end = finish(place, place.submit(trial_of(home, "", python=str(python)), {}))
+    end = finish(place, place.submit(trial_of(home, "", python=str(python)), Placement(), {}))
     assert end.state is TrialState.FAILED
     assert str(python) in end.reason
     said = {
@@ -453,20 +462,16 @@ def test_an_interpreter_that_cannot_be_used_is_told_in_three_clauses(
 def test_a_home_with_too_long_a_path_is_told_as_such(tmp_path: Path, depth: int, length: int) -> None:
     home = Home(tmp_path.joinpath(*["x" * length] * depth))
     trial = trial_of(Home(tmp_path), "")
-    directory = str(home.trial("e1", 1, 1))
     with pytest.raises(BackendError, match="too long"):
-        LocalBackend(home).submit(
-            trial.__class__(**{**{f: getattr(trial, f) for f in trial.__dataclass_fields__}, "directory": directory}),
-            {},
-        )
+        local(home).submit(trial, Placement(), {})
 
 
 def test_the_status_says_what_was_ended_also_when_it_is_asked_again(place: LocalBackend, home: Home) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     begun(place, ref)
-    first, second = place.cancel(ref, 1.0), LocalBackend(home).cancel(ref, 1.0)
+    first, second = place.cancel(ref, 1.0), local(home).cancel(ref, 1.0)
     assert first.pids_ended
     assert second.pids_ended == first.pids_ended
     assert "ended before" in second.note
-    assert json.loads((Path(trial.directory) / wire.STATUS_FILE).read_text())["receipt"]["left"] == []
+    assert json.loads((directory_of(home, trial) / wire.STATUS_FILE).read_text())["receipt"]["left"] == []

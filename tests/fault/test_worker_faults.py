@@ -18,10 +18,10 @@ import pytest
 from jupyter_autotrain.backends import starting
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus, Profile
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.core.spec import Resources
+from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.worker import groups, processes
@@ -40,6 +40,14 @@ while True:
 """
 
 
+def local(home: Home) -> LocalBackend:
+    return LocalBackend(Profile("local", "local"), BackendContext(home))
+
+
+def directory_of(home: Home, trial: TrialSpec) -> Path:
+    return BackendContext(home).directory(trial)
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
@@ -47,7 +55,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def place(home: Home) -> LocalBackend:
-    return LocalBackend(home)
+    return local(home)
 
 
 @pytest.fixture
@@ -97,7 +105,7 @@ def nothing_left(trial_directory: str) -> bool:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_worker_killed_at_any_moment_fails_and_loses_no_metric(place: LocalBackend, home: Home, seed: int) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     worker = pid_of(place, ref, "worker")
     time.sleep(random.Random(seed).uniform(0, 0.4))  # the moment is the point
     os.kill(worker, signal.SIGKILL)
@@ -106,7 +114,7 @@ def test_a_worker_killed_at_any_moment_fails_and_loses_no_metric(place: LocalBac
     assert "SIGKILL" in end.reason
     frames = [json.loads(line) for line in text(place, ref, wire.METRICS).splitlines()][1:]
     assert [frame[1] for frame in frames] == list(range(len(frames)))
-    assert nothing_left(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -114,7 +122,7 @@ def test_a_supervisor_killed_at_any_moment_takes_its_worker_along_and_the_job_is
     place: LocalBackend, home: Home, seed: int
 ) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     supervisor = pid_of(place, ref, "supervisor")
     if seed:
         begun(place, ref)
@@ -125,9 +133,9 @@ def test_a_supervisor_killed_at_any_moment_takes_its_worker_along_and_the_job_is
     assert end.state is TrialState.LOST
     assert "supervisor was killed" in end.reason
     wait_until(lambda: worker is None or not worker.is_alive(), "the worker's death")
-    assert nothing_left(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
     assert not [folder for folder in end.detail.get("groups", ()) if Path(str(folder)).exists()]  # type: ignore[union-attr]
-    assert LocalBackend(home).submit(trial, {}) == ref
+    assert local(home).submit(trial, Placement(), {}) == ref
     assert status(place, ref) == end
 
 
@@ -150,25 +158,28 @@ def test_a_job_whose_starter_was_killed_goes_on(place: LocalBackend, home: Home)
         sys.path.insert(0, {str(Path(groups.__file__).parents[2])!r})
         from pathlib import Path
         from jupyter_autotrain.backends.local import LocalBackend
+        from jupyter_autotrain.core.backend import BackendContext, Profile
         from jupyter_autotrain.core.home import Home
+        from jupyter_autotrain.core.spec import Placement
         from jupyter_autotrain.testing import trial_of
         home = Home(Path({str(home.root)!r}))
-        LocalBackend(home).submit(trial_of(home, ""), {{}})
+        place = LocalBackend(Profile("local", "local"), BackendContext(home))
+        place.submit(trial_of(home, ""), Placement(), {{}})
         os.killpg(0, signal.SIGKILL)
     """
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], start_new_session=True, check=False)
     assert killed.returncode == -signal.SIGKILL
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     begun(place, ref)
     assert text(place, ref).count("begun") == 1
     before = len(text(place, ref, wire.METRICS))
     wait_until(lambda: len(text(place, ref, wire.METRICS)) > before, "more metrics")
     place.cancel(ref, 1.0)
-    assert nothing_left(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
 
 
 def test_a_supervisor_asked_to_end_by_the_machine_says_preempted(place: LocalBackend, home: Home) -> None:
-    ref = place.submit(trial_of(home, COUNTS), {})
+    ref = place.submit(trial_of(home, COUNTS), Placement(), {})
     begun(place, ref)
     os.kill(pid_of(place, ref, "supervisor"), signal.SIGTERM)
     end = finish(place, ref)
@@ -180,11 +191,11 @@ def test_a_stopped_supervisor_cannot_hold_up_a_cancel(
 ) -> None:
     monkeypatch.setattr("jupyter_autotrain.backends.cancelling._STUCK_S", 0.3)
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     begun(place, ref)
     os.kill(pid_of(place, ref, "supervisor"), signal.SIGSTOP)
     assert place.cancel(ref, 0.1).pids_left == ()
-    assert nothing_left(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
 
 
 BOMB = """
@@ -199,7 +210,7 @@ while True:
 
 
 def test_a_trial_whose_directory_is_deleted_ends_with_its_whole_tree(place: LocalBackend, home: Home) -> None:
-    ref = place.submit(trial_of(home, COUNTS), {})
+    ref = place.submit(trial_of(home, COUNTS), Placement(), {})
     begun(place, ref)
     said = json.loads((Path(str(ref.data["directory"])) / wire.STATUS_FILE).read_text())
     found = [ProcessIdentity.from_json(said[name]) for name in ("supervisor", "worker")]
@@ -212,23 +223,25 @@ def test_a_trial_whose_directory_is_deleted_ends_with_its_whole_tree(place: Loca
 
 
 def test_a_fork_bomb_is_bounded_and_ended(place: LocalBackend, home: Home) -> None:
-    if "process count by cgroup" not in str(finish(place, place.submit(trial_of(home, ""), {})).detail["limits"]):
+    if "process count by cgroup" not in str(
+        finish(place, place.submit(trial_of(home, ""), Placement(), {})).detail["limits"]
+    ):
         pytest.skip("no writable pids cgroup on this machine")
     trial = trial_of(home, "", number=2, options={"max_processes": 40})
     (home.bundle("e1") / "main.py").write_text(BOMB)
-    ref = place.submit(trial, {})
-    wait_until(lambda: len(processes.marked(wire.TRIAL_VARIABLE, trial.directory)) >= 20, "the bomb")
-    assert len(processes.marked(wire.TRIAL_VARIABLE, trial.directory)) <= 40
+    ref = place.submit(trial, Placement(), {})
+    wait_until(lambda: len(processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial)))) >= 20, "the bomb")
+    assert len(processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial)))) <= 40
     receipt = place.cancel(ref, 0.2)
     assert receipt.pids_left == ()
-    assert nothing_left(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
 
 
 @pytest.mark.usefixtures("without_cgroups")
 def test_without_cgroups_memory_is_limited_by_polling_and_the_status_says_so(place: LocalBackend, home: Home) -> None:
     code = "import time\nblocks = []\nwhile True: blocks.append(bytearray(b'x') * (5 << 20)); time.sleep(0.01)"
     trial = trial_of(home, code, resources=Resources(memory_bytes=150_000_000, cpus=1.0))
-    end = finish(place, place.submit(trial, {}))
+    end = finish(place, place.submit(trial, Placement(), {}))
     assert end.state is TrialState.FAILED
     assert "Out of memory" in end.reason
     assert "150 MB" in end.reason
@@ -240,19 +253,19 @@ def test_without_cgroups_a_stubborn_tree_is_found_and_ended(place: LocalBackend,
     from jupyter_autotrain.testing.ending import STUBBORN
 
     trial = trial_of(home, STUBBORN)
-    ref = place.submit(trial, {})
+    ref = place.submit(trial, Placement(), {})
     begun(place, ref)
     receipt = place.cancel(ref, 0.1)
     assert len(receipt.pids_killed) == 3
-    assert nothing_left(trial.directory)
+    assert nothing_left(str(directory_of(home, trial)))
 
 
 def test_a_million_printed_lines_neither_hurt_nor_get_lost(place: LocalBackend, home: Home) -> None:
     code = "for k in range(1_000_000): print(k)\nreport(done=1)"
     trial = trial_of(home, code)
-    end = finish(place, place.submit(trial, {}))
+    end = finish(place, place.submit(trial, Placement(), {}))
     assert end.state is TrialState.SUCCEEDED
-    with (Path(trial.directory) / wire.STDOUT).open("rb") as file:
+    with (directory_of(home, trial) / wire.STDOUT).open("rb") as file:
         assert sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) == 1_000_000
     assert int(end.detail["peak_memory_bytes"]) < 60_000_000  # type: ignore[arg-type]
 
@@ -260,22 +273,22 @@ def test_a_million_printed_lines_neither_hurt_nor_get_lost(place: LocalBackend, 
 def test_a_million_lines_pass_the_redactor_too(place: LocalBackend, home: Home) -> None:
     code = "import os\nfor k in range(1_000_000): print(k)\nprint(os.environ['KEY'])"
     trial = trial_of(home, code, secrets=("KEY",))
-    end = finish(place, place.submit(trial, {"KEY": "hunter2-hunter2"}))
+    end = finish(place, place.submit(trial, Placement(), {"KEY": "hunter2-hunter2"}))
     assert end.state is TrialState.SUCCEEDED
-    said = (Path(trial.directory) / wire.STDOUT).read_bytes()
+    said = (directory_of(home, trial) / wire.STDOUT).read_bytes()
     assert said.count(b"\n") == 1_000_001
     assert said.endswith(b"999999\n***\n")
 
 
 def test_a_child_that_runs_on_to_the_cells_end_does_not_speak_for_the_trial(place: LocalBackend, home: Home) -> None:
     code = "import os, time\nchild = os.fork()\nif child: os.waitpid(child, 0); raise ValueError('the parent failed')"
-    end = finish(place, place.submit(trial_of(home, code), {}))
+    end = finish(place, place.submit(trial_of(home, code), Placement(), {}))
     assert end.state is TrialState.FAILED
     assert "the parent failed" in end.reason
 
 
 def test_an_interrupt_meant_for_a_kernel_does_not_end_a_trial(place: LocalBackend, home: Home) -> None:
-    ref = place.submit(trial_of(home, COUNTS), {})
+    ref = place.submit(trial_of(home, COUNTS), Placement(), {})
     begun(place, ref)
     for number in (signal.SIGINT, signal.SIGHUP):
         os.kill(pid_of(place, ref, "supervisor"), number)
@@ -286,6 +299,6 @@ def test_an_interrupt_meant_for_a_kernel_does_not_end_a_trial(place: LocalBacken
 
 
 def test_a_cell_may_await_at_top_level(place: LocalBackend, home: Home) -> None:
-    ref = place.submit(trial_of(home, "import asyncio\nawait asyncio.sleep(0)\nprint('awaited')"), {})
+    ref = place.submit(trial_of(home, "import asyncio\nawait asyncio.sleep(0)\nprint('awaited')"), Placement(), {})
     assert finish(place, ref).state is TrialState.SUCCEEDED
     assert text(place, ref) == "awaited\n"

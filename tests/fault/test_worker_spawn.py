@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain import backends
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
 
@@ -22,22 +23,22 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-def run(home: Home, code: str, **spec: object) -> TrialSpec:
-    """Run a trial, which succeeds."""
-    place = LocalBackend(home)
-    trial = trial_of(home, code, **spec)
-    ref = place.submit(trial, {})
+def run(home: Home, code: str, **spec: object) -> Path:
+    """Run a trial, which succeeds; gives its directory."""
+    place = backends.create(backends.profile("local"), BackendContext(home))
+    ref = place.submit(trial_of(home, code, **spec), Placement(), {})
+    trial = home.trial("e1", 1, 1)
     wait_until(lambda: place.poll([ref])[0].state.is_final, "its end")
     assert place.poll([ref])[0].state is TrialState.SUCCEEDED, printed(trial, wire.STDERR)
     return trial
 
 
-def printed(trial: TrialSpec, stream: str = wire.STDOUT) -> str:
-    path = Path(trial.directory) / stream
+def printed(trial: Path, stream: str = wire.STDOUT) -> str:
+    path = trial / stream
     return path.read_text() if path.exists() else ""
 
 
-def notes(trial: TrialSpec) -> list[tuple[str, str]]:
+def notes(trial: Path) -> list[tuple[str, str]]:
     """Level and text of each note."""
     frames = [json.loads(line) for line in printed(trial, wire.METRICS).splitlines()]
     return [(frame[2], frame[3]) for frame in frames if frame[0] == "n"]
@@ -75,7 +76,7 @@ def test_a_definition_that_fails_there_is_named_once_with_its_reason(home: Home)
     assert "`limit = widths[__name__]` is not defined in the processes that this trial starts" in note[1]
     assert "(KeyError: '__mp_main__')" in note[1]
     assert printed(trial, wire.STDERR) == f"autotrain: {note[1]}\n"
-    assert not list((Path(trial.directory)).glob("control/*"))
+    assert not list(trial.glob("control/*"))
 
 
 def test_what_only_the_running_cell_has_is_no_warning(home: Home) -> None:

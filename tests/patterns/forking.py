@@ -11,7 +11,6 @@ import signal
 import sys
 import time
 import traceback
-from dataclasses import replace
 from pathlib import Path
 
 LONGEST_S = 300
@@ -85,18 +84,17 @@ def lay_ready(draft, directory):
     from jupyter_autotrain import capture
     from jupyter_autotrain.core import wire
     from jupyter_autotrain.core.attempt import trial_spec
-    from jupyter_autotrain.core.home import Home
     from jupyter_autotrain.core.json import to_json
     from jupyter_autotrain.core.records import TrialRecord
     from jupyter_autotrain.core.states import TrialState
 
     bundle = Path(directory, "bundle")
     spec = draft.spec(capture.write_bundle(draft.captured, bundle))
-    trial = trial_spec(Home(Path(directory)), spec, TrialRecord("pattern", 1, TrialState.WAITING, {}))
-    trial = replace(trial, directory=directory, bundle=str(bundle))
+    trial = trial_spec(spec, TrialRecord("pattern", 1, TrialState.WAITING, {}))
+    place = {"directory": directory, "bundle": str(bundle), "python": sys.executable, "gpus": [], "resume_from": ""}
     for folder in wire.FOLDERS:
         Path(directory, folder).mkdir()
-    Path(directory, wire.TRIAL_FILE).write_text(json.dumps(to_json(trial)))
+    Path(directory, wire.TRIAL_FILE).write_text(json.dumps({**to_json(trial), **place}))
 
 
 def trial(job):

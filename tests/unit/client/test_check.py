@@ -4,7 +4,7 @@ import pytest
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.client.check import check, preview
-from jupyter_autotrain.core.backend import Capabilities, Probe, Submission
+from jupyter_autotrain.core.backend import Capabilities, Probe, Profile, Submission
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
@@ -21,8 +21,8 @@ class Place:
     def probe(self):
         return Probe(not self.reason, self.reason)
 
-    def render(self, trial):
-        return Submission((trial.job_id, trial.script), notes=(trial.directory,))
+    def render(self, trial, placement):
+        return Submission((trial.job_id, trial.script), notes=(trial.experiment_id,))
 
 
 GREEDY = ExperimentSpec(
@@ -31,9 +31,9 @@ GREEDY = ExperimentSpec(
     backend="place",
     secrets=("TOKEN",),
     returns=("model",),
-    resources=Resources(cpus=1.0, memory_bytes=10, gpus=1),
+    resources=Resources(cpus=1.0, memory_bytes=10, gpus=1, nodes=2),
 )
-ABLE = Capabilities(secrets=True, artifacts=True, gpu_slots=True, limits_memory=True, limits_cpu=True)
+ABLE = Capabilities(multi_node=True, secrets=True, artifacts=True, gpu_slots=True, limits_memory=True, limits_cpu=True)
 
 
 @pytest.fixture
@@ -42,7 +42,8 @@ def home(tmp_path):
 
 
 def use(monkeypatch, place):
-    monkeypatch.setattr(backends, "create", lambda name, home: place)
+    monkeypatch.setattr(backends, "profile", lambda name: Profile(name, "test"))
+    monkeypatch.setattr(backends, "create", lambda profile, context: place)
 
 
 def test_a_place_that_can_do_it_passes(home, monkeypatch):
@@ -57,7 +58,7 @@ def test_everything_that_is_wanting_is_named_at_once(home, monkeypatch):
     use(monkeypatch, Place(Capabilities(artifacts=False)))
     with pytest.raises(BackendUnavailableError) as caught:
         check(GREEDY, home)
-    for key in ("secrets", "returns", "resources.gpus", "resources.memory", "resources.cpus"):
+    for key in ("secrets", "returns", "resources.gpus", "resources.nodes", "resources.memory", "resources.cpus"):
         assert key in caught.value.found
     assert all((caught.value.expected, caught.value.action))
 
@@ -77,7 +78,7 @@ def test_a_preview_is_what_the_place_renders_and_touches_nothing(home, monkeypat
     use(monkeypatch, Place(ABLE))
     shown = preview(GREEDY, home)
     assert shown.argv[1] == "main.py"
-    assert str(home.root) in shown.notes[0]
+    assert shown.notes == ("dry-run",)
     assert not home.root.exists()
 
 

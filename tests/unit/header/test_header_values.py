@@ -3,15 +3,16 @@
 import jsonschema
 import pytest
 
-from jupyter_autotrain import header, tuners
+from jupyter_autotrain import backends, header, tuners
 from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.space import Choice, NestedSpace, Normal, RandInt, Uniform
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, LocalOptions
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import HeaderError
 from jupyter_autotrain.header.quantities import parse_duration, parse_size
 from jupyter_autotrain.header.schema import TUNERS
 
+SCHEMA = backends.header_schema()
 FULL = """
 objective: maximize val_acc
 search:
@@ -39,7 +40,7 @@ x = 1
 
 
 def parse(cell, line="", **context):
-    return header.parse_cell(line, cell, header.Context(**context))
+    return header.parse_cell(line, cell, header.Context(schema=SCHEMA, **context))
 
 
 def search(text):
@@ -64,7 +65,7 @@ def test_a_full_header_becomes_a_full_spec_that_survives_the_store():
     assert spec.objective == Objective("val_acc", Direction.MAXIMIZE)
     assert spec.env == {"PYTHON": "3.10", "START": "12:30:00", "ANSWER": "yes", "EMPTY": ""}
     assert (spec.resources.memory_bytes, spec.resources.gpu_memory_bytes) == (8 * 10**9, 16 * 10**9)
-    assert spec.local == LocalOptions(2, True, (0, 1))
+    assert spec.backend_options == {"max_trials_per_gpu": 2, "use_active_gpu": True, "gpu_indices": [0, 1]}
     assert from_json(ExperimentSpec, to_json(spec)) == spec
 
 
@@ -126,7 +127,7 @@ trainingService: {platform: local, useActiveGpu: true, maxTrialNumberPerGpu: 2}
     assert (spec.name, spec.concurrency, spec.trials, spec.tuner, spec.early_stop) == ("night", 2, 5, "tpe", "median")
     assert (spec.budget.time_s, spec.resources.gpus, spec.backend) == (3600, 1, "local")
     assert spec.objective == Objective("default", Direction.MINIMIZE)
-    assert spec.local == LocalOptions(2, True)
+    assert spec.backend_options == {"max_trials_per_gpu": 2, "use_active_gpu": True}
 
 
 @pytest.mark.parametrize(
@@ -220,21 +221,21 @@ def test_the_schema_knows_the_tuners_there_are():
 )
 def test_the_json_schema_refuses_what_the_header_refuses(bad):
     with pytest.raises(HeaderError):
-        header.from_mapping(bad)
+        header.from_mapping(bad, header.Context(schema=SCHEMA))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(bad, header.json_schema())
+        jsonschema.validate(bad, header.json_schema(SCHEMA))
 
 
 def test_the_json_schema_accepts_a_valid_header():
-    schema = header.json_schema()
+    schema = header.json_schema(SCHEMA)
     jsonschema.Draft202012Validator.check_schema(schema)
     good = {"trials": 3, "tuner": "grid", "resources": {"memory": "8GB"}, "search": {"x": "uniform(0, 1)"}}
     jsonschema.validate(good, schema)
 
 
-@pytest.mark.parametrize("key", header.known_keys())
+@pytest.mark.parametrize("key", header.known_keys(SCHEMA))
 def test_help_of_a_key_gives_an_example_that_is_valid(key):
-    text = header.help_text(key)
+    text = header.help_text(key, SCHEMA)
     example = text.splitlines()[-1].removeprefix("  example: ")
     for part in reversed(key.split(".")[:-1]):
         example = f"{part}: {{{example}}}"
@@ -260,7 +261,7 @@ def test_what_becomes_of_an_earlier_run_is_chosen_by_name():
     parsed = header.parse_cell("--on-rerun stop", "report(a=1)", header.Context())
     assert parsed.header.on_rerun == "stop"
     assert header.from_mapping({}).on_rerun == "keep"
-    assert header.json_schema()["properties"]["on_rerun"]["enum"] == ["keep", "stop", "ask"]
+    assert header.json_schema(SCHEMA)["properties"]["on_rerun"]["enum"] == ["keep", "stop", "ask"]
     assert "one of: keep, stop, ask" in header.help_text("on_rerun")
     cell = "%%autotrain\non_rerun: \n---\nreport(a=1)"
     assert header.completions(cell, cell.index("\n---")).matches == ("keep", "stop", "ask")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, Chunk, JobRef, JobStatus, Probe
+from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, Chunk, JobRef, JobStatus, Probe, Profile
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
@@ -34,6 +34,7 @@ class Inline(Executor):
 @dataclass
 class Job:
     trial: object
+    placement: object
     secrets: dict
     state: TrialState = TrialState.RUNNING
     reason: str = ""
@@ -73,12 +74,12 @@ class Place:
     def discover(self):
         return self.inventory
 
-    def submit(self, trial, secrets):
+    def submit(self, trial, placement, secrets):
         if self.refuses:
             raise BackendError(self.refuses)
         if trial.job_id in self.jobs:
             return JobRef(self.name, trial.job_id)
-        self.jobs[trial.job_id] = Job(trial, dict(secrets))
+        self.jobs[trial.job_id] = Job(trial, placement, dict(secrets))
         return JobRef(self.name, trial.job_id)
 
     def poll(self, refs):
@@ -137,7 +138,10 @@ class World:
 
         clocks = Clocks(lambda: self.now + self.jump_s, lambda: self.now, pause, lambda: BootTime("boot", self.now))
         factories = Factories(
-            lambda name, home: self.create_backend(), lambda spec: self.tuner, lambda spec: self.early_stop
+            lambda name: Profile(name, "test"),
+            lambda profile, context: self.create_backend(),
+            lambda spec: self.tuner,
+            lambda spec: self.early_stop,
         )
         self.mailbox.close()
         self.mailbox = Mailbox()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupyter_autotrain.core.inventory import Gpu, Inventory
-from jupyter_autotrain.core.spec import LocalOptions, Resources
+from jupyter_autotrain.core.inventory import AcceleratorPolicy, Gpu, Inventory
+from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.manager.resources import Blocked, Grant, Need, ResourceAllocator
 
 GB = 1_000_000_000
@@ -20,7 +20,7 @@ def gpu(index, *, busy=False, free=8 * GB):
 
 
 def need(number, *, options=None, **resources):
-    return Need(f"e-{number}-1", f"trial {number} of a@1", Resources(**resources), options or LocalOptions())
+    return Need(f"e-{number}-1", f"trial {number} of a@1", Resources(**resources), options or AcceleratorPolicy())
 
 
 def pool_of(*gpus, cpus=4.0, memory_bytes=16 * GB):
@@ -35,7 +35,7 @@ def take(allocator, wish):
 
 
 def test_a_machine_with_one_gpu_runs_a_trial_that_asks_for_one():
-    assert take(pool_of(gpu(0)), need(1, gpus=1)).gpus == ("GPU-0",)
+    assert take(pool_of(gpu(0)), need(1, gpus=1)).placement.accelerators == ("GPU-0",)
 
 
 def test_a_second_trial_waits_for_the_only_gpu_and_knows_who_holds_it():
@@ -47,11 +47,11 @@ def test_a_second_trial_waits_for_the_only_gpu_and_knows_who_holds_it():
     )
     allocator.free("e-1-1")
     allocator.begin_round()
-    assert take(allocator, need(2, gpus=1)).gpus == ("GPU-0",)
+    assert take(allocator, need(2, gpus=1)).placement.accelerators == ("GPU-0",)
 
 
 def test_gpus_are_shared_only_when_all_that_share_agree():
-    allocator, shared = pool_of(gpu(0)), LocalOptions(max_trials_per_gpu=2)
+    allocator, shared = pool_of(gpu(0)), AcceleratorPolicy(max_trials_per_gpu=2)
     take(allocator, need(1, gpus=1, options=shared))
     assert isinstance(allocator.ask(need(2, gpus=1)), Blocked)
     allocator.begin_round()
@@ -60,8 +60,8 @@ def test_gpus_are_shared_only_when_all_that_share_agree():
 
 
 def test_trials_spread_over_the_gpus():
-    allocator, shared = pool_of(gpu(0), gpu(1)), LocalOptions(max_trials_per_gpu=2)
-    given_out = [take(allocator, need(n, gpus=1, options=shared)).gpus[0] for n in range(4)]
+    allocator, shared = pool_of(gpu(0), gpu(1)), AcceleratorPolicy(max_trials_per_gpu=2)
+    given_out = [take(allocator, need(n, gpus=1, options=shared)).placement.accelerators[0] for n in range(4)]
     assert sorted(given_out) == ["GPU-0", "GPU-0", "GPU-1", "GPU-1"]
     assert given_out[0] != given_out[1]
 
@@ -71,22 +71,26 @@ def test_a_gpu_used_by_others_is_left_alone_unless_asked_for():
     blocked = allocator.ask(need(1, gpus=1))
     assert "used by a program outside this manager" in blocked.sentence
     allocator.begin_round()
-    assert take(allocator, need(1, gpus=1, options=LocalOptions(use_active_gpu=True))).gpus == ("GPU-0",)
+    assert take(allocator, need(1, gpus=1, options=AcceleratorPolicy(use_active_gpu=True))).placement.accelerators == (
+        "GPU-0",
+    )
 
 
 def test_only_the_chosen_gpus_are_given():
     allocator = pool_of(gpu(0), gpu(1), gpu(2))
-    assert take(allocator, need(1, gpus=1, options=LocalOptions(gpu_indices=(2,)))).gpus == ("GPU-2",)
+    assert take(allocator, need(1, gpus=1, options=AcceleratorPolicy(gpu_indices=(2,)))).placement.accelerators == (
+        "GPU-2",
+    )
 
 
 @pytest.mark.parametrize(
     ("resources", "options", "words"),
     [
-        ({"gpus": 3}, LocalOptions(), "asks for 3 GPUs; this place has 2 GPUs"),
-        ({"gpus": 2}, LocalOptions(gpu_indices=(0,)), "of the 2 GPUs here 1 can do"),
-        ({"gpus": 1, "gpu_memory_bytes": 80 * GB}, LocalOptions(), "of the 2 GPUs here 0 can do"),
-        ({"cpus": 64.0}, LocalOptions(), "asks for 64 CPUs; this place has 4 CPUs"),
-        ({"memory_bytes": 64 * GB}, LocalOptions(), "asks for 64 GB memory; this place has 16 GB memory"),
+        ({"gpus": 3}, AcceleratorPolicy(), "asks for 3 GPUs; this place has 2 GPUs"),
+        ({"gpus": 2}, AcceleratorPolicy(gpu_indices=(0,)), "of the 2 GPUs here 1 can do"),
+        ({"gpus": 1, "gpu_memory_bytes": 80 * GB}, AcceleratorPolicy(), "of the 2 GPUs here 0 can do"),
+        ({"cpus": 64.0}, AcceleratorPolicy(), "asks for 64 CPUs; this place has 4 CPUs"),
+        ({"memory_bytes": 64 * GB}, AcceleratorPolicy(), "asks for 64 GB memory; this place has 16 GB memory"),
     ],
 )
 def test_what_can_never_be_given_is_said_at_once(resources, options, words):
@@ -96,7 +100,7 @@ def test_what_can_never_be_given_is_said_at_once(resources, options, words):
 
 
 def test_gpu_memory_promised_to_one_trial_is_not_promised_again():
-    allocator, shared = pool_of(gpu(0)), LocalOptions(max_trials_per_gpu=4)
+    allocator, shared = pool_of(gpu(0)), AcceleratorPolicy(max_trials_per_gpu=4)
     take(allocator, need(1, gpus=1, gpu_memory_bytes=5 * GB, options=shared))
     assert "has 3 GB of 8 GB free" in allocator.ask(need(2, gpus=1, gpu_memory_bytes=4 * GB, options=shared)).sentence
 
@@ -113,7 +117,7 @@ def test_a_large_trial_is_not_starved_by_small_ones_behind_it():
 wishes = st.builds(
     lambda cpus, memory, gpus, gpu_memory, share, active, indices: (
         Resources(cpus, memory and memory * GB, gpus, gpu_memory and gpu_memory * GB),
-        LocalOptions(share, active, indices),
+        AcceleratorPolicy(share, active, indices),
     ),
     st.sampled_from([None, 1.0, 2.0, 5.0]),
     st.sampled_from([None, 4, 9, 17]),
@@ -161,8 +165,8 @@ def check_sums(allocator):
     assert sum(g.need.resources.cpus or 0 for g in grants) <= allocator.inventory.cpus
     assert sum(g.need.resources.memory_bytes or 0 for g in grants) <= allocator.inventory.memory_bytes
     for device in allocator.inventory.gpus:
-        holders = [g.need for g in grants if device.id in g.gpus]
-        assert all(len(holders) <= h.options.max_trials_per_gpu for h in holders)
+        holders = [g.need for g in grants if device.id in g.placement.accelerators]
+        assert all(len(holders) <= h.policy.max_trials_per_gpu for h in holders)
         assert sum(h.resources.gpu_memory_bytes or 0 for h in holders) <= device.memory_bytes
-        assert all(h.options.gpu_indices is None or device.index in h.options.gpu_indices for h in holders)
-    assert all(len(set(g.gpus)) == g.need.resources.gpus for g in grants)
+        assert all(h.policy.gpu_indices is None or device.index in h.policy.gpu_indices for h in holders)
+    assert all(len(set(g.placement.accelerators)) == g.need.resources.gpus for g in grants)

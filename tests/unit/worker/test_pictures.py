@@ -15,9 +15,8 @@ import pytest
 from jupyter_autotrain.core import pictures as told
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.records import Note
-from jupyter_autotrain.testing import trial_of
+from jupyter_autotrain.testing import trial_file, trial_of
 from jupyter_autotrain.worker import pictures
 from jupyter_autotrain.worker.api import Context
 
@@ -36,7 +35,7 @@ class Shown:
 
 @pytest.fixture
 def trial(tmp_path: Path) -> Context:
-    content = to_json(trial_of(Home(tmp_path), ""))
+    content = trial_file(Home(tmp_path), trial_of(Home(tmp_path), ""))
     for folder in wire.FOLDERS:
         (tmp_path / "trial" / folder).mkdir(parents=True)
     assert isinstance(content, dict)
@@ -181,11 +180,12 @@ display(figure)
 @pytest.mark.parametrize("first", ["", "matplotlib.use('Agg')"])
 def test_show_keeps_every_open_figure_once_and_closes_it(tmp_path: Path, first: str) -> None:
     script = f"{SHOWS.format(first=first)}\nreport(done=1)"
-    trial = trial_of(Home(tmp_path), script)
-    directory = Path(trial.directory)
+    home = Home(tmp_path)
+    content = trial_file(home, trial_of(home, script))
+    directory = home.trial("e1", 1, 1)
     for folder in wire.FOLDERS:
         (directory / folder).mkdir(parents=True, exist_ok=True)
-    (directory / wire.TRIAL_FILE).write_text(json.dumps(to_json(trial)))
+    (directory / wire.TRIAL_FILE).write_text(json.dumps(content))
     code = (
         "import os, sys\nfrom jupyter_autotrain.worker import api, trial\n"
         "context = api.of(sys.argv[1])\nsys.meta_path.insert(0, trial.DisplayFinder(context.display))\n"

@@ -13,19 +13,20 @@ import pytest
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.testing import trial_of
+from jupyter_autotrain.testing import trial_file, trial_of
 from jupyter_autotrain.worker import api, definitions, environment, processes, trial
 from jupyter_autotrain.worker.api import Params
 
 
 @pytest.fixture
 def trial_dir(tmp_path: Path) -> Path:
-    trial = trial_of(Home(tmp_path), "", params={"lr": 0.5})
-    Path(trial.directory, wire.CONTROL).mkdir(parents=True)
-    Path(trial.directory, wire.TRIAL_FILE).write_text(json.dumps(to_json(trial)))
-    return Path(trial.directory)
+    home = Home(tmp_path)
+    content = trial_file(home, trial_of(home, "", params={"lr": 0.5}))
+    directory = home.trial("e1", 1, 1)
+    (directory / wire.CONTROL).mkdir(parents=True)
+    (directory / wire.TRIAL_FILE).write_text(json.dumps(content))
+    return directory
 
 
 def python(code: str, cwd: Path, **env: str) -> str:

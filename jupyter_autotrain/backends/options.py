@@ -1,0 +1,29 @@
+"""Options of the built-in places, as their section of a header sets them."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from jupyter_autotrain.core.inventory import AcceleratorPolicy
+from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.types import Count, Indices, Truth
+
+_POLICY = AcceleratorPolicy()
+
+
+class LocalOptions(Section):
+    """Options of the local backend."""
+
+    max_trials_per_gpu: Count = Field(
+        default=_POLICY.max_trials_per_gpu, description="How many trials may share one GPU.", examples=["2"]
+    )
+    use_active_gpu: Truth = Field(
+        default=_POLICY.use_active_gpu, description="Use GPUs that other programs are using.", examples=["true"]
+    )
+    gpu_indices: Indices | None = Field(
+        default=_POLICY.gpu_indices, description="The GPUs that may be used.", examples=["[0, 1]"]
+    )
+
+
+class DebugOptions(Section):
+    """The debug backend has no options."""
