@@ -8,7 +8,6 @@ which ends when its standard input closes: so everything is gone as soon as whoe
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import shutil
 import subprocess
@@ -16,9 +15,10 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from jupyter_autotrain.testing import namespaces
+
 _NETWORK = "10.77.0"
 _PROGRAMS = ("sshd", "ssh-keygen", "ip", "unshare", "nsenter")
-_CLONE_NEWNET = 0x40000000
 _BEGIN_CONTROLLER = """
 ip link set lo up
 ip link add br0 type bridge
@@ -76,19 +76,15 @@ _SLOW_RC = "sleep 1\n"
 
 
 def missing() -> str:
-    """Why there can be no lab on this machine, in one sentence; "" when there can be one."""
+    """Why there can be no lab on this machine; "" when there can be one."""
     if os.geteuid() != 0:
         return "hosts in network namespaces need root"
-    lacking = [name for name in _PROGRAMS if shutil.which(name, path=_search_path()) is None]
+    lacking = [name for name in _PROGRAMS if shutil.which(name, path=namespaces.search_path()) is None]
     if lacking:
         return f"hosts in network namespaces need {', '.join(lacking)}: sh .ci/ssh installs them"
     command = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "true")
     tried = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if tried.returncode == 0 else f"namespaces are not allowed here: {tried.stderr.strip()}"
-
-
-def _search_path() -> str:
-    return os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
 
 class LabHost:
@@ -135,7 +131,7 @@ class LabHost:
         """Give the host a new key; it is used from the next start on."""
         key = self.folder / "host_key"
         key.unlink(missing_ok=True)
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True)
+        _make_key(key)
 
     @property
     def public_key(self) -> str:
@@ -151,7 +147,7 @@ class LabHost:
             hardware_address=f"02:00:00:00:00:{self._number:02x}",
         )
         kinds = ("--net", "--uts", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
-        process = _begin(("unshare", *kinds, "sh", "-c", script))
+        process = namespaces.begin(("unshare", *kinds, "sh", "-c", script))
         self._lab.in_controller(
             "ip", "link", "add", self._port, "type", "veth", "peer", "name", "eth0", "netns", str(process.pid)
         )
@@ -159,7 +155,7 @@ class LabHost:
         assert process.stdin is not None
         process.stdin.write("connected\n")
         process.stdin.flush()
-        _expect(process, "listening")
+        namespaces.expect(process, "listening")
         return process
 
     @property
@@ -193,7 +189,7 @@ class LabHost:
 
     def stop(self) -> None:
         """End all processes of the host."""
-        _end(self._process)
+        namespaces.end(self._process)
 
 
 class SshLab:
@@ -207,7 +203,9 @@ class SshLab:
     def __init__(self, folder: Path, count: int) -> None:
         self.folder = folder
         self.folder.chmod(0o700)
-        self._controller = _begin(("unshare", "--net", "sh", "-c", _BEGIN_CONTROLLER.format(network=_NETWORK)))
+        self._controller = namespaces.begin(
+            ("unshare", "--net", "sh", "-c", _BEGIN_CONTROLLER.format(network=_NETWORK))
+        )
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / "user_key")], check=True
         )
@@ -243,53 +241,19 @@ class SshLab:
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         """Put the calling thread, and all threads and processes that it starts, into the controller's network."""
-        here = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-        there = os.open(f"/proc/{self._controller.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            _enter_network(there)
+        with namespaces.inside_network(self._controller.pid):
             yield
-        finally:
-            _enter_network(here)
-            os.close(here)
-            os.close(there)
 
     def close(self) -> None:
         """End everything; the folder stays to its owner."""
         for host in self.hosts:
             host.stop()
-        _end(self._controller)
+        namespaces.end(self._controller)
 
 
 def _is_of_host(pid: int, args: str) -> bool:
     return pid == 1 or args.startswith(("sshd:", "/usr/sbin/sshd", "ps -eo", "cat"))
 
 
-def _begin(command: Sequence[str]) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
-        env=os.environ | {"PATH": _search_path()},
-    )  # fmt: skip
-    _expect(process, "ready")
-    return process
-
-
-def _expect(process: subprocess.Popen[str], word: str) -> None:
-    assert process.stdout is not None
-    line = process.stdout.readline().strip()
-    if line != word:
-        _end(process)
-        raise RuntimeError(f"A host of the lab did not start: {line!r} came where {word!r} was expected.")
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
-    process.wait(timeout=30)
-
-
-def _enter_network(namespace: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(namespace, _CLONE_NEWNET) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+def _make_key(path: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True)

@@ -50,9 +50,9 @@ def test_a_host_that_is_cut_does_not_answer_and_answers_after_healing(lab: SshLa
 
 def test_a_reboot_ends_what_runs_and_keeps_the_disk(lab: SshLab, host: LabHost) -> None:
     before = ssh(lab, host.name, "cat /proc/sys/kernel/random/boot_id; touch kept; setsid sleep 1000 >&- 2>&- &").stdout
-    assert any("sleep 1000" in command for command in host.commands().values())
+    wait_until(lambda: "sleep 1000" in host.commands().values(), "the process that the reboot ends")
     host.reboot()
-    assert not host.commands()
+    wait_until(lambda: not host.commands(), "the host's rest")
     after = ssh(lab, host.name, "ls; cat /proc/sys/kernel/random/boot_id").stdout.split()
     assert after[0] == "kept"
     assert after[1] != before.strip()
