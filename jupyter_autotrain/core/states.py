@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -44,6 +45,14 @@ LEGAL_MOVES: Final[Mapping[TrialState, frozenset[TrialState]]] = MappingProxyTyp
         TrialState.EARLY_STOPPED: frozenset(),
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FinalState:
+    """The state that an attempt of a trial shall end in, and why."""
+
+    state: TrialState
+    reason: str
 
 
 class ExperimentState(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.manager.final_state import FinalState
+from jupyter_autotrain.core.states import FinalState, TrialState
 
 GRACE_S = 5.0
 
@@ -15,7 +15,9 @@ GRACE_S = 5.0
 class Attempt:
     """An attempt that a place has, or is being given.
 
-    `cancel_at_s` is the tick from which on it shall be cancelled; `last` its end, held back until a cancel is through.
+    `ending` is the manager's decision to end it, in the store too; `cancel_at_s` is the tick from which on it shall be
+    cancelled; `last` its end, held back until a cancel is through; `read_again_from` the byte from which on its stream
+    has to be read again, until that has begun.
     """
 
     trial: TrialSpec
@@ -24,10 +26,24 @@ class Attempt:
     sent: bool = False
     ending: FinalState | None = None
     grace_s: float = GRACE_S
+    stop_asked: bool = False
     cancel_at_s: float | None = None
     cancelling: bool = False
     last: JobStatus | None = None
     objective_seen: bool = False
+    read_again_from: int | None = None
+
+    def accepts(self, offset: int) -> bool:
+        """False for what was read from a byte on before the stream had to be read again from another one."""
+        if self.read_again_from in {None, offset}:
+            self.read_again_from = None
+        return self.read_again_from is None
+
+    @property
+    def is_stop_due(self) -> bool:
+        """True when the place has it, it shall end early, and it has not been asked to end itself."""
+        early = self.ending is not None and self.ending.state is TrialState.EARLY_STOPPED
+        return early and self.sent and self.ref is not None and not self.stop_asked
 
     def is_cancel_due(self, tick_s: float) -> bool:
         """True when the place has it, it shall be cancelled by now, and that has not begun."""

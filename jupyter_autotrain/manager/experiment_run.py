@@ -13,16 +13,17 @@ from jupyter_autotrain.core.inventory import AcceleratorPolicy
 from jupyter_autotrain.core.json import JsonValue, from_json
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
-from jupyter_autotrain.core.states import ACTIVE_STATES, TrialState
+from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
 from jupyter_autotrain.core.tuner import Observation, Tuner
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.manager.attempt import GRACE_S, Attempt
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
-from jupyter_autotrain.manager.final_state import FinalState, decide, try_again
+from jupyter_autotrain.manager.final_state import decide, try_again
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.hold import Hold
 from jupyter_autotrain.manager.resources import Need
+from jupyter_autotrain.store.decisions import DecisionKind
 
 SOFT_STOP_S = 30.0
 _log = logging.getLogger(__name__)
@@ -122,9 +123,18 @@ class ExperimentRun:
         self._keep(context.retry_store(context.store.add_trial, self.id, number, params, self.now_s()))
 
     def close(self, reason: str = "") -> None:
-        """Create no further trial. The store is told at the very end: until then, a killed manager comes back to it."""
+        """Create no further trial.
+
+        The store marks it closed when the last trial has ended (`keep_end`), not before: an experiment that is closed
+        and has no active trial is not taken up again.
+        """
         self.closed = True
         self.closing_reason = reason
+        if reason:
+            self._decide("closing", reason)
+
+    def _decide(self, kind: DecisionKind, reason: str) -> None:
+        self.context.retry_store(self.context.store.decide, self.id, kind, reason)
 
     def keep_end(self) -> None:
         """Tell the store that nothing more will happen."""
@@ -188,8 +198,8 @@ class ExperimentRun:
     def take(self, attempt: Attempt, frames: Frames) -> str:
         """Follow what a trial reports, already in the store; gives why it shall stop early, or ""."""
         attempt.objective_seen = attempt.objective_seen or frames.objective_seen
-        if frames.objective_seen:
-            self.hold.release()
+        if frames.objective_seen and self.hold.release():
+            self._decide("objective", "")
         if self.early_stopping is None or attempt.ending is not None:
             return ""
         try:
@@ -206,9 +216,14 @@ class ExperimentRun:
         number = attempt.trial.number
         names = self._names_instead(attempt, status)
         end = decide(status, attempt.ending, attempt.trial.objective, names)
+        holds_others = self.hold.ended(number, attempt.trial.objective, end, status, names)
+        if holds_others:
+            self._decide(
+                "objective", self.hold.reason
+            )  # before the end is stored, so that neither is without the other
         del self.attempts[number]
         self.move(number, end.state, end.reason, ref=attempt.ref or status.ref)
-        if self.hold.ended(number, attempt.trial.objective, end, status, names):
+        if holds_others:
             self.count_failure()
         else:
             self.retry_or_count(number)
@@ -222,6 +237,7 @@ class ExperimentRun:
         if left:
             self.close(reason)
         self.end_some(waiting, FinalState(TrialState.CANCELLED, reason))
+        self._decide("objective", "")
 
     def _names_instead(self, attempt: Attempt, status: JobStatus) -> list[str] | None:
         """The metrics reported in place of the objective; None when it was reported."""
@@ -267,16 +283,34 @@ class ExperimentRun:
 
     def end_some(self, numbers: Collection[int], ending: FinalState, grace_s: float = GRACE_S) -> None:
         """End some trials: the waiting ones now, the others by a cancel that is due at once."""
+        self._keep_ends([self.attempts[number] for number in numbers if number in self.attempts], ending)
         for number in sorted(numbers):
             if number in self.attempts:
-                self.end(self.attempts[number], ending, grace_s=grace_s)
+                self._end(self.attempts[number], ending, grace_s)
             elif self.trials[number].state is TrialState.WAITING:
                 self.move(number, ending.state, ending.reason)
 
-    def end(self, attempt: Attempt, ending: FinalState, *, grace_s: float = GRACE_S, after_s: float = 0.0) -> None:
-        """Have one task cancelled, after some time to end itself; what was decided first stays decided."""
-        attempt.ending, attempt.grace_s = attempt.ending or ending, grace_s
-        due = self.context.clocks.tick_s() + after_s
+    def end(self, attempt: Attempt, ending: FinalState) -> None:
+        """Have one attempt end; what was decided first stays decided."""
+        self._keep_ends([attempt], ending)
+        self._end(attempt, ending, GRACE_S)
+
+    def resume_end(self, attempt: Attempt, ending: FinalState) -> None:
+        """Carry out a decision that the store holds from before."""
+        self._end(attempt, ending, GRACE_S)
+
+    def _keep_ends(self, attempts: Sequence[Attempt], ending: FinalState) -> None:
+        """Store the decision before anything is done, so that the next manager carries it out as well."""
+        new = {(a.trial.number, a.trial.attempt): ending for a in attempts if a.ending is None}
+        if new:
+            self.context.retry_store(self.context.store.decide_ends, self.id, new)
+
+    def _end(self, attempt: Attempt, ending: FinalState, grace_s: float) -> None:
+        """Cancel an attempt: at once, or after some time to end itself when it is stopped early."""
+        attempt.ending = attempt.ending or ending
+        attempt.grace_s = grace_s
+        wait_s = SOFT_STOP_S if ending.state is TrialState.EARLY_STOPPED else 0.0
+        due = self.context.clocks.tick_s() + wait_s
         attempt.cancel_at_s = due if attempt.cancel_at_s is None else min(due, attempt.cancel_at_s)
 
     def give_up(self, reason: str) -> None:

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jupyter_autotrain.core.backend import JobStatus
 from jupyter_autotrain.core.spec import ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.states import FinalState, TrialState
 
 RETRIED = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
-
-
-@dataclass(frozen=True, slots=True)
-class FinalState:
-    """The manager's decision to end a trial: the state it shall end in, and why."""
-
-    state: TrialState
-    reason: str
 
 
 def decide(status: JobStatus, ending: FinalState | None, objective: str, names: Sequence[str] | None) -> FinalState:

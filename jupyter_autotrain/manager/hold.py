@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.backend import JobStatus
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.core.wording import count
-from jupyter_autotrain.manager.final_state import FinalState
 
 
 @dataclass(slots=True)
@@ -23,10 +22,12 @@ class Hold:
     seen: bool = False
     reason: str = ""
 
-    def release(self) -> None:
-        """A trial has reported the objective."""
+    def release(self) -> bool:
+        """A trial has reported the objective; true when that releases others."""
+        held = bool(self.reason)
         self.seen = True
         self.reason = ""
+        return held
 
     def ended(
         self, number: int, objective: str, end: FinalState, status: JobStatus, names: Sequence[str] | None

@@ -13,8 +13,7 @@ from functools import partial
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef, JobStatus, receipt_of
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager import block_reasons
+from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
@@ -28,8 +27,7 @@ from jupyter_autotrain.manager.events import (
     Submitted,
     Unreachable,
 )
-from jupyter_autotrain.manager.experiment_run import SOFT_STOP_S, ExperimentRun
-from jupyter_autotrain.manager.final_state import FinalState
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.manager.mailbox import Mailbox
 from jupyter_autotrain.manager.recovery import take_up
@@ -97,7 +95,7 @@ class Manager:
             reasons |= dict.fromkeys(run.attempts, f"is with a place that does not answer: {silence}")
         if reasons != run.published:
             run.published = reasons
-            block_reasons.publish(self._context.home.experiment(run.id), reasons)
+            self._context.retry_store(self._context.store.set_block_reasons, run.id, reasons)
 
     def _drop(self, run: ExperimentRun) -> None:
         run.keep_end()
@@ -140,12 +138,8 @@ class Manager:
                 return
             run.end_all(FinalState(TrialState.FAILED, f"a fault in the manager: {type(error).__name__}: {error}"))
 
-    def _take_in(self, events: list[Event]) -> None:
-        seen = [(event, *found) for event in events if isinstance(event, Seen) and (found := self._find(event.job_id))]
-        rows = [_ingest(run, attempt, event) for event, run, attempt in seen if event.frames.is_news]
-        if rows:
-            self._context.retry_store(self._context.store.ingest, rows)
-        for event in events:
+    def _take_in(self, events: Sequence[Event]) -> None:
+        for event in self._store_reports([event for event in events if self._is_current(event)]):
             if isinstance(event, Discovered):
                 self._discovered(event)
             elif isinstance(event, Unreachable):
@@ -153,6 +147,37 @@ class Manager:
             elif found := self._find(event.job_id):
                 run, attempt = found
                 self._guarded(run, partial(self._follow, run, attempt, event))
+
+    def _is_current(self, event: Event) -> bool:
+        """False for what was read before its stream had to be read again."""
+        found = self._find(event.job_id) if isinstance(event, Seen) else None
+        return found is None or not isinstance(event, Seen) or found[1].accepts(event.frames.start)
+
+    def _store_reports(self, events: Sequence[Event]) -> list[Event]:
+        """Store what trials reported; gives the events without those of streams that have to be read again."""
+        seen = [event for event in events if isinstance(event, Seen)]
+        rows = []
+        for event in seen:
+            found = self._find(event.job_id)
+            if found and event.frames.is_news:
+                rows.append(_ingest(*found, event))
+        left_out = self._context.retry_store(self._context.store.ingest, rows) if rows else []
+        again = {f"{row.experiment_id}-{row.number}-{row.attempt}" for row in left_out}
+        for job_id, ref in {event.job_id: event.status.ref for event in seen if event.job_id in again}.items():
+            self._read_again(job_id, ref)
+        return [event for event in events if not (isinstance(event, Seen) and event.job_id in again)]
+
+    def _read_again(self, job_id: str, ref: JobRef) -> None:
+        found = self._find(job_id)
+        if found is None:
+            return
+        run, attempt = found
+        trial = attempt.trial
+        store = self._context.store
+        offset = self._context.retry_store(store.cursor, run.id, trial.number, trial.attempt, wire.METRICS)
+        _log.warning("%s: its metrics are read again from byte %d", job_id, offset)
+        attempt.read_again_from = offset
+        self._watcher(run).watch(trial, ref, offset)
 
     def _find(self, job_id: str) -> tuple[ExperimentRun, Attempt] | None:
         experiment_id, trial_number, attempt_number = job_id.rsplit("-", 2)
@@ -180,23 +205,13 @@ class Manager:
 
     def _seen(self, run: ExperimentRun, attempt: Attempt, event: Seen) -> None:
         if reason := run.take(attempt, event.frames):
-            self._stop_softly(run, attempt, reason)
+            run.end(attempt, FinalState(TrialState.EARLY_STOPPED, reason))
         if not event.status.state.is_final:
             run.seen(attempt, event.status)
         elif attempt.cancelling:
             attempt.last = event.status
         else:
             self._finish(run, attempt, event.status)
-
-    def _stop_softly(self, run: ExperimentRun, attempt: Attempt, reason: str) -> None:
-        run.end(attempt, FinalState(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
-        mark = self._context.home.trial(run.id, attempt.trial.number, attempt.trial.attempt) / wire.STOP_FILE
-        try:
-            mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            wire.write_atomically(str(mark), reason.encode(), sync=False)
-        except OSError as error:  # a full disk, or the trial's own code lies in the way: then it is cancelled later
-            _log.warning("%s cannot be written: %s", mark, error)
-        self._watcher(run).put(attempt.trial.job_id, wire.STOP_FILE, reason.encode())
 
     def _cancelled(self, run: ExperimentRun, attempt: Attempt, event: Cancelled) -> None:
         attempt.cancelling = False
@@ -221,11 +236,19 @@ class Manager:
             run.end_all(FinalState(TrialState.CANCELLED, f"the time budget of {budget_s:g} s is used up"))
         tick_s = clocks.tick_s()
         for attempt in run.attempts.values():
+            if attempt.is_stop_due:
+                self._ask_to_stop(run, attempt)
             if attempt.is_cancel_due(tick_s):
                 attempt.cancelling = True
                 attempt.cancel_at_s = None
                 self._watcher(run).cancel(attempt.trial.job_id, attempt.grace_s)
         run.create_trials()
+
+    def _ask_to_stop(self, run: ExperimentRun, attempt: Attempt) -> None:
+        """Ask a trial to end itself; one that does not is cancelled later."""
+        assert attempt.ending is not None
+        attempt.stop_asked = True
+        self._watcher(run).put(attempt.trial.job_id, wire.STOP_FILE, attempt.ending.reason.encode())
 
     def _start_trials(self, run: ExperimentRun) -> None:
         secrets = self._secrets.get(run.id, {})

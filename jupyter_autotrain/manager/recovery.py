@@ -7,19 +7,17 @@ not known may or may not have been submitted; it is submitted again, which start
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from dataclasses import replace
 
-from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
-from jupyter_autotrain.manager.experiment_run import SOFT_STOP_S, ExperimentRun
-from jupyter_autotrain.manager.final_state import RETRIED, FinalState
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.final_state import RETRIED
+from jupyter_autotrain.store.decisions import Attempts
 
-_MOST_REASON_BYTES = 4096
 _log = logging.getLogger(__name__)
 
 
@@ -47,13 +45,30 @@ def take_up(context: ManagerContext, record: ExperimentRecord, *, again: bool = 
     run.hold.seen = any(trial.value is not None for trial in trials.values())
     run.failures = sum(trial.state is TrialState.FAILED for trial in trials.values())
     run.early_stopping = _early_stopping(context, record)
-    for number in sorted(run.active):
-        if trials[number].state is not TrialState.WAITING:
-            run.attempts[number] = _task(run, number)
+    _resume_attempts(context, run)
     if not again:
+        _resume_decisions(context, run)
         _resume_retries(run)
         run.keep_budget()
     return run
+
+
+def _resume_attempts(context: ManagerContext, run: ExperimentRun) -> None:
+    """Take over the attempts that a place has, and how they shall end."""
+    ends = context.retry_store(context.store.end_decisions, run.id)
+    for number in sorted(run.active):
+        if run.trials[number].state is not TrialState.WAITING:
+            run.attempts[number] = _attempt(run, number, ends)
+
+
+def _resume_decisions(context: ManagerContext, run: ExperimentRun) -> None:
+    """Take over what the manager before has decided on the experiment."""
+    store = context.store
+    run.published = context.retry_store(store.block_reasons, run.id)
+    if not run.hold.seen:
+        run.hold.reason = context.retry_store(store.decision, run.id, "objective")
+    run.closing_reason = context.retry_store(store.decision, run.id, "closing")
+    run.closed = run.closed or bool(run.closing_reason)
 
 
 def _on_this_boot(context: ManagerContext, record: ExperimentRecord) -> ExperimentRecord:
@@ -67,15 +82,13 @@ def _on_this_boot(context: ManagerContext, record: ExperimentRecord) -> Experime
     return replace(record, begun=begun)
 
 
-def _task(run: ExperimentRun, number: int) -> Attempt:
+def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
     trial = run.trials[number]
     attempt = Attempt(
         run.trial_spec(number), run.placement(number), ref=trial.ref, objective_seen=trial.value is not None
     )
-    with suppress(OSError):  # none, or the trial's own code has put something else there
-        directory = run.context.home.trial(run.id, number, trial.attempt)
-        reason = files.read(directory, wire.STOP_FILE, _MOST_REASON_BYTES).decode(errors="replace")
-        run.end(attempt, FinalState(TrialState.EARLY_STOPPED, reason), after_s=SOFT_STOP_S)
+    if end := ends.get((number, trial.attempt)):
+        run.resume_end(attempt, end)
     return attempt
 
 

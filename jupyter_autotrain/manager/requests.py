@@ -11,12 +11,11 @@ from typing import Protocol
 from jupyter_autotrain.core.backend import CancelReceipt
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.records import Request
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.manager import proof
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.final_state import FinalState
 from jupyter_autotrain.manager.recovery import take_up
 
 _STOPPED = FinalState(TrialState.CANCELLED, "stopped on request")

@@ -1,7 +1,7 @@
 """Why a trial is not running: the manager's own reasons, one sentence each.
 
-The manager, which decides, writes down what keeps each trial (`notices`); `why` only reads. So the answer is never a
-guess made somewhere else.
+The manager, which decides, stores what blocks each trial; `why` only reads. So the answer is never a guess made
+somewhere else, and it stays after the manager has ended.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager import block_reasons
 from jupyter_autotrain.manager.start import status
 from jupyter_autotrain.store import Store
 
 _BAD = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
 _MOST_WARNINGS = 10
+_NO_MANAGER = "No manager runs; the next command that needs one starts it, and nothing is lost."
 
 
 def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[str]:
@@ -33,11 +33,13 @@ def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[st
     """
     record = store.find(experiment) if isinstance(experiment, str) else store.experiment(experiment.id)
     trials = store.trials(record.id)
-    known = block_reasons.read(home.experiment(record.id))
+    known = store.block_reasons(record.id)
     failures = _failures(store, record, trials)
+    active = [trial for trial in trials if not trial.state.is_final]
     if not record.state.is_final and not status(home).alive:
-        return [*failures, "No manager runs; the next command that needs one starts it, and nothing is lost."]
-    waits = [f"Trial {t.number} {_wait(t, known)}." for t in trials if not t.state.is_final and _wait(t, known)]
+        waits = [f"Trial {t.number} {known[t.number]}." for t in active if t.number in known]
+        return [*failures, *waits, _NO_MANAGER]
+    waits = [f"Trial {t.number} {_wait(t, known)}." for t in active if _wait(t, known)]
     rest = _not_created(record, trials)
     told = [rest] if rest else []
     ended = [f"{record.reason[0].upper()}{record.reason[1:]}."] if record.reason else []

@@ -143,10 +143,11 @@ class Experiments(Section):
         self._set_stop(experiment_id, wanted=False)
 
     def begin_retry(self, experiment_id: str, now_s: float) -> None:
-        """An experiment that had ended goes on: how long it takes is counted from here."""
+        """An experiment that had ended goes on: how long it takes is counted from here, and no decision holds on."""
         with self._database.write() as connection:
             key = key_of(connection, experiment_id)
             connection.execute("UPDATE experiments SET retried_s = ? WHERE key = ?", (now_s, key))
+            connection.execute("DELETE FROM experiment_decisions WHERE experiment = ?", (key,))
 
     def _set_stop(self, experiment_id: str, *, wanted: bool) -> None:
         with self._database.write(durable=True) as connection:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.section import Section, key_of, plain
 from jupyter_autotrain.store.values import keep_value
 
@@ -63,20 +62,23 @@ class Intake(Section):
         with self._database.read() as connection:
             return _cursor(connection, (key_of(connection, experiment_id), number, attempt), stream)
 
-    def ingest(self, rows: Sequence[Ingest]) -> None:
-        """Take in what was read, all of it or nothing.
+    def ingest(self, rows: Sequence[Ingest]) -> list[Ingest]:
+        """Take in what was read, in one transaction.
 
         A row whose cursor does not lie beyond the stored one was taken in before and is ignored, and so is a row of a
         deleted experiment. A step beyond 64 bits becomes the nearest that fits.
 
-        Raises:
-            StoreError: A row does not begin where the stream was left: some of its points would be lost or doubled.
+        Returns:
+            The rows that do not begin at their stream's cursor. Nothing of them is taken in, because points would be
+            lost or doubled; the stream has to be read again from the cursor.
         """
+        left_out = []
         with self._database.write() as connection:
             for row in rows:
                 found = connection.execute("SELECT key FROM experiments WHERE id = ?", (row.experiment_id,)).fetchone()
-                if found is not None:
-                    _take_in(connection, found[0], row)
+                if found is not None and not _take_in(connection, found[0], row):
+                    left_out.append(row)
+        return left_out
 
     def forget_reports(self, experiment_id: str, number: int, attempt: int) -> None:
         """Forget all that an attempt of a trial has reported, so that it can be taken in again from its stream."""
@@ -91,35 +93,29 @@ class Intake(Section):
             connection.execute(unranked, where)
 
 
-def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> None:
+def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> bool:
+    """Take in one row; false when it does not begin at the stream's cursor."""
     where = (key, row.number, row.attempt)
     stored = _cursor(connection, where, row.stream)
     if row.cursor_before == row.cursor_after:
         _add_notes(connection, where, row.notes)  # nothing was read: something else has to be told
-        return
+        return True
     if row.cursor_after <= stored:
-        return
-    _check_begin(row, stored)
+        return True
+    if row.cursor_before not in {None, stored}:
+        return False
     connection.execute(_ADVANCE, (*where, row.stream, row.cursor_after))
     if row.objective is not None:
         keep_value(connection, where, row.objective, row.points)
     for name, columns in _by_name(row.points).items():
         _add_chunk(connection, where, (name, stored), columns)
     _add_notes(connection, where, row.notes)
+    return True
 
 
 def _cursor(connection: sqlite3.Connection, where: tuple[int, int, int], stream: str) -> int:
     row = connection.execute(_CURSOR, (*where, stream)).fetchone()
     return int(row[0]) if row else 0
-
-
-def _check_begin(row: Ingest, stored: int) -> None:
-    if row.cursor_before not in {None, stored}:
-        raise StoreError(
-            f"{row.stream} of trial {row.number} was read from byte {row.cursor_before} on.",
-            f"It was taken in up to byte {stored} before.",
-            "Read it again from there.",
-        )
 
 
 def _add_notes(connection: sqlite3.Connection, where: tuple[int, int, int], notes: Sequence[NoteRow]) -> None:

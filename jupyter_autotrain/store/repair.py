@@ -26,7 +26,8 @@ from jupyter_autotrain.store.schema import migrate
 _MOST_LOOKUPS: Final = 200_000
 _LOGS: Final = ("-wal", "-shm", "-journal")
 _TIMEOUT_S: Final = 10.0
-_OF_TRIALS: Final = ("moves", "cursors", "series", "notes")
+_OF_EXPERIMENTS: Final = ("trials", "experiment_decisions")
+_OF_TRIALS: Final = ("moves", "cursors", "series", "notes", "end_decisions", "block_reasons")
 
 
 @dataclass(slots=True)
@@ -178,8 +179,9 @@ def _read(source: sqlite3.Connection, query: str) -> Generator[tuple[object, ...
 
 
 def _drop_orphans(target: sqlite3.Connection, report: Repair) -> None:
-    orphans = "DELETE FROM trials WHERE experiment NOT IN (SELECT key FROM experiments)"
-    report.dropped["trials"] = target.execute(orphans).rowcount
+    for table in _OF_EXPERIMENTS:
+        orphans = f"DELETE FROM {table} WHERE experiment NOT IN (SELECT key FROM experiments)"  # noqa: S608 - own names
+        report.dropped[table] = target.execute(orphans).rowcount
     for table in _OF_TRIALS:
         orphans = f"DELETE FROM {table} WHERE (experiment, number) NOT IN (SELECT experiment, number FROM trials)"  # noqa: S608 - own names
         report.dropped[table] = target.execute(orphans).rowcount

@@ -22,11 +22,12 @@ def settle(target: sqlite3.Connection) -> dict[str, str]:
     unreadable = [key for key, spec in target.execute("SELECT key, spec FROM experiments") if not _is_spec(spec)]
     target.executemany("DELETE FROM experiments WHERE key = ?", [(key,) for key in unreadable])
     moves = target.execute(f"DELETE FROM moves WHERE state NOT IN ({_STATES})").rowcount  # noqa: S608 - own states
+    target.execute(f"DELETE FROM end_decisions WHERE state NOT IN ({_STATES})")  # noqa: S608 - own states
     states = target.execute(
         "UPDATE trials SET state = coalesce((SELECT state FROM moves AS m WHERE m.experiment = trials.experiment "  # noqa: S608 - own states
         f"AND m.number = trials.number ORDER BY id DESC LIMIT 1), 'LOST') WHERE state NOT IN ({_STATES})"
     ).rowcount
-    for table in ("trials", "moves"):
+    for table in ("trials", "moves", "end_decisions", "block_reasons"):
         target.execute(f"UPDATE {table} SET reason = '' WHERE typeof(reason) != 'text'")  # noqa: S608 - own names
     values = sum(_empty(target, column, empty) for column, empty in _EMPTY.items())
     told = {

@@ -142,7 +142,39 @@ _RETRIES: Final = """
 ALTER TABLE experiments ADD COLUMN retried_s REAL
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _LEASE, _NOTE_COUNTS, _VALUE_COUNT, _ORIGINS, _RETRIES)
+# What the manager has decided and not carried out yet, and what blocks each trial.
+_DECISIONS: Final = """
+CREATE TABLE end_decisions (
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (experiment, number, attempt)
+) WITHOUT ROWID;
+CREATE TABLE experiment_decisions (
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (experiment, kind)
+) WITHOUT ROWID;
+CREATE TABLE block_reasons (
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (experiment, number)
+) WITHOUT ROWID
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (
+    _FIRST,
+    _LEASE,
+    _NOTE_COUNTS,
+    _VALUE_COUNT,
+    _ORIGINS,
+    _RETRIES,
+    _DECISIONS,
+)
 
 
 def version(connection: sqlite3.Connection) -> int:

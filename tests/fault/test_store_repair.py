@@ -107,7 +107,7 @@ def test_what_lies_on_whole_pages_is_saved_and_the_rest_is_named(home, capsys, s
     lost = {row[1].decode() for row in before["experiments"] - after["experiments"]}
     assert lost == {name for name in lost if f"experiments/{name}" in told}
     assert len(after["experiments"]) >= EXPERIMENTS // 2
-    assert sum(map(len, after.values())) > sum(map(len, before.values())) // 3
+    assert sum(map(len, after.values())) > sum(map(len, before.values())) // 4
     (kept,) = home.root.glob("store.sqlite.damaged-*-1")
     assert kept.read_bytes() == damaged_bytes
     assert kept.name in told

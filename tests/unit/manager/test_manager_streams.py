@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager import stream as streams
 from jupyter_autotrain.manager.stream import Stream
@@ -172,3 +173,19 @@ def test_what_a_machine_lacks_for_long_is_the_reason_in_the_end(world):
     world.step()
     assert world.states(experiment) == ["FAILED"]
     assert "Too many open files" in world.trials(experiment)[0].reason
+
+
+def test_a_stream_that_was_not_read_from_its_cursor_on_costs_only_its_own_trial_another_reading(world):
+    experiment = world.submit(trials=2, concurrency=2, objective=Objective("acc"))
+    world.step()
+    for number in (1, 2):
+        world.place.job(number).report(step=1, acc=0.1)
+    world.step()
+    world.store.forget_reports(experiment, 1, 1)  # as when a store of before is put back
+    for number in (1, 2):
+        world.place.job(number).report(step=2, acc=0.2)
+        world.place.job(number).end()
+    world.step(8)
+    assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
+    found = sorted((point.number, point.step) for point in world.store.points(experiment))
+    assert found == [(1, 1), (1, 2), (2, 1), (2, 2)]

@@ -7,7 +7,6 @@ import pytest
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Budget
 from jupyter_autotrain.core.states import ExperimentState, TrialState
-from jupyter_autotrain.manager import block_reasons
 
 
 def test_an_experiment_runs_all_its_trials_within_its_concurrency(world):
@@ -125,7 +124,7 @@ def test_a_failing_store_delays_and_loses_nothing(world, monkeypatch):
     def full_disk(rows):
         if failures:
             raise StoreError("The disk is full.") from failures.pop()
-        ingest(rows)
+        return ingest(rows)
 
     monkeypatch.setattr(world.store, "ingest", full_disk)
     world.place.job(1).report(acc=0.5)
@@ -141,7 +140,7 @@ def test_a_silent_place_is_named_and_then_heard_again(world):
     world.step()
     world.place.down = "no route to host"
     world.step()
-    assert "does not answer: no route to host" in block_reasons.read(world.home.experiment(experiment))[1]
+    assert "does not answer: no route to host" in world.store.block_reasons(experiment)[1]
     world.place.down = ""
     world.place.job(1).end()
     world.step(15)

@@ -1,0 +1,81 @@
+"""Decisions of the manager that must survive it.
+
+How an attempt shall end, that an experiment creates or starts no more trials, and what blocks each trial.
+A decision on an attempt holds for that attempt only, so a retry needs no clearing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from jupyter_autotrain.core.states import FinalState, TrialState
+from jupyter_autotrain.store.section import Section, check_types, key_of, plain, undamaged
+
+DecisionKind: TypeAlias = Literal["closing", "objective"]
+"""closing: no further trial is created; objective: waiting trials are blocked until a trial reports the objective."""
+
+Attempts: TypeAlias = Mapping[tuple[int, int], FinalState]
+"""Final states by (trial number, attempt)."""
+
+_ADD_END: Final = (
+    "INSERT INTO end_decisions (experiment, number, attempt, state, reason) "
+    "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+_ENDS: Final = "SELECT number, attempt, state, reason FROM end_decisions WHERE experiment = ?"
+_SET: Final = "INSERT OR REPLACE INTO experiment_decisions (experiment, kind, reason) VALUES (?, ?, ?)"
+_UNSET: Final = "DELETE FROM experiment_decisions WHERE experiment = ? AND kind = ?"
+_ADD_REASON: Final = "INSERT INTO block_reasons (experiment, number, reason) VALUES (?, ?, ?)"
+
+
+class Decisions(Section):
+    """What the manager has decided and not carried out yet."""
+
+    def decide_ends(self, experiment_id: str, ends: Attempts) -> None:
+        """Keep how attempts shall end; the first decision on an attempt stays."""
+        with self._database.write() as connection:
+            key = key_of(connection, experiment_id)
+            for (number, attempt), end in ends.items():
+                connection.execute(_ADD_END, (key, number, attempt, end.state, plain(end.reason)))
+
+    def end_decisions(self, experiment_id: str) -> dict[tuple[int, int], FinalState]:
+        """How attempts shall end or have ended by a decision, by (trial number, attempt)."""
+        with self._database.read() as connection:
+            rows = connection.execute(_ENDS, (key_of(connection, experiment_id),)).fetchall()
+        ends: dict[tuple[int, int], FinalState] = {}
+        for number, attempt, state, reason in rows:
+            with undamaged(f"the decision on trial {number} of experiment {experiment_id}"):
+                check_types((reason, str), (number, int), (attempt, int))
+                ends[number, attempt] = FinalState(TrialState(state), reason)
+        return ends
+
+    def decide(self, experiment_id: str, kind: DecisionKind, reason: str) -> None:
+        """Keep a decision on an experiment; an empty reason withdraws it."""
+        with self._database.write() as connection:
+            key = key_of(connection, experiment_id)
+            if reason:
+                connection.execute(_SET, (key, kind, plain(reason)))
+            else:
+                connection.execute(_UNSET, (key, kind))
+
+    def decision(self, experiment_id: str, kind: DecisionKind) -> str:
+        """The reason of a decision on an experiment; "" when there is none."""
+        query = "SELECT reason FROM experiment_decisions WHERE experiment = ? AND kind = ?"
+        with self._database.read() as connection:
+            row = connection.execute(query, (key_of(connection, experiment_id), kind)).fetchone()
+        return "" if row is None else str(row[0])
+
+    def set_block_reasons(self, experiment_id: str, reasons: Mapping[int, str]) -> None:
+        """Replace what blocks each trial: by trial number, the rest of a sentence that begins with the trial."""
+        with self._database.write() as connection:
+            key = key_of(connection, experiment_id)
+            connection.execute("DELETE FROM block_reasons WHERE experiment = ?", (key,))
+            rows = [(key, number, plain(reason)) for number, reason in reasons.items()]
+            connection.executemany(_ADD_REASON, rows)
+
+    def block_reasons(self, experiment_id: str) -> dict[int, str]:
+        """What blocks each trial, as `set_block_reasons` kept it."""
+        query = "SELECT number, reason FROM block_reasons WHERE experiment = ?"
+        with self._database.read() as connection:
+            rows = connection.execute(query, (key_of(connection, experiment_id),)).fetchall()
+        return {number: str(reason) for number, reason in rows}

@@ -1,0 +1,76 @@
+"""A home that a real manager process serves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import textwrap
+import time
+from contextlib import suppress
+from functools import partial
+
+import psutil
+import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.testing import wait_until
+
+until = partial(wait_until, within_s=90.0)
+
+
+class Served:
+    """A home with a real manager."""
+
+    def __init__(self, root):
+        self.home = Home(root)
+        self.store = Store.open(self.home)
+
+    def submit(self, experiment_id, code, **spec):
+        bundle = self.home.bundle(experiment_id)
+        bundle.mkdir(parents=True)
+        (bundle / "main.py").write_text(textwrap.dedent(code))
+        spec = ExperimentSpec("exp", Bundle(python=sys.executable), **spec)
+        self.store.add_experiment(experiment_id, spec, time.time())
+        manager.ensure(self.home)
+        manager.ring(self.home)
+
+    def kill(self):
+        identity = ManagerIdentity.read(self.home.manager_lock)
+        if identity is not None and identity.alive:
+            with suppress(ProcessLookupError):
+                os.kill(identity.pid, signal.SIGKILL)
+            until(lambda: not identity.alive, "the manager is gone")
+
+    def states(self, experiment_id):
+        return [trial.state.value for trial in self.store.trials(experiment_id)]
+
+    def processes(self):
+        """Every process that was started for this home."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if str(self.home.root) in " ".join(process.cmdline()):
+                    found.append(process.pid)
+        return found
+
+    def close(self):
+        for experiment in self.store.unfinished():
+            request = self.store.add_request("stop", experiment.id, {}, time.time())
+            manager.ensure(self.home)
+            manager.ring(self.home)
+            until(lambda request=request: self.store.request(request).done, "the last stop")
+        self.kill()
+        self.store.close()
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUPYTER_AUTOTRAIN_IDLE_MIN", "5")
+    served = Served(tmp_path / "home")
+    yield served
+    served.close()

@@ -1,0 +1,56 @@
+"""A real manager process is killed right after a decision: the next one carries the decision out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.spec import EarlyStopOptions
+from jupyter_autotrain.core.states import FinalState, TrialState
+from jupyter_autotrain.testing import wait_until
+
+pytestmark = pytest.mark.fault
+until = partial(wait_until, within_s=90.0)
+
+SECOND_IS_WORSE = """
+    import os, time
+    number = int(os.getcwd().split("/")[-3])
+    for step in range(100_000):
+        report(step=step, acc=1.0 / number)
+        time.sleep(0.01 if number == 1 else 0.05)
+        if should_stop() or (number == 1 and os.path.exists("../stop_now")):
+            break
+"""
+
+
+def test_an_early_stop_decided_right_before_the_manager_is_killed_still_happens(served):
+    options = EarlyStopOptions(min_trials=1)
+    served.submit(
+        "e1", SECOND_IS_WORSE, trials=2, concurrency=2, objective=Objective("acc"), early_stop="median",
+        early_stop_options=options,
+    )  # fmt: skip
+    until(lambda: served.store.end_decisions("e1"), "the decision")
+    served.kill()
+    (end,) = served.store.end_decisions("e1").values()
+    assert (2, 1) in served.store.end_decisions("e1")
+    (served.home.trial("e1", 2, 1) / "control" / "stop").unlink(missing_ok=True)  # as if it had not been written yet
+    manager.ensure(served.home)
+    until(lambda: served.store.trial("e1", 2).state.is_final, "the stop")
+    trial = served.store.trial("e1", 2)
+    assert FinalState(trial.state, trial.reason) == end
+    assert end.state is TrialState.EARLY_STOPPED
+    (served.home.trial("e1", 1, 1) / "stop_now").touch()
+    until(lambda: served.store.experiment("e1").state.is_final, "the end of the experiment")
+    assert served.states("e1") == ["SUCCEEDED", "EARLY_STOPPED"]
+
+
+def test_why_right_after_the_death_of_a_manager_tells_what_a_trial_waits_for(served):
+    served.submit("e1", "import time\nreport(acc=1)\ntime.sleep(600)", secrets=("NO_SUCH_SECRET",))
+    until(lambda: served.store.block_reasons("e1"), "the reason")
+    served.kill()
+    waits, no_manager = manager.why(served.store, served.home, "exp")
+    assert waits.startswith("Trial 1 waits for its secret NO_SUCH_SECRET")
+    assert no_manager.startswith("No manager runs")
