@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import attach, default_home, experiment_names, experiments
-from jupyter_autotrain.client.receipt import Receipt
+from jupyter_autotrain.client.stop_receipt import StopReceipt
 
-__all__ = ["Experiment", "Receipt", "attach", "default_home", "experiment_names", "experiments"]
+__all__ = ["Experiment", "StopReceipt", "attach", "default_home", "experiment_names", "experiments"]

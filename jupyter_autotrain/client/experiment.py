@@ -1,60 +1,49 @@
-"""The live handle of one experiment. It keeps nothing itself: every answer is read from the store."""
+"""The live handle of one experiment. It holds no state: every answer is read from the store."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from typing import Final
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import files, logs, manager_client, outputs
+from jupyter_autotrain.client import manager_client
 from jupyter_autotrain.client.drafts import discard
-from jupyter_autotrain.client.outputs import Output
-from jupyter_autotrain.client.receipt import Receipt
+from jupyter_autotrain.client.experiment_files import ExperimentFiles
+from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.client.waiting import wait_until
-from jupyter_autotrain.core import display, ranking
+from jupyter_autotrain.core import display
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.noted import warned
-from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord, Trials
-from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.records import MetricPoint, TrialRecord, Trials
+from jupyter_autotrain.core.states import ExperimentState
 from jupyter_autotrain.core.wording import number
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns, Store
 from jupyter_autotrain.terminal import printable
 
-_ALL = 1 << 62
+_ALL: Final = 1 << 62
+_METRIC_COLUMNS: Final = ("number", "attempt", "name", "step", "time_s", "value")
 
 
-class Experiment(display.Displayable):
+class Experiment(ExperimentFiles, display.Displayable):
     """One experiment, running or ended.
 
     Attributes:
-        id: Its id, unique for ever.
-        home: The home it lies in.
-        store: The store it is read from.
+        id: Its unique id.
+        home: The home that holds it.
+        store: The store that it is read from.
     """
 
     def __init__(self, home: Home, store: Store, experiment_id: str, variables: Mapping[str, str]) -> None:
-        self.id = experiment_id
-        self.home = home
-        self.store = store
-        # Where secrets are looked up again when the manager had to be started anew; their values are not kept.
+        super().__init__(home, store, experiment_id)
+        # Where secrets are looked up again after a restart of the manager; their values are not kept.
         self._variables = variables
 
     @property
-    def record(self) -> ExperimentRecord:
-        """Everything the store knows of the experiment now, except its trials."""
-        return self.store.experiment(self.id)
-
-    @property
-    def name(self) -> str:
-        """Its name; `name@1`, `name@2` ... where there are several of one name."""
-        return self.record.label
-
-    @property
     def state(self) -> ExperimentState:
-        """Where it stands now."""
+        """Its present state."""
         return self.record.state
 
     @property
@@ -77,26 +66,27 @@ class Experiment(display.Displayable):
             Rows with the keys number (of the trial), attempt, name, step, time_s (since the epoch) and value (None for
             NaN).
         """
-        columns = ("number", "attempt", "name", "step", "time_s", "value")
         points = self.store.points(self.id, limit=_ALL, names=names)
-        return [{column: getattr(point, column) for column in columns} for point in points]
+        return [_row(point) for point in points]
 
     def series(self, name: str) -> dict[int, Columns]:
         """One metric as columns (steps, values) by trial number: the fast way to long curves."""
         return self.store.series(self.id, name)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end; an interrupt ends the waiting only.
+        """Wait for the end; an interrupt ends only the waiting.
 
         Args:
-            timeout_s: The longest wait; None waits for ever.
+            timeout_s: The longest wait; None waits without limit.
 
         Returns:
-            True when it has ended, False when the time was over first.
+            True when it has ended, False at the end of the time.
         """
         return wait_until(self.store, lambda: self.state.is_final, timeout_s=timeout_s, nudge=self.ensure_manager)
 
-    def stop(self, trials: Collection[int] | None = None, *, grace_s: float = 5.0, timeout_s: float = 60.0) -> Receipt:
+    def stop(
+        self, trials: Collection[int] | None = None, *, grace_s: float = 5.0, timeout_s: float = 60.0
+    ) -> StopReceipt:
         """End its trials with their whole process trees, and wait until they are gone.
 
         Args:
@@ -111,11 +101,11 @@ class Experiment(display.Displayable):
         chosen = None if trials is None else [self.store.trial(self.id, number) for number in sorted(trials)]
         name = self.name if chosen is None else f"{self.name}, {_named([trial.number for trial in chosen])}"
         if self.state.is_final or (chosen is not None and all(trial.state.is_final for trial in chosen)):
-            return Receipt(name=name, note="it had ended before")
+            return StopReceipt(name=name, note="it had ended before")
         args: dict[str, JsonValue] = {"grace_s": grace_s}
         if chosen is not None:
             args["trials"] = [trial.number for trial in chosen]
-        return Receipt.of(name, self._ask("stop", args, timeout_s), self.warnings(most=3))
+        return StopReceipt.of(name, self._ask("stop", args, timeout_s), self.warnings(most=3))
 
     def retry(self, timeout_s: float = 30.0) -> list[int]:
         """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers.
@@ -131,71 +121,8 @@ class Experiment(display.Displayable):
         return [printable(sentence) for sentence in manager.why(self.store, self.home, self.record)]
 
     def warnings(self, most: int = 10) -> list[str]:
-        """What its trials warned of, such as reports that were refused: one sentence for each distinct text."""
+        """What its trials warned of, such as refused reports: one sentence for each distinct text."""
         return [printable(text) for text in warned(self.store.notes(self.id), most)]
-
-    def logs(
-        self,
-        trial: int | TrialRecord | None = None,
-        stream: str = "stdout",
-        *,
-        limit_bytes: int | None = logs.LIMIT_BYTES,
-    ) -> str:
-        """What a trial has printed so far; without `trial` the best, else the newest that has begun.
-
-        Args:
-            trial: The trial, or its number.
-            stream: `stdout` or `stderr`.
-            limit_bytes: Of a longer stream its end, below a line that says how much was left out; None gives all.
-        """
-        return logs.read_text(self.directory(trial), stream, limit_bytes)
-
-    def load(self, name: str, trial: int | TrialRecord | None = None) -> object:
-        """An object that the cell returned (`returns:`); without `trial` that of the best, else of the newest.
-
-        It is a pickle: loading one runs code that its writer chose, so load what your own trials returned.
-
-        Raises:
-            AutotrainError: It is not there, or cannot be rebuilt here.
-        """
-        record = self._trial(trial)
-        directory = self.directory(record)
-        if not files.has_returned(directory, name) and (others := self._returned_by(name)):
-            raise AutotrainError(
-                f"Trial {record.number} ({record.state}) has not returned {name!r}.",
-                f"Trials that have, best first: {', '.join(map(str, others[:8]))}{' ...' if len(others) > 8 else ''}.",
-                f"Choose one: %autotrain load {self.name} {name} --trial {others[0]}",
-            )
-        return files.unpickle(directory, name)
-
-    def outputs(self, trial: int | TrialRecord | None = None, *, written_only: bool = False) -> list[Output]:
-        """The files a trial has left: what it wrote where it ran and, unless `written_only`, returned or showed."""
-        return outputs.find(self.directory(trial), self.home.bundle(self.id) / "files", written_only=written_only)
-
-    def pull(
-        self,
-        directory: str | Path,
-        trial: int | TrialRecord | None = None,
-        *,
-        overwrite: bool = False,
-        written_only: bool = False,
-    ) -> list[str]:
-        """Copy the `outputs` of a trial into a folder here, each to the place the cell gave it; gives their names.
-
-        Raises:
-            AutotrainError: Without `overwrite`: other files lie there. They are too many, or cannot be written.
-        """
-        found = self.outputs(trial, written_only=written_only)
-        return outputs.copy(self.directory(trial), Path(directory), found, overwrite=overwrite)
-
-    def directory(self, trial: int | TrialRecord | None = None) -> Path:
-        """The directory of a trial's newest attempt; without `trial` of the best, else of the newest that has begun.
-
-        Raises:
-            AutotrainError: There is no such trial.
-        """
-        record = self._trial(trial)
-        return self.home.trial(self.id, record.number, record.attempt)
 
     def show(self) -> object:
         """Show it live in this cell, in a terminal as the run card's text; gives the handle of the view, if any."""
@@ -205,15 +132,11 @@ class Experiment(display.Displayable):
         """Make sure that a manager serves it and knows its secrets, as far as they are set here.
 
         Raises:
-            ManagerError: It cannot be started, or cannot be told.
+            ManagerError: It cannot be started, or does not take the secrets.
         """
         spec = self.record.spec
         values = {name: self._variables[name] for name in spec.secrets if name in self._variables}
         manager_client.ensure_manager(self.home, self.id, values)
-
-    def size_bytes(self) -> int:
-        """The bytes of its files in the home."""
-        return files.size_bytes(self.home.experiment(self.id))
 
     def delete(self) -> None:
         """Delete it with all its files.
@@ -228,24 +151,6 @@ class Experiment(display.Displayable):
         discard(self.home, self.id)
         self.store.delete_experiment(self.id)
         shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)
-
-    def _trial(self, trial: int | TrialRecord | None) -> TrialRecord:
-        if trial is None:
-            return self._chosen()
-        return self.store.trial(self.id, trial.number if isinstance(trial, TrialRecord) else trial)
-
-    def _returned_by(self, name: str) -> list[int]:
-        trials = ranking.ranked(self.record.spec.objective, self.trials)
-        return [trial.number for trial in trials if files.has_returned(self.directory(trial), name)]
-
-    def _chosen(self) -> TrialRecord:
-        trials = self.trials
-        begun = [trial for trial in trials if trial.state is not TrialState.WAITING] or trials
-        if not begun:
-            raise AutotrainError(
-                f"{self.name} has no trial yet.", "A trial that has begun.", "Wait a moment, or ask '%autotrain why'."
-            )
-        return self.best or begun[-1]
 
     def _ask(self, kind: str, args: JsonObject, timeout_s: float) -> JsonObject:
         self.ensure_manager()
@@ -270,6 +175,10 @@ class Experiment(display.Displayable):
 
     def __hash__(self) -> int:
         return hash((self.home, self.id))
+
+
+def _row(point: MetricPoint) -> dict[str, str | int | float | None]:
+    return {column: getattr(point, column) for column in _METRIC_COLUMNS}
 
 
 def _named(numbers: Sequence[int]) -> str:

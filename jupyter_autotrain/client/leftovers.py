@@ -1,7 +1,7 @@
-"""What killed processes left in a home: drafts, folders of submits that never became experiments, half-written files.
+"""What killed processes left in a home: drafts, folders of submits that never became experiments, partly written files.
 
-Nothing that may still be in the making counts: submitters hold a lock that goes with them, and a half-written file
-carries the id of the process that writes it.
+Nothing that is still being written counts: submitters hold a lock that ends with their process, and the name of a
+partly written file holds the id of the process that writes it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.client.drafts import no_submitter
-from jupyter_autotrain.client.files import size_bytes
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store import Store
 
-_HALF_WRITTEN: Final = re.compile(r".*\.(\d+)\.\d+\.draft")
+_PARTLY_WRITTEN: Final = re.compile(r".*\.(\d+)\.\d+\.draft")
 _PLACES: Final = ("*.draft", "experiments/*/*.draft", "experiments/*/trials/*/*/*.draft")
 _CONTROL: Final = "experiments/*/trials/*/*/control/*.draft"
 _ABANDONED_S: Final = 86_400.0
@@ -27,7 +26,7 @@ _ABANDONED_S: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """One file or folder that belongs to nobody, and how it came to be."""
+    """One file or folder that no process or experiment owns, and where it comes from."""
 
     path: Path
     origin: str
@@ -36,7 +35,7 @@ class Leftover:
 
 def find(home: Home, store: Store) -> list[Leftover]:
     """Everything that killed processes left; drafts and folders only while nobody submits."""
-    found = [_leftover(path, "half-written file of a killed process") for path in _half_written(home, store)]
+    found = [_leftover(path, "partly written file of a killed process") for path in _partly_written(home, store)]
     with no_submitter(home) as alone:
         if alone:
             found += _of_submitters(home, store)
@@ -44,20 +43,25 @@ def find(home: Home, store: Store) -> list[Leftover]:
 
 
 def remove(home: Home, store: Store) -> list[Leftover]:
-    """Remove what `find` finds, and give what was removed."""
+    """Remove what `find` finds; gives what was removed."""
     removed = []
     with no_submitter(home) as alone:
         for leftover in _of_submitters(home, store) if alone else []:
             shutil.rmtree(leftover.path, ignore_errors=True)
             removed.append(leftover)
-    for path in _half_written(home, store):
-        removed.append(_leftover(path, "half-written file of a killed process"))
+    for path in _partly_written(home, store):
+        removed.append(_leftover(path, "partly written file of a killed process"))
         path.unlink(missing_ok=True)
     return removed
 
 
+def folder_bytes(folder: Path) -> int:
+    """The bytes of all files below a folder."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+
+
 def without_row(home: Home, store: Store) -> list[Path]:
-    """Folders of experiments that have run and that the store does not know: they were lost with a damaged store."""
+    """Folders of experiments that have run and have no row: the rows were lost with a damaged store."""
     return [folder for folder in _unknown(home, store) if (folder / "trials").exists()]
 
 
@@ -75,7 +79,7 @@ def _unknown(home: Home, store: Store) -> list[Path]:
     return [path for path in there if path.name not in known]
 
 
-def _half_written(home: Home, store: Store) -> Iterator[Path]:
+def _partly_written(home: Home, store: Store) -> Iterator[Path]:
     for place in (*_PLACES, _CONTROL):
         for path in home.root.glob(place):
             if _is_abandoned(path, store):
@@ -83,14 +87,14 @@ def _half_written(home: Home, store: Store) -> Iterator[Path]:
 
 
 def _is_abandoned(path: Path, store: Store) -> bool:
-    named = _HALF_WRITTEN.fullmatch(path.name)
+    named = _PARTLY_WRITTEN.fullmatch(path.name)
     if named is None or path.is_dir():
         return False
     if store.journal == "wal":
         return not Path(f"/proc/{named[1]}").exists()
-    # A home that several machines share: the writer may live on another one.
+    # Several machines share this home: the writer may run on another one.
     return time.time() - path.stat().st_mtime > _ABANDONED_S
 
 
 def _leftover(path: Path, origin: str) -> Leftover:
-    return Leftover(path, origin, size_bytes(path) if path.is_dir() else path.lstat().st_size)
+    return Leftover(path, origin, folder_bytes(path) if path.is_dir() else path.lstat().st_size)

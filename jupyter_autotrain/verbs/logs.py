@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.logs import LogFollower, LogTail, read_tail
+from jupyter_autotrain.client.trial_choice import trial_or_newest
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.verbs.context import CommandContext
-from jupyter_autotrain.verbs.trials import printing_trial
 
 _POLL_S = 0.3
 
@@ -17,7 +17,7 @@ _POLL_S = 0.3
 def logs(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Print the end of what a trial printed; with `-f` go on until it ends."""
     experiment = command.find(arguments.experiment)
-    trial = printing_trial(experiment, arguments.trial)
+    trial = trial_or_newest(experiment.store, experiment.record, arguments.trial)
     directory = experiment.directory(trial)
     stream = "stderr" if arguments.stderr else "stdout"
     tail = read_tail(directory, stream, arguments.lines)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.outputs import Output
+from jupyter_autotrain.client.trial_choice import trial_or_best
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
-from jupyter_autotrain.verbs.trials import chosen_trial
 
 _MOST_LISTED = 20
 
@@ -21,7 +21,7 @@ _MOST_LISTED = 20
 def pull(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Copy the output files of a trial into a folder here, or list them."""
     experiment = command.find(arguments.experiment)
-    trial = chosen_trial(experiment, arguments.trial)
+    trial = trial_or_best(experiment.store, experiment.record, arguments.trial)
     folder = _folder(experiment, trial.number, arguments)
     found = experiment.outputs(trial, written_only=arguments.in_place)
     if not arguments.list:

@@ -7,6 +7,7 @@ from typing import cast
 
 from jupyter_autotrain import capture
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.trial_choice import trial_or_best
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.table import table
@@ -14,7 +15,6 @@ from jupyter_autotrain.core.wording import number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
-from jupyter_autotrain.verbs.trials import chosen_trial
 from jupyter_autotrain.views.best import value_text
 from jupyter_autotrain.views.json_objects import experiment_json, trial_json
 from jupyter_autotrain.worker import environment
@@ -76,7 +76,7 @@ def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
 def export(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Write a script that gives the same metrics with no notebook and no package."""
     experiment = command.find(arguments.experiment)
-    trial = chosen_trial(experiment, arguments.trial)
+    trial = trial_or_best(experiment.store, experiment.record, arguments.trial)
     ran = trial_spec(experiment.record.spec, trial)
     variables = environment.complete({"directory": "", **cast("JsonObject", to_json(ran))}, {})
     script = capture.export_script(
@@ -106,6 +106,6 @@ def load(command: CommandContext, arguments: argparse.Namespace) -> None:
         raise AutotrainError(
             "load: no name was given.", f"{experiment.name} returns: {names}.", "Say: %autotrain load [NAME] VARIABLE"
         )
-    trial = chosen_trial(experiment, arguments.trial)
+    trial = trial_or_best(experiment.store, experiment.record, arguments.trial)
     command.keep(variable, experiment.load(variable, trial=trial.number))
     command.write(f"{variable} = {experiment.name}, trial {trial.number} (a pickle: loading it runs code in it)\n")

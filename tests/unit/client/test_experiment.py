@@ -8,7 +8,7 @@ from functools import singledispatch
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import Experiment, Receipt
+from jupyter_autotrain.client import Experiment, StopReceipt
 from jupyter_autotrain.core import display
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective
@@ -181,19 +181,19 @@ def test_a_stop_gives_a_receipt_that_reads_well(home, store, fake):
         "trials": [1],
     }
     receipt = handle.stop(timeout_s=10)
-    assert receipt == Receipt((12, 13), (13,), (), 0.25, "", "digits")
+    assert receipt == StopReceipt((12, 13), (13,), (), 0.25, "", "digits")
     assert str(receipt) == repr(receipt)
     assert str(receipt) == (
         "digits: stopped in 0.2 s; 2 processes ended (pids 12, 13), 1 of them by force; nothing is left."
     )
-    assert "STILL THERE: pid 7" in str(Receipt(pids_left=(7,), name="x"))
+    assert "STILL THERE: pid 7" in str(StopReceipt(pids_left=(7,), name="x"))
 
 
 def test_a_receipt_tells_what_trials_warned_of(home, store):
     handle = add(home, store)
     store.add_trial("abc", 1, {}, 1.0)
     store.ingest([Ingest("abc", 1, 1, "metrics", 5, notes=[(1.0, "warning", "acc is 'x'\x1b[2J", 12)])])
-    receipt = Receipt.of("digits", {"pids_ended": []}, handle.warnings(most=3))
+    receipt = StopReceipt.of("digits", {"pids_ended": []}, handle.warnings(most=3))
     (line,) = str(receipt).splitlines()[1:]
     assert line.startswith("Trial 1 warned (12 times): acc is 'x'")
     assert "\x1b" not in line

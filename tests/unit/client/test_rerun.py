@@ -3,7 +3,7 @@
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import Experiment, Receipt
+from jupyter_autotrain.client import Experiment, StopReceipt
 from jupyter_autotrain.client.rerun import before_rerun
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
@@ -36,7 +36,7 @@ class Cell:
 @pytest.fixture
 def stopped(monkeypatch):
     names = []
-    monkeypatch.setattr(Experiment, "stop", lambda self: names.append(self.id) or Receipt(name=self.name))
+    monkeypatch.setattr(Experiment, "stop", lambda self: names.append(self.id) or StopReceipt(name=self.name))
     return names
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.client import files, logs, outputs
+from jupyter_autotrain.client import logs, outputs, returned_objects
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.views.log_tail import LogTailReader
@@ -37,7 +37,7 @@ def test_an_object_behind_a_link_or_a_pipe_is_not_loaded(trial: Path, tmp_path: 
     os.mkfifo(trial / "outputs" / "b.pkl")
     for name in ("a", "b", "../../theirs"):
         with pytest.raises(AutotrainError, match=r"has not returned .*(regular file|no path inside)"):
-            files.unpickle(trial, name)
+            returned_objects.unpickle(trial, name)
 
 
 def test_outputs_that_are_a_link_themselves_are_not_entered(trial: Path, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_outputs_that_are_a_link_themselves_are_not_entered(trial: Path, tmp_pat
     (trial / "outputs").rmdir()
     (trial / "outputs").symlink_to(tmp_path)
     with pytest.raises(AutotrainError, match="outputs, which is a link"):
-        files.unpickle(trial, "a")
+        returned_objects.unpickle(trial, "a")
 
 
 def test_pull_takes_regular_files_and_nothing_that_leads_out(trial: Path, tmp_path: Path) -> None:

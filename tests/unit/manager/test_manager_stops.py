@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_autotrain.client.receipt import Receipt
+from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.core.backend import JobStatus
 from jupyter_autotrain.core.spec import Budget
 from jupyter_autotrain.core.states import ExperimentState, TrialState
@@ -98,8 +98,8 @@ def test_a_stop_carried_out_by_a_manager_that_died_is_answered_with_what_it_ende
 
 def test_a_stop_of_which_nobody_tells_the_processes_says_so():
     answer = {"pids_ended": [], "pids_killed": [], "pids_left": [], "elapsed_s": 1.0, "trials": [2], "silent": [2]}
-    assert "which processes of trial 2 ended is not known" in str(Receipt.of("exp", answer))
-    assert "no process was running" in str(Receipt.of("exp", {**answer, "silent": []}))
+    assert "which processes of trial 2 ended is not known" in str(StopReceipt.of("exp", answer))
+    assert "no process was running" in str(StopReceipt.of("exp", {**answer, "silent": []}))
 
 
 def test_a_stop_of_an_ended_experiment_has_an_empty_receipt_and_of_an_unknown_one_an_error(world):

@@ -1,4 +1,4 @@
-"""The files of an experiment in the home: returned objects and sizes."""
+"""Objects that trials have returned (`returns:`): pickles in the trial directories."""
 
 from __future__ import annotations
 
@@ -51,8 +51,3 @@ def _not_returned(outputs: Path, name: str, why: str) -> AutotrainError:
         f"It returned: {', '.join(there)}." if there else "It has returned nothing so far.",
         f"Name it in the header: 'returns: [{cut(name, 60)}]', and look with '%autotrain why' how the trial ended.",
     )
-
-
-def size_bytes(directory: Path) -> int:
-    """The bytes of all files below a folder."""
-    return sum(path.lstat().st_size for path in directory.rglob("*") if not path.is_dir())

@@ -1,4 +1,4 @@
-"""What a stop ended."""
+"""What a stop has ended."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from jupyter_autotrain.core.json import JsonObject, from_json
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Receipt(CancelReceipt):
+class StopReceipt(CancelReceipt):
     """Proof of a stop: which processes were ended, which needed force, which are left, and how long it took.
 
-    Its text is one line, so that a notebook cell ending in `experiment.stop()` shows it; and one for each warning.
-    `silent` are the trials that were stopped with no word of which of their processes ended.
+    Its text, which a notebook shows where it is the value of a cell, is one line, and one for each warning.
+
+    Attributes:
+        name: What was stopped.
+        silent: The stopped trials of which nobody reported which processes ended.
+        warnings: What the stopped trials warned of.
     """
 
     name: str = ""
@@ -22,21 +26,23 @@ class Receipt(CancelReceipt):
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, result: JsonObject, warnings: Sequence[str] = ()) -> Receipt:
+    def of(cls, name: str, result: JsonObject, warnings: Sequence[str] = ()) -> StopReceipt:
         """Read the manager's answer to a stop request of the experiment `name`, whose trials warned of something."""
         return from_json(cls, {**result, "name": name, "warnings": list(warnings)})
 
     def __str__(self) -> str:
+        return "\n".join([self._sentence(), *self.warnings])
+
+    def _sentence(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
         if self.note and not ended and not self.pids_left and not self.silent:
-            return "\n".join([f"{self.name}: {self.note}; no process was running.", *self.warnings])
+            return f"{self.name}: {self.note}; no process was running."
         text = f"{self.name}: stopped in {self.elapsed_s:.1f} s; "
         text += f"{_count(ended)} ended ({_listed(ended)})" if ended else self._without_pids()
         if self.pids_killed:
             text += f", {len(self.pids_killed)} of them by force"
         text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else "; nothing is left"
-        text = f"{text}. {self.note}".rstrip() if self.note else f"{text}."
-        return "\n".join([text, *self.warnings])
+        return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
 
     def _without_pids(self) -> str:
         if not self.silent:

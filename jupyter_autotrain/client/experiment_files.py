@@ -1,0 +1,119 @@
+"""The files of an experiment: what its trials printed, returned and wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.client import logs, outputs, returned_objects, trial_choice
+from jupyter_autotrain.client.leftovers import folder_bytes
+from jupyter_autotrain.client.outputs import Output
+from jupyter_autotrain.core import ranking
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Store
+
+_NAMED: Final = 8
+
+
+class ExperimentFiles:
+    """Reads the trial directories of one experiment.
+
+    Attributes:
+        id: The experiment's id.
+        home: The home that holds it.
+        store: The store that it is read from.
+    """
+
+    def __init__(self, home: Home, store: Store, experiment_id: str) -> None:
+        self.id = experiment_id
+        self.home = home
+        self.store = store
+
+    @property
+    def record(self) -> ExperimentRecord:
+        """Everything the store knows of the experiment now, except its trials."""
+        return self.store.experiment(self.id)
+
+    @property
+    def name(self) -> str:
+        """Its name; `name@1`, `name@2` ... where there are several of one name."""
+        return self.record.label
+
+    def logs(
+        self,
+        trial: int | TrialRecord | None = None,
+        stream: str = "stdout",
+        *,
+        limit_bytes: int | None = logs.LIMIT_BYTES,
+    ) -> str:
+        """What a trial has printed so far; without `trial` the best, else the newest that has begun.
+
+        Args:
+            trial: The trial, or its number.
+            stream: `stdout` or `stderr`.
+            limit_bytes: Of a longer stream its end, below a line that says how much was left out; None gives all.
+        """
+        return logs.read_text(self.directory(trial), stream, limit_bytes)
+
+    def load(self, name: str, trial: int | TrialRecord | None = None) -> object:
+        """An object that the cell returned (`returns:`); without `trial` that of the best, else of the newest.
+
+        It is a pickle: loading one runs code that its writer chose, so load what your own trials returned.
+
+        Raises:
+            AutotrainError: It is not there, or cannot be rebuilt here.
+        """
+        record = self._trial(trial)
+        directory = self.directory(record)
+        if not returned_objects.has_returned(directory, name) and (others := self._returned_by(name)):
+            numbers = ", ".join(map(str, others[:_NAMED]))
+            more = " ..." if len(others) > _NAMED else ""
+            raise AutotrainError(
+                f"Trial {record.number} ({record.state}) has not returned {name!r}.",
+                f"Trials that have, best first: {numbers}{more}.",
+                f"Choose one: %autotrain load {self.name} {name} --trial {others[0]}",
+            )
+        return returned_objects.unpickle(directory, name)
+
+    def outputs(self, trial: int | TrialRecord | None = None, *, written_only: bool = False) -> list[Output]:
+        """The files a trial has left: what it wrote where it ran and, unless `written_only`, returned or showed."""
+        return outputs.find(self.directory(trial), self.home.bundle(self.id) / "files", written_only=written_only)
+
+    def pull(
+        self,
+        directory: str | Path,
+        trial: int | TrialRecord | None = None,
+        *,
+        overwrite: bool = False,
+        written_only: bool = False,
+    ) -> list[str]:
+        """Copy the `outputs` of a trial into a folder here, each to the place the cell gave it; gives their names.
+
+        Raises:
+            AutotrainError: Without `overwrite`: other files lie there. They are too many, or cannot be written.
+        """
+        found = self.outputs(trial, written_only=written_only)
+        return outputs.copy(self.directory(trial), Path(directory), found, overwrite=overwrite)
+
+    def directory(self, trial: int | TrialRecord | None = None) -> Path:
+        """The directory of a trial's newest attempt; without `trial` of the best, else of the newest that has begun.
+
+        Raises:
+            AutotrainError: There is no such trial.
+        """
+        record = self._trial(trial)
+        return self.home.trial(self.id, record.number, record.attempt)
+
+    def size_bytes(self) -> int:
+        """The bytes of its files in the home."""
+        return folder_bytes(self.home.experiment(self.id))
+
+    def _trial(self, trial: int | TrialRecord | None) -> TrialRecord:
+        number = trial.number if isinstance(trial, TrialRecord) else trial
+        return trial_choice.trial_or_best(self.store, self.record, number)
+
+    def _returned_by(self, name: str) -> list[int]:
+        trials = ranking.ranked(self.record.spec.objective, self.store.trials(self.id))
+        return [trial.number for trial in trials if returned_objects.has_returned(self.directory(trial), name)]
