@@ -6,7 +6,7 @@ A *profile* names a place: its type and options. Each type has a profile of its 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
@@ -151,10 +151,13 @@ def _check_options(profile: Profile, model: type[BaseModel]) -> None:
     try:
         model.model_validate(profile.options)
     except ValidationError as error:
-        details = error.errors(include_url=False)
-        faults = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in details]
+        faults = [f"{_dotted(fault['loc'])}: {fault['msg']}" for fault in error.errors(include_url=False)]
         raise BackendError(
             f"The options of the backend {profile.name!r} do not fit: {'; '.join(faults)}.",
             f"Options of its type {profile.type!r}: {', '.join(model.model_fields) or 'none'}.",
             "Change them in its profile.",
         ) from None
+
+
+def _dotted(path: Sequence[str | int]) -> str:
+    return ".".join(str(part) for part in path)

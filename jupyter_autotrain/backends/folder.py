@@ -14,7 +14,7 @@ from jupyter_autotrain.backends import settle
 from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.backends.status import UnknownError
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus, PollInterval, Profile
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
@@ -61,6 +61,8 @@ def make(path: Path) -> None:
 
 class TrialFolders:
     """The methods of a backend whose trial directories lie on this machine."""
+
+    poll_interval = PollInterval()  # reading a few files costs microseconds
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         """Read each status file; a job whose supervisor is gone is settled as LOST, and what it left is ended."""

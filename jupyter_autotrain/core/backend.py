@@ -65,6 +65,34 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
+class PollInterval:
+    """How often a place wants to be asked about a job: after a share of the job's age, within bounds.
+
+    So a trial of milliseconds is seen at once, and a trial of hours costs next to nothing.
+
+    Attributes:
+        least_s, most_s: The bounds.
+        age_share: The share of the job's age.
+        unknown_most_s: The upper bound while the state of the job, or of the whole place, is not known.
+    """
+
+    least_s: float = 0.005
+    most_s: float = 0.1
+    age_share: float = 0.1
+    unknown_most_s: float = 2.0
+
+    def after_s(self, age_s: float, *, known: bool = True) -> float:
+        """How long to leave a job alone.
+
+        Args:
+            age_s: How long it has been watched; where its state is not known, for how long.
+            known: Whether its state is known.
+        """
+        most_s = self.most_s if known else self.unknown_most_s
+        return min(max(age_s * self.age_share, self.least_s), most_s)
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """Whether the place can be used from here; `reason` is one sentence either way."""
 
@@ -156,6 +184,7 @@ class Backend(Protocol):
 
     name: str  # of its profile
     capabilities: Capabilities
+    poll_interval: PollInterval
 
     def probe(self) -> Probe:
         """Say whether the place can be used here; never raises."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jupyter_autotrain.core.backend import Chunk
 from jupyter_autotrain.manager.frames import Frames, parse
 
 LONGEST_LINE_BYTES = 16 << 20
 _PATIENCE_S = 60.0  # after the job's end, for a read that fails
-Read = Callable[[int], Chunk]  # the bytes from an offset on
 
 
 class Stream:
     """A job's metrics from a byte on.
 
     Attributes:
-        offset: Where to read on: the beginning of a line, except within one that is skipped.
+        offset: Up to where all has been taken: the beginning of a line, except within one that is skipped.
 
     Args:
         offset: Where to begin.
@@ -26,17 +23,22 @@ class Stream:
     def __init__(self, offset: int, objective: str) -> None:
         self.offset = offset
         self._objective = objective
+        self._partial = b""  # of a line that begins at `offset`
         self._is_skipping = False
         self._fault = ""
         self._failing_since_s = 0.0
         self._has_told = False
 
-    def take(self, chunk: Chunk, read: Read, now_s: float, tick_s: float) -> Frames:
-        """What is new. `chunk` holds the bytes from `offset` on; a line that is longer is read on.
+    @property
+    def next_offset(self) -> int:
+        """Where to read on."""
+        return self.offset + len(self._partial)
+
+    def take(self, chunk: Chunk, now_s: float, tick_s: float) -> Frames | None:
+        """What is new; None when only a part of a line has come, and more may lie at `next_offset` already.
 
         Args:
-            chunk: What has been read.
-            read: Reads more.
+            chunk: What has been read from `next_offset` on.
             now_s: The time since the epoch.
             tick_s: The time for waiting.
         """
@@ -45,15 +47,17 @@ class Stream:
         self._fault = ""
         if self._is_skipping:
             return self._skip(chunk.data, now_s)
-        data, last = self._whole_line(chunk, read)
-        if last.fault:
-            return self._note_fault(last, now_s, tick_s)
-        frames = parse(data, self.offset, self._objective, now_s)
-        if frames.cursor == self.offset and len(data) >= LONGEST_LINE_BYTES:
+        self._partial += chunk.data
+        is_too_long = len(self._partial) >= LONGEST_LINE_BYTES
+        if chunk.data and b"\n" not in chunk.data and not is_too_long:
+            return None
+        frames = parse(self._partial, self.offset, self._objective, now_s)
+        if frames.cursor == self.offset and is_too_long:
             self._is_skipping = True
-            frames.cursor += len(data)
+            frames.cursor = self.next_offset
             text = f"a metric line of more than {LONGEST_LINE_BYTES} bytes was skipped"
             frames.notes.append((now_s, "warning", text, 1))
+        self._partial = self._partial[frames.cursor - self.offset :]
         self.offset = frames.cursor
         return frames
 
@@ -62,17 +66,6 @@ class Stream:
         if self._fault:
             return tick_s - self._failing_since_s >= _PATIENCE_S
         return frames.cursor == frames.start
-
-    def _whole_line(self, chunk: Chunk, read: Read) -> tuple[bytes, Chunk]:
-        """Read on until there is a line end, nothing more, or too much; gives the bytes and the last read."""
-        parts = [chunk.data]
-        size = len(chunk.data)
-        last = chunk
-        while last.data and b"\n" not in last.data and size < LONGEST_LINE_BYTES:
-            last = read(self.offset + size)
-            parts.append(last.data)
-            size += len(last.data)
-        return b"".join(parts), last
 
     def last_note(self, now_s: float) -> list[tuple[float, str, str, int]]:
         """What there is to say when the reading ends: why it could not go to the stream's end."""

@@ -269,7 +269,7 @@ HOSTILE = {
 
 
 class Watched:
-    """A lane with what it has told."""
+    """A job watcher with the events that it emits."""
 
     def __init__(self, place: LocalBackend) -> None:
         self.events: list[Event] = []

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jupyter_autotrain.core.backend import CancelReceipt, Capabilities, Chunk, JobRef, JobStatus, Probe, Profile
+from jupyter_autotrain.core.backend import (
+    CancelReceipt,
+    Capabilities,
+    Chunk,
+    JobRef,
+    JobStatus,
+    PollInterval,
+    Probe,
+    Profile,
+)
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
@@ -58,6 +67,7 @@ class Place:
         self.jobs: dict[str, Job] = {}
         self.inventory = Inventory(cpus=4.0, memory_bytes=8_000_000_000)
         self.capabilities = Capabilities(gpu_slots=True, shares_home=True)
+        self.poll_interval = PollInterval()
         self.name = "local"
         self.down = ""
         self.refuses = ""

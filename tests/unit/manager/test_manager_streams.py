@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus, PollInterval
+from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager import stream as streams
@@ -32,7 +33,10 @@ class File:
 
     def take(self):
         self.tick_s += 1.0
-        return self.stream.take(self.read(self.stream.offset), self.read, 5.0, self.tick_s)
+        while True:
+            frames = self.stream.take(self.read(self.stream.next_offset), 5.0, self.tick_s)
+            if frames is not None:
+                return frames
 
     def points(self):
         """All points until the stream is read out."""
@@ -145,6 +149,56 @@ def test_a_job_whose_files_cannot_be_taken_does_not_keep_another_from_ending(wor
     world.place.read = read
     world.step(20)
     assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
+
+
+def counted(world):
+    """Counts what each read of the place asks for."""
+    read, asked = world.place.read, []
+
+    def count(cursors):
+        asked.append([(cursor.ref.job_id, cursor.stream) for cursor in cursors])
+        return read(cursors)
+
+    world.place.read = count
+    return asked
+
+
+def test_all_streams_of_all_jobs_come_in_one_read_and_so_do_their_rests(world):
+    world.place.capabilities = replace(world.place.capabilities, shares_home=False)
+    world.place.inventory = Inventory(cpus=40.0, memory_bytes=8_000_000_000)
+    experiment = world.submit(trials=5, concurrency=5)
+    world.step()
+    asked = counted(world)
+    for number in range(1, 6):
+        world.place.job(number).report(loss=number)  # longer than one read gives
+        world.place.job(number).stdout = b"x" * 150
+        world.place.job(number).end()
+    world.step()
+    streams_of_one = ["metrics", "stdout", "stderr"]
+    whole = [(f"{experiment}-{number}-1", stream) for number in range(1, 6) for stream in streams_of_one]
+    assert asked == [whole] * len(asked)
+    assert len(asked) == 4  # of 64 bytes each: three hold all of the logs, the last one nothing
+    assert world.states(experiment) == ["SUCCEEDED"] * 5
+    assert [(world.home.trial(experiment, n, 1) / "stdout").read_bytes() for n in range(1, 6)] == [b"x" * 150] * 5
+
+
+def test_a_place_says_how_often_it_is_polled(world):
+    world.place.poll_interval = PollInterval(least_s=3.0, most_s=60.0, age_share=0.5)
+    world.submit()
+    world.step()
+    polled = []
+    poll = world.place.poll
+
+    def note(refs):
+        polled.append(world.now)
+        return poll(refs)
+
+    world.place.poll = note
+    world.step(2000)  # of 0.2 s
+    pauses = [after - before for before, after in pairwise(polled)]
+    assert pauses[0] >= 3.0
+    assert 59.0 <= pauses[-1] <= 60.5
+    assert len(polled) < 15
 
 
 def lacking(call, times=3):

@@ -1,0 +1,140 @@
+"""One round of asking a place: one poll for all jobs that are due, then one read for all their streams.
+
+Where more lies there than one read gives, the jobs concerned share the next read, and so on for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from jupyter_autotrain.core.backend import Backend, Chunk, Cursor, JobStatus
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.context import Clocks
+from jupyter_autotrain.manager.events import Doubted, Event, Seen, Unreachable
+from jupyter_autotrain.manager.frames import Frames
+from jupyter_autotrain.manager.watched_job import WatchedJob
+
+_SLOW_SHARE = 4.0  # a slow place is left alone four times as long as a round takes; one slow round is chance
+_MOST_READS = 16  # of one job in one round, so that a long stream does not keep the others waiting
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A job in a round, its status, and what of it is being read."""
+
+    job: WatchedJob
+    status: JobStatus
+    cursors: list[Cursor]
+
+
+class JobPoller:
+    """Rounds of one place.
+
+    Args:
+        backend: The place.
+        emit: Takes the events.
+        end: Takes a job that has ended and is read out, with its last event; it is not polled again.
+        clocks: The time.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        emit: Callable[[Event], None],
+        end: Callable[[WatchedJob, Seen], None],
+        clocks: Clocks,
+    ) -> None:
+        self._backend = backend
+        self._emit = emit
+        self._end = end
+        self._clocks = clocks
+        self._is_unreachable = False
+        self._round_s = 0.0
+
+    def ask(self, due: Sequence[WatchedJob]) -> float:
+        """Poll and read these jobs; gives the least time to leave the place alone, in seconds."""
+        begun_s = self._clocks.tick_s()
+        try:
+            statuses = self._backend.poll([job.ref for job in due])
+            self._read(zip(due, statuses, strict=True))
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the other backends' watchers go on
+            self._say_unreachable(reason_of(error))
+            return self._backend.poll_interval.unknown_most_s
+        self._say_unreachable("")
+        before_s = self._round_s
+        self._round_s = self._clocks.tick_s() - begun_s
+        return min(before_s, self._round_s) * _SLOW_SHARE
+
+    def _read(self, jobs: zip[tuple[WatchedJob, JobStatus]]) -> None:
+        readings = [self._begin(job, job.final_after_cancel(status)) for job, status in jobs]
+        for _ in range(_MOST_READS):
+            asked = [reading for reading in readings if reading is not None]
+            if not asked:
+                return
+            cursors = [cursor for reading in asked for cursor in reading.cursors]
+            chunks = iter(self._backend.read(cursors))
+            readings = [self._take(reading, list(islice(chunks, len(reading.cursors)))) for reading in asked]
+
+    def _begin(self, job: WatchedJob, status: JobStatus) -> _Reading | None:
+        try:
+            return _Reading(job, status, job.cursors())
+        except OSError as error:
+            self._say_unknown(job, reason_of(error))
+            return None
+
+    def _take(self, reading: _Reading, chunks: list[Chunk]) -> _Reading | None:
+        """Take what one job says; gives what to read of it at once. A fault of its files is no other job's."""
+        job = reading.job
+        try:
+            reads_on = self._follow(job, reading.status, chunks)
+        except Exception as error:  # noqa: BLE001 - the log has it whole, and the user its text
+            _log.exception("%s: what it left cannot be taken", job.job_id)
+            self._say_unknown(job, reason_of(error))
+            return None
+        return self._begin(job, reading.status) if reads_on else None
+
+    def _follow(self, job: WatchedJob, status: JobStatus, chunks: list[Chunk]) -> bool:
+        self._say_unknown(job, status.doubt)
+        frames = job.take(chunks, self._clocks.now_s(), self._clocks.tick_s())
+        if frames is None:
+            return True
+        if status.doubt:
+            status = JobStatus(job.ref, job.state or TrialState.PREPARING)
+        if status.state.is_final:
+            return self._follow_to_the_end(job, status, frames)
+        if status.state is not job.state or frames.is_news:
+            job.state = status.state
+            self._emit(Seen(job.job_id, status, frames))
+        return False
+
+    def _follow_to_the_end(self, job: WatchedJob, status: JobStatus, frames: Frames) -> bool:
+        """The job has ended, so what is read until nothing more comes is all there will ever be."""
+        if not job.is_read_out(frames, self._clocks.tick_s()):
+            self._emit(Seen(job.job_id, JobStatus(job.ref, TrialState.RUNNING), frames))
+            return True
+        frames.notes += job.metrics.last_note(self._clocks.now_s())
+        self._end(job, Seen(job.job_id, status, frames))
+        return False
+
+    def _say_unknown(self, job: WatchedJob, reason: str) -> None:
+        """Say when a job's state is not known any more, and when it is again."""
+        if reason and not job.unknown:
+            job.unknown_since_s = self._clocks.tick_s()
+        if reason != job.unknown:
+            job.unknown = reason
+            self._emit(Doubted(job.job_id, reason))
+
+    def _say_unreachable(self, reason: str) -> None:
+        if bool(reason) != self._is_unreachable:
+            self._is_unreachable = bool(reason)
+            _log.warning("%s: %s", self._backend.name, reason or "answers again")
+            self._emit(Unreachable(self._backend.name, reason))
+
+
+def reason_of(error: Exception) -> str:
+    """An exception in one line."""
+    return str(error).replace("\n", " ") or type(error).__name__

@@ -1,0 +1,83 @@
+"""One job as its watcher holds it: what is read of it, and when it is polled next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import CancelReceipt, Chunk, Cursor, JobRef, JobStatus, PollInterval
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.artifact_sync import LogCopy
+from jupyter_autotrain.manager.frames import Frames
+from jupyter_autotrain.manager.stream import Stream
+
+
+@dataclass(slots=True)
+class WatchedJob:
+    """A job that a place has.
+
+    Attributes:
+        metrics: Its metrics, from the stored cursor on.
+        logs: Copies of its logs, where the place does not share the home.
+        since_s: The tick from which on it is watched; `due_s` the tick of the next poll.
+        state: As it was reported last.
+        receipt: Of a cancel that is through.
+        unknown: Why its state is not known, or ""; since the tick `unknown_since_s`.
+    """
+
+    trial: TrialSpec
+    ref: JobRef
+    metrics: Stream
+    logs: tuple[LogCopy, ...]
+    since_s: float
+    due_s: float
+    state: TrialState | None = None
+    cancelling: bool = False
+    receipt: CancelReceipt | None = None
+    unknown: str = ""
+    unknown_since_s: float = 0.0
+    has_new_logs: bool = False
+
+    @property
+    def job_id(self) -> str:
+        """The trial's job id."""
+        return self.trial.job_id
+
+    def pause_s(self, now_s: float, interval: PollInterval) -> float:
+        """How long to leave it alone."""
+        if self.unknown:
+            return interval.after_s(now_s - self.unknown_since_s, known=False)
+        return interval.after_s(now_s - self.since_s)
+
+    def cursors(self) -> list[Cursor]:
+        """What to read of it next.
+
+        Raises:
+            OSError: The copy of a log cannot be looked at.
+        """
+        metrics = Cursor(self.ref, wire.METRICS, self.metrics.next_offset)
+        return [metrics, *(log.cursor(self.ref) for log in self.logs)]
+
+    def take(self, chunks: Sequence[Chunk], now_s: float, tick_s: float) -> Frames | None:
+        """Take what was read of `cursors`; None when more has to be read before there is anything to say.
+
+        Raises:
+            OSError: A log cannot be copied.
+        """
+        metrics, *logs = chunks
+        for copy, chunk in zip(self.logs, logs, strict=True):
+            copy.append(chunk.data)
+        self.has_new_logs = any(chunk.data for chunk in logs)
+        return self.metrics.take(metrics, now_s, tick_s)
+
+    def is_read_out(self, frames: Frames, tick_s: float) -> bool:
+        """True when, after the job's end, nothing more will come."""
+        return not self.has_new_logs and self.metrics.is_read_out(frames, tick_s)
+
+    def final_after_cancel(self, status: JobStatus) -> JobStatus:
+        """The status; a job that a cancel has ended is final, also where its place has not noted that yet."""
+        if self.receipt is None or status.state.is_final:
+            return status
+        return JobStatus(status.ref, TrialState.CANCELLED, "cancelled", status.detail)
