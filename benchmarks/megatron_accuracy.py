@@ -17,10 +17,13 @@ import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.parallel.cost.activations import analyse_graph
+from jupyter_autotrain.parallel.cost.compute_lower_bound import compute_lower_bound
 from jupyter_autotrain.parallel.cost.layout import NONE, Ints
 from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, Zero
 from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
+from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.build import linear
 from jupyter_autotrain.parallel.graph.builder import Builder, Costs
 from jupyter_autotrain.parallel.graph.fold import fold
@@ -147,6 +150,8 @@ def predict(case: Case, mode: Recompute) -> Outcome:
         modes=(mode,),
         limit_bytes=inf,
         analysis=analyse_graph(graph),
+        compute=compute_lower_bound(graph, cluster, Efficiency()),
+        cache=TableCache(),
         restrict=megatron_plan(sequence_parallel=selective),
     )
     schedule = Schedule.INTERLEAVED if case.chunks > 1 else Schedule.ONE_F_ONE_B

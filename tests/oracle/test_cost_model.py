@@ -12,7 +12,7 @@ from jupyter_autotrain.parallel.cost.collectives import all_reduce_s, all_to_all
 from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Layouts, strategies
 from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, Zero, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
-from jupyter_autotrain.parallel.cost.pipeline import bubble_s, pipeline_s
+from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
 from jupyter_autotrain.parallel.graph.build import gpt, linear, mlp
@@ -123,8 +123,8 @@ def test_the_roofline_takes_the_slower_of_compute_and_memory():
 
 
 def test_bubbles_follow_their_formulas():
-    assert bubble_s([1.0] * 4, 8) == pytest.approx(3.0)
-    assert bubble_s([1.0] * 4, 8, chunks=3) == pytest.approx(1.0)
+    assert pipeline_s([1.0] * 4, 8) == pytest.approx(8 + 3.0)
+    assert pipeline_s([1.0] * 4, 8, chunks=3) == pytest.approx(8 + 1.0)
     assert pipeline_s([2.0], 8) == 16.0
 
 

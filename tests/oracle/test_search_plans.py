@@ -17,7 +17,6 @@ from jupyter_autotrain.parallel.search.factors.elimination import minimise
 from jupyter_autotrain.parallel.search.factors.factors import PLAIN, LagrangianWeights, load_of, tables_of
 from jupyter_autotrain.parallel.search.request.space import mesh_shapes
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
-from jupyter_autotrain.parallel.search.stage.folding import power, product
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
 
 INSTANT, ORACLE = Method.RECURSIVE_PROGRAMMING, Method.EXHAUSTIVE
@@ -70,14 +69,6 @@ def test_the_decision_holds_the_strategies_that_were_priced(method):
         row = free.table_rows(op.id).tolist().index(loops)
         chosen[op.id] = replace(best.stages[0].choices[op.id], strategy=row)
     assert load_of(free, chosen, range(len(chosen))).seconds(1) == pytest.approx(solution.cost.step_s)
-
-
-def test_a_power_is_repeated_products():
-    import numpy as np
-
-    table = np.random.default_rng(0).random((2, 5, 5))
-    assert np.allclose(power(table, 3), product(product(table, table), table))
-    assert np.allclose(power(table, 6), product(power(table, 3), power(table, 3)))
 
 
 @pytest.mark.parametrize("seed", range(12))

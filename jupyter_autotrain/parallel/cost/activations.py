@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import (
     DTYPE_BYTES,
-    BlockRun,
     Family,
     LoopRole,
     Op,
@@ -82,11 +81,6 @@ def analyse_graph(graph: OpGraph) -> GraphAnalysis:
         forms={},
     )
     return replace(analysis, forms=_forms(graph, analysis))
-
-
-def block_of(run: BlockRun, op: int) -> int:
-    """Which block of the run an op belongs to."""
-    return (op - run.start) // run.length
 
 
 def _attention_core(graph: OpGraph) -> frozenset[int]:

@@ -16,7 +16,7 @@ from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ComputeLowerBound:
     """Per pass (forward and backward of each op), on the fastest device of a cluster.
 

@@ -7,7 +7,7 @@ one row per strategy and one column per axis. Codes in a table: a tensor dim >= 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
@@ -87,33 +87,35 @@ def as_placements(row: Ints) -> Placements:
     return tuple(words.get(code) or Shard(code) for code in row.tolist())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Layouts:
-    """Placements of a tensor, one per strategy: each different one once, and which one a strategy has."""
+    """Placements of a tensor, one per strategy: each different one once, and which one a strategy has.
+
+    Attributes:
+        different: (placements, axes) codes.
+        which: Row of `different`, by strategy.
+        key: `different` as bytes, to look tables up by.
+        summed: The same with all partial sums made whole; None where there are none.
+    """
 
     different: Ints
     which: Ints
+    key: bytes
+    summed: Layouts | None = None
 
     @classmethod
     def of(cls, placed: Ints) -> Layouts:
         """From rows of codes; meshes with as many axes have most of them in common."""
         return _layouts_of(placed.tobytes(), placed.shape)
 
-    @cached_property
-    def key(self) -> bytes:
-        """The different placements, to look tables up by."""
-        return self.different.tobytes()
-
     def spread(self, table: Floats, axis: int) -> Floats:
         """From one entry per different placement to one per strategy, along an axis."""
         return table if len(self.which) == len(self.different) else table.take(self.which, axis=axis)
 
-    @cached_property
+    @property
     def reduced(self) -> Layouts:
         """The same with all partial sums made whole."""
-        if not (self.different == PARTIAL).any():
-            return self
-        return Layouts(np.where(self.different == PARTIAL, REPLICATE, self.different), self.which)
+        return self.summed or self
 
 
 @lru_cache(maxsize=1024)
@@ -121,5 +123,10 @@ def _layouts_of(codes: bytes, shape: tuple[int, int]) -> Layouts:
     """On so few rows a dict beats sorting."""
     place: dict[tuple[int, ...], int] = {}
     rows = np.frombuffer(codes, dtype=np.int64).reshape(shape).tolist()
-    which = [place.setdefault(tuple(row), len(place)) for row in rows]
-    return Layouts(np.array(list(place), dtype=np.int64), np.array(which, dtype=np.int64))
+    which = np.array([place.setdefault(tuple(row), len(place)) for row in rows], dtype=np.int64)
+    different = np.array(list(place), dtype=np.int64)
+    summed = None
+    if (different == PARTIAL).any():
+        whole = np.where(different == PARTIAL, REPLICATE, different)
+        summed = Layouts(whole, which, whole.tobytes())
+    return Layouts(different, which, different.tobytes(), summed)

@@ -7,7 +7,7 @@ calls would cost more than its work.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from jupyter_autotrain.parallel.cost.activations import MODES, GraphAnalysis
 from jupyter_autotrain.parallel.cost.collectives import Axis, Floats
 from jupyter_autotrain.parallel.cost.layout import Ints, needed, produced, split_of
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
-from jupyter_autotrain.parallel.cost.states import Compute, StatePricer, StateTable, Weights
+from jupyter_autotrain.parallel.cost.state_pricer import ComputeTime, OpParameter, StatePricer
+from jupyter_autotrain.parallel.cost.states import StateTable
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
 
+SplitKey = tuple[int, tuple[int | None, ...]]  # op, loops of the operand
 _TILED = frozenset({Family.MATMUL, Family.CONVOLUTION})
 
 
@@ -28,9 +30,9 @@ class OpTable:
     Attributes:
         op: The op.
         table: (strategies, axes) loops, as `layout.strategies` gives them.
-        forward_s: Compute of the forward pass.
-        backward_s: Compute of the backward pass.
-        again_s: (modes, strategies) forward compute run again.
+        forward_s: ComputeTime of the forward pass.
+        backward_s: ComputeTime of the backward pass.
+        recompute_s: (modes, strategies) forward compute run again.
         act_bytes: (modes, strategies) kept activations charged to the op.
         states: Parameters under each option.
     """
@@ -43,16 +45,13 @@ class OpTable:
     act_bytes: Floats
     states: StateTable
 
-    def placements(self, operand: Operand) -> Ints:
-        """Codes of an input (as needed) or an output (as produced) under each strategy."""
-        if operand in self.op.outputs:
-            return produced(self.op, operand, self.table)
-        return needed(self.op, operand, self.table)
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OpPricer:
-    """Prices ops on one mesh, for one number of microbatches; arguments as of `model.CostModel`."""
+    """Prices ops on one mesh, for one number of microbatches; attributes as of `model.CostModel`.
+
+    `slices` is where numbers of slices are kept, see `table_cache.ModelTables`.
+    """
 
     graph: OpGraph
     graph_analysis: GraphAnalysis
@@ -60,13 +59,13 @@ class OpPricer:
     microbatches: int
     roofline: Roofline
     states: StatePricer
-    _splits: dict[tuple[int, tuple[int | None, ...]], Ints] = field(default_factory=dict, repr=False)
+    slices: dict[SplitKey, Ints]
 
     def tables(self, ops: Sequence[tuple[Op, Ints]]) -> list[OpTable]:
         """Tables of some ops, each with its strategies."""
         computed = self._compute(ops)
         asked = [
-            (list(self._weights(op, table)), compute, self.graph_analysis.repeats[op.id])
+            (list(self._parameters(op, table)), compute, self.graph_analysis.repeats[op.id])
             for (op, table), compute in zip(ops, computed, strict=True)
         ]
         return [
@@ -90,15 +89,11 @@ class OpPricer:
     def split(self, op: Op, operand: Operand, table: Ints) -> Ints:
         """Number of slices that each strategy cuts an operand into."""
         key = (op.id, operand.loops)
-        if key not in self._splits:
-            self._splits[key] = split_of(needed(op, operand, table), self.axes)
-        return self._splits[key]
+        if key not in self.slices:
+            self.slices[key] = split_of(needed(op, operand, table), self.axes)
+        return self.slices[key]
 
-    def forget(self) -> None:
-        """Drop what was made."""
-        self._splits.clear()
-
-    def _compute(self, ops: Sequence[tuple[Op, Ints]]) -> list[Compute]:
+    def _compute(self, ops: Sequence[tuple[Op, Ints]]) -> list[ComputeTime]:
         """Roofline of the local work; the forward pass is one kernel, the backward pass two."""
         if not ops:
             return []
@@ -109,7 +104,7 @@ class OpPricer:
         half = np.repeat([self._is_half(op) for op, _ in ops for _ in range(2)], lengths)
         kernels = np.repeat([1, 2] * len(ops), lengths)
         seconds = np.split(self.roofline.seconds(joined, half=half, kernels=kernels), np.cumsum(lengths)[:-1])
-        return [Compute(*pair) for pair in zip(seconds[::2], seconds[1::2], strict=True)]
+        return [ComputeTime(*pair) for pair in zip(seconds[::2], seconds[1::2], strict=True)]
 
     def _passes(self, op: Op, table: Ints) -> Iterator[Work]:
         """The forward pass touches each operand once, the backward pass twice (gradients of both operands)."""
@@ -158,7 +153,7 @@ class OpPricer:
             held += np.outer(self.graph_analysis.extra_shares[op.id], local)
         return held
 
-    def _weights(self, op: Op, table: Ints) -> Iterator[Weights]:
+    def _parameters(self, op: Op, table: Ints) -> Iterator[OpParameter]:
         charged = self.graph_analysis.charged_parameters[op.id]
         for operand in op.inputs:
             tensor = self.graph.tensors[operand.tensor]
@@ -167,4 +162,4 @@ class OpPricer:
                     self._local_bytes(op, op.outputs[0], table) if tensor.id in self.graph_analysis.looked_up else None
                 )
                 item = DTYPE_BYTES[tensor.dtype]
-                yield Weights(tensor.numel, item, produced(op, operand, table), rows, self.microbatches)
+                yield OpParameter(tensor.numel, item, produced(op, operand, table), rows, self.microbatches)

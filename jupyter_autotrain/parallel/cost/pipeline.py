@@ -27,11 +27,6 @@ def pipeline_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> 
     return microbatches * slowest + (sum(stage_s) - slowest) / chunks
 
 
-def bubble_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> float:
-    """Idle seconds of the slowest stage: the part of `pipeline_s` in which it computes nothing."""
-    return pipeline_s(stage_s, microbatches, chunks) - microbatches * max(stage_s)
-
-
 def p2p_s(model: CostModel, span: tuple[Segment, ...], rows: Mapping[int, int]) -> float:
     """What a stage sends its neighbour in one microbatch, forward or back; seconds.
 

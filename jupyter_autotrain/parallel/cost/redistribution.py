@@ -1,9 +1,10 @@
-"""Seconds to change how a tensor lies.
+"""Seconds to change the layout of a tensor.
 
-DTensor's moves: S→R all-gather, P→R all-reduce, P→S reduce-scatter, S(a)→S(b) all-to-all, R→S a free slice. Axes move
-one after the other, those that shrink the tensor first and gathers last, so that every collective works on as few bytes
-as it can. Along one axis only the kind of move matters, not which dim it is of: the time of every combination of kinds
-is worked out once per size of tensor, and a table of placements by placements is looked up in those.
+DTensor's changes of placement: S→R all-gather, P→R all-reduce, P→S reduce-scatter, S(a)→S(b) all-to-all, R→S a free
+slice. Axes change one after the other, those that shrink the tensor first and gathers last, so that every collective
+works on as few bytes as it can. Along one axis only the kind of change matters, not which dim it is of: the time of
+every combination of kinds is worked out once per size of tensor, and a table of placements by placements is looked up
+in those.
 """
 
 from __future__ import annotations
@@ -23,38 +24,40 @@ from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Ints, Lay
 class Redistribution:
     """Times on one mesh, of tensors that lie along its axes."""
 
-    def __init__(self, axes: tuple[Axis, ...]) -> None:
+    def __init__(self, axes: tuple[Axis, ...], seconds: dict[float, Floats] | None = None) -> None:
+        """On these axes; `seconds` is where times are kept by size, see `table_cache.ModelTables`."""
         self._axes = axes
-        self._times: dict[float, Floats] = {}
+        self._seconds = {} if seconds is None else seconds
 
     def seconds(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
         """Time table (sources, targets) for a tensor of `size_bytes` in full."""
         self.prepare([size_bytes])
         kinds = _kinds(source.key, target.key, len(self._axes))
-        return target.spread(source.spread(self._times[size_bytes][kinds], 0), 1)
+        return target.spread(source.spread(self._seconds[size_bytes][kinds], 0), 1)
 
     def prepare(self, sizes_bytes: Iterable[float]) -> None:
         """Work out the times of several sizes in one go, for `seconds` to look up."""
-        missing = [size for size in dict.fromkeys(sizes_bytes) if size not in self._times]
+        missing = [size for size in dict.fromkeys(sizes_bytes) if size not in self._seconds]
         if missing:
-            self._times.update(zip(missing, self._all_kinds(np.array(missing)), strict=True))
+            self._seconds.update(zip(missing, self._all_kinds(np.array(missing)), strict=True))
 
     def _all_kinds(self, sizes_bytes: Floats) -> Floats:
         """(sizes, combinations) seconds of every combination of kinds, the last axis fastest."""
         now, goal = _combinations(len(self._axes))
         held = np.divide.outer(sizes_bytes, split_of(now, self._axes))
         seconds = np.zeros_like(held)
-        for move in _MOVES:
+        for transition in _TRANSITIONS:
             for index, axis in enumerate(self._axes):
-                at = move.where(now[:, index], goal[:, index])
-                if move.cost:
-                    seconds[:, at] += move.cost(axis, held[:, at] * axis.size if move.from_split else held[:, at])
-                if move.held:
-                    held[:, at] *= move.held(axis.size)
+                at = transition.where(now[:, index], goal[:, index])
+                if transition.cost:
+                    together = held[:, at] * axis.size if transition.from_split else held[:, at]
+                    seconds[:, at] += transition.cost(axis, together)
+                if transition.held:
+                    held[:, at] *= transition.held(axis.size)
         return seconds
 
 
-# What may happen along one axis, as codes before and after: nothing, to a whole tensor or to a slice; or a move.
+# What may happen along one axis, as codes before and after: nothing, to a whole tensor or to a slice; or a transition.
 _KINDS = ((REPLICATE, REPLICATE), (0, 0), (REPLICATE, 0), (PARTIAL, 0), (0, 1), (PARTIAL, REPLICATE), (0, REPLICATE))
 
 
@@ -84,8 +87,8 @@ def _kind(now: Ints, goal: Ints) -> NDArray[np.int32]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
-    """One of DTensor's moves along one axis.
+class _Transition:
+    """One of DTensor's changes of placement along one axis.
 
     Attributes:
         before: The placement that it starts from: a dim (0 stands for any), `REPLICATE` or `PARTIAL`.
@@ -105,17 +108,17 @@ class _Move:
         return self.before >= 0
 
     def where(self, now: Ints, goal: Ints) -> Ints:
-        """Which pairs of codes along one axis need this move."""
+        """Which pairs of codes along one axis need this transition."""
         start = now >= 0 if self.before == 0 else now == self.before
         stop = goal >= 0 if self.after == 0 else goal == self.after
         pairs = start & stop & (now != goal) if self.before == self.after else start & stop
         return np.flatnonzero(pairs)
 
 
-_MOVES = (
-    _Move(REPLICATE, 0, held=lambda size: 1.0 / size),
-    _Move(PARTIAL, 0, gather_s, lambda size: 1.0 / size),
-    _Move(0, 0, lambda axis, n: all_to_all_s(axis, n / axis.size)),
-    _Move(PARTIAL, REPLICATE, all_reduce_s),
-    _Move(0, REPLICATE, gather_s, lambda size: size),
+_TRANSITIONS = (
+    _Transition(REPLICATE, 0, held=lambda size: 1.0 / size),
+    _Transition(PARTIAL, 0, gather_s, lambda size: 1.0 / size),
+    _Transition(0, 0, lambda axis, n: all_to_all_s(axis, n / axis.size)),
+    _Transition(PARTIAL, REPLICATE, all_reduce_s),
+    _Transition(0, REPLICATE, gather_s, lambda size: size),
 )

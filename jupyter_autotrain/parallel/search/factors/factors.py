@@ -9,8 +9,9 @@ import numpy as np
 
 from jupyter_autotrain.parallel.cost.activations import MODES
 from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.cost.edges import EdgeTable
 from jupyter_autotrain.parallel.cost.memory import Recompute
-from jupyter_autotrain.parallel.cost.model import CostModel, EdgeTable, mode_index
+from jupyter_autotrain.parallel.cost.model import CostModel, mode_index
 from jupyter_autotrain.parallel.cost.ops import OpTable
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.search.factors.problem import CostTable, Factor, Problem

@@ -27,6 +27,10 @@ class Factor:
     seconds: Floats
     bytes: Floats | None = None
 
+    def index(self, chosen: Mapping[Variable, int]) -> tuple[int, ...]:
+        """Where an assignment is in the tables."""
+        return tuple(chosen[v] for v in self.scope)
+
     def weighted(self, multiplier: float) -> CostTable:
         """One table: seconds + multiplier * bytes."""
         if self.bytes is None or multiplier == 0.0:
@@ -64,12 +68,11 @@ class Problem:
 
     def seconds_of(self, chosen: Mapping[Variable, int]) -> float:
         """Objective of an assignment."""
-        return sum(float(f.seconds[tuple(chosen[v] for v in f.scope)]) for f in self.factors)
+        return sum(float(f.seconds[f.index(chosen)]) for f in self.factors)
 
     def bytes_of(self, chosen: Mapping[Variable, int]) -> float:
         """Memory of an assignment."""
-        held = ((f, f.bytes) for f in self.factors)
-        return sum(float(b[tuple(chosen[v] for v in f.scope)]) for f, b in held if b is not None)
+        return sum(float(f.bytes[f.index(chosen)]) for f in self.factors if f.bytes is not None)
 
 
 def neighbours(scopes: Iterable[tuple[Variable, ...]]) -> dict[Variable, set[Variable]]:

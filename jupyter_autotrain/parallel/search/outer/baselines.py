@@ -79,7 +79,7 @@ def _price(context: SearchContext, baseline: Baseline) -> tuple[Outcome | None, 
     if baseline.modes == (Recompute.FULL,) and context.chain is None:
         return None, "the model has no repeated blocks to recompute"
     settings = replace(context.settings, options=(StateSharding(baseline.zero),))
-    narrowed = replace(context, settings=settings, modes=baseline.modes).restricted(baseline.restrict)
+    narrowed = replace(context, settings=settings, modes=baseline.modes, restrict=baseline.restrict)
     reason = "the batch or the device count does not divide that way"
     for candidate in baseline.candidates(context):
         result = solve_candidate(narrowed, candidate)

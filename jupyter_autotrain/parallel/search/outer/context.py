@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TypeVar
+from dataclasses import dataclass, replace
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
@@ -13,16 +11,12 @@ from jupyter_autotrain.parallel.cost.activations import GraphAnalysis
 from jupyter_autotrain.parallel.cost.compute_lower_bound import ComputeLowerBound, compute_lower_bound
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.chain import Chain
 from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
 from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS
-
-KEPT = 24  # cost models, and pipelines
-
-Key = TypeVar("Key")
-Made = TypeVar("Made")
 
 
 class OutOfTime(Exception):  # noqa: N818 - a signal inside the search
@@ -40,7 +34,9 @@ class SearchContext:
         settings: Constants and open options.
         modes: Recompute modes.
         limit_bytes: Memory per rank that was asked for; None: what each device offers.
-        facts: Of the graph.
+        analysis: Of the graph.
+        compute: The least that any plan computes.
+        cache: What the search works out once.
         restrict: Pins.
         check: Raises `OutOfTime` when the budget is spent.
         most_multipliers: Most multipliers to try in a stage whose memory binds.
@@ -53,12 +49,11 @@ class SearchContext:
     modes: tuple[Recompute, ...]
     limit_bytes: float | None
     analysis: GraphAnalysis
+    compute: ComputeLowerBound
+    cache: TableCache
     restrict: Restriction | None = None
     check: Callable[[], None] = lambda: None
     most_multipliers: int = MULTIPLIERS
-    _models: dict[tuple[MeshSpec, int, Device], CostModel] = field(default_factory=dict, repr=False)
-    _pipelines: dict[tuple[Candidate, Candidate], Pipeline] = field(default_factory=dict, repr=False)
-    _computing: dict[int, float] = field(default_factory=dict, repr=False)
 
     def devices(self, candidate: Candidate) -> list[Device]:
         """The device that each stage must suit."""
@@ -79,19 +74,18 @@ class SearchContext:
                 self.graph, self.cluster, mesh, microbatches, self.settings, device, self.analysis, self.restrict
             )
 
-        return _lately(self._models, (mesh, microbatches, device), make)
+        key = (self.cluster, self.settings.options, self.restrict, mesh, microbatches, device)
+        return self.cache.recent(CostModel, key, make)
 
-    def restricted(self, restrict: Restriction) -> SearchContext:
-        """The same under other pins."""
-        return replace(self, restrict=restrict, _models={}, _pipelines={})
+    def on(self, part: ClusterSpec) -> SearchContext:
+        """The same on a part of the cluster."""
+        return replace(self, cluster=part, compute=compute_lower_bound(self.graph, part, self.settings.efficiency))
 
     def compute_bound_s(self, candidate: Candidate) -> float:
         """Seconds of the kernels alone, spread evenly over all devices of the fastest kind, with the bubble."""
         parts = candidate.mesh.devices * candidate.microbatches
-        known = self._computing
-        if parts not in known:
-            known[parts] = self.compute_lower_bound.micro_s(parts)
-        return known[parts] / candidate.stages * candidate.rounds
+        micro_s = self.cache.get(float, (self.compute, parts), lambda: self.compute.micro_s(parts))
+        return micro_s / candidate.stages * candidate.rounds
 
     def pipeline(self, candidate: Candidate, microbatches: int = 0) -> Pipeline:
         """A candidate as a pipeline to solve; costed for fewer microbatches than it has, to bound."""
@@ -108,20 +102,9 @@ class SearchContext:
                 self.modes,
                 self.limits(candidate),
                 self.most_multipliers,
+                TableCache(),
             )
 
-        return _lately(self._pipelines, (candidate, counted), make)
-
-    @cached_property
-    def compute_lower_bound(self) -> ComputeLowerBound:
-        """The least that any plan computes."""
-        return compute_lower_bound(self.graph, self.cluster, self.settings.efficiency)
-
-
-def _lately(kept: dict[Key, Made], key: Key, make: Callable[[], Made]) -> Made:
-    """What was made for a key lately; tables of a mesh take megabytes, so that not all are kept."""
-    made = kept.pop(key) if key in kept else make()
-    kept[key] = made
-    while len(kept) > KEPT:
-        del kept[next(iter(kept))]
-    return made
+        costed = (self.cluster, self.settings.options, self.restrict)
+        solved = (self.modes, self.limit_bytes, self.most_multipliers)
+        return self.cache.recent(Pipeline, (*costed, *solved, candidate, counted), make)

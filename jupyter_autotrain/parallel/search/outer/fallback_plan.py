@@ -28,7 +28,7 @@ def offer_fallback_plan(search: BranchAndBound, found: Sequence[Candidate]) -> N
     if context.chain is not None:
         heuristic_search(search, found)
     else:
-        _data_parallel(search, context.restricted(_along_batch(context)), found)
+        _data_parallel(search, replace(context, restrict=_along_batch(context)), found)
     search.bound_s = min((context.compute_bound_s(c) for c in found), default=inf)
 
 

@@ -152,7 +152,7 @@ class FewerDevices:
             self.best = search
 
     def _on(self, part: ClusterSpec) -> tuple[SearchContext, list[Candidate]]:
-        context = replace(self.whole.context, cluster=part, _models={}, _pipelines={}, _computing={})
+        context = self.whole.context.on(part)
         return context, list(candidates(context.graph, part, self.asked.space, self.blocks, self.asked.pins))
 
 

@@ -93,7 +93,7 @@ class _Heuristic:
         kinds: dict[Kind, dict[int, list[Candidate]]] = {}
         for c in found:
             kinds.setdefault((c.stages, c.schedule, c.chunks), {}).setdefault(c.microbatches, []).append(c)
-        return cls(search, replace(search.context, most_multipliers=MULTIPLIERS, _pipelines={}), kinds, WORK * effort)
+        return cls(search, replace(search.context, most_multipliers=MULTIPLIERS), kinds, WORK * effort)
 
     def first(self) -> Outcome | None:
         """The first plan that fits, by what the choices promise."""

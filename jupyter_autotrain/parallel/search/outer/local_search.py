@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 
 from jupyter_autotrain.parallel.cost.layout import Ints
@@ -40,7 +39,7 @@ class MeshSolution:
     seconds: float
     pipeline: Pipeline
 
-    @cached_property
+    @property
     def loops(self) -> Mapping[int, tuple[int, ...]]:
         """What each op splits along each axis; of equal ops, the first."""
         model = self.pipeline.models[0]
@@ -145,18 +144,19 @@ def solved_on(
 ) -> MeshSolution:
     """The least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
     candidate = replace(template, mesh=mesh_of(shape))
-    narrowed = context.restricted(_keep(coarse, shape)) if coarse and len(coarse.shape) > 1 else context
+    narrowed = replace(context, restrict=_keep(coarse, shape)) if coarse and len(coarse.shape) > 1 else context
     pipeline = narrowed.pipeline(candidate)
     return MeshSolution(shape, pipeline.whole.path(pipeline.whole.weights(0.0))[0], pipeline)
 
 
 def _keep(coarse: MeshSolution, shape: tuple[int, ...]) -> Restriction:
+    loops = coarse.loops
     first = shape[0] == coarse.shape[0]  # else the first axis was cut
     kept_now, kept_before = (0, 0) if first else (2, 1)
 
     def restrict(op: Op, table: Ints) -> Ints:
         """Rows whose uncut axis splits what it split before."""
-        chosen = coarse.loops.get(op.id)
+        chosen = loops.get(op.id)
         kept = table[table[:, kept_now] == chosen[kept_before]] if chosen else table
         return kept if len(kept) else table
 

@@ -16,8 +16,7 @@ Source: as `branch_and_bound`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import gcd, inf
 
@@ -54,6 +53,7 @@ class Node:
         bound_s: None of them is faster.
         tried: Bounds tried so far.
         multiplier: That of the best bound within memory; 0 where none was tried.
+        relaxed: Microbatches and stretch of the bound that holds for all.
     """
 
     context: SearchContext
@@ -61,6 +61,11 @@ class Node:
     bound_s: float
     tried: int = 0
     multiplier: float = 0.0
+    relaxed: tuple[int, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        microbatches = gcd(*(c.microbatches for c in self.members))
+        object.__setattr__(self, "relaxed", (microbatches, min(map(_stretch, self.members))))
 
     def __lt__(self, other: Node) -> bool:
         return self.bound_s < other.bound_s
@@ -109,11 +114,6 @@ class Node:
         few = [c for c in self.members if c.microbatches < middle] or self.members[:1]
         yield tuple(few)
         yield tuple(self.members[len(few) :])
-
-    @cached_property
-    def relaxed(self) -> tuple[int, float]:
-        """Microbatches and stretch of the bound that holds for all."""
-        return gcd(*(c.microbatches for c in self.members)), min(map(_stretch, self.members))
 
 
 def root_nodes(context: SearchContext, candidates: Iterable[Candidate]) -> list[Node]:

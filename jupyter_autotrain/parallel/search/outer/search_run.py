@@ -9,7 +9,9 @@ from math import inf
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.activations import analyse_graph
+from jupyter_autotrain.parallel.cost.compute_lower_bound import compute_lower_bound
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.outer.baselines import all_baselines, data_only, price_baselines
@@ -188,7 +190,19 @@ def _task(
         restrict = data_only
     settings = replace(asked.settings, options=space.options)
     limit = asked.limits.memory_bytes
-    context = SearchContext(graph, chain, machine, settings, space.modes, limit, analyse_graph(graph), restrict, check)
+    context = SearchContext(
+        graph,
+        chain,
+        machine,
+        settings,
+        space.modes,
+        limit,
+        analyse_graph(graph),
+        compute_lower_bound(graph, machine, settings.efficiency),
+        TableCache(),
+        restrict,
+        check,
+    )
     return context, space, pins
 
 

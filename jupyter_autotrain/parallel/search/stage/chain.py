@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from jupyter_autotrain.parallel.graph.graph import BlockRun, OpGraph
 
@@ -20,7 +19,7 @@ class Chain:
         head: Ops before the run.
         tail: Ops after it.
         ends: Offsets in a block of the ops that the next block (or the tail) reads.
-        context: Head ops that blocks after the first, or the tail, read.
+        shared: Head ops that blocks after the first, or the tail, read.
     """
 
     run: BlockRun
@@ -34,7 +33,7 @@ class Chain:
         first = self.run.start + index * self.run.length
         return range(first, first + self.run.length)
 
-    @cached_property
+    @property
     def different(self) -> tuple[int, ...]:
         """Ops whose tables are needed: head, two blocks, tail."""
         return (*self.head, *self.block(0), *self.block(1), *self.tail)

@@ -16,7 +16,7 @@ elimination of one block being independent of the others given its ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -32,27 +32,6 @@ from jupyter_autotrain.parallel.search.factors.problem import CostTable
 from jupyter_autotrain.parallel.search.stage.chain import Chain
 
 
-def product(left: Floats, right: Floats) -> Floats:
-    """Min-plus product over the last two dimensions, context first."""
-    best = left[:, :, 0, None] + right[:, None, 0, :]
-    for k in range(1, left.shape[2]):
-        np.minimum(best, left[:, :, k, None] + right[:, None, k, :], out=best)
-    return np.asarray(best)
-
-
-def power(table: Floats, exponent: int) -> Floats:
-    """`table` to a min-plus power of at least one, by repeated squaring."""
-    result: Floats | None = None
-    while exponent:
-        if exponent & 1:
-            result = table if result is None else product(result, table)
-        exponent >>= 1
-        if exponent:
-            table = product(table, table)
-    assert result is not None
-    return result
-
-
 def step_forward(row: Floats, table: Floats) -> Floats:
     """(context, a) row times (context, a, c) table."""
     return np.asarray((row[:, :, None] + table).min(axis=1))
@@ -63,9 +42,12 @@ def step_back(table: Floats, row: Floats) -> Floats:
     return np.asarray((table + row[:, None, :]).min(axis=2))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Reduced:
-    """Some ops reduced to a table over kept variables; the recompute mode is one more variable, chosen at the end."""
+    """Some ops reduced to a table over kept variables; the recompute mode is one more variable, chosen at the end.
+
+    A part of `ChainTables`, made when it is first asked for.
+    """
 
     model: CostModel
     ops: Sequence[int]
@@ -111,15 +93,17 @@ class Reduced:
         return self.modes[mode], {op: chosen[op] for op in self.ops}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ChainTables:
-    """Head, block and tail of a chain, reduced at some weights. States: shared k, block ends a and c, flattened."""
+    """Head, block and tail of a chain, reduced at some weights. States: shared k, block ends a and c, flattened.
+
+    An entry of the table cache, each part made when it is first asked for.
+    """
 
     model: CostModel
     chain: Chain
     weights: LagrangianWeights
     modes: tuple[Recompute, ...]
-    _leaves: dict[tuple[int, int, int], tuple[Recompute, dict[int, int]]] = field(default_factory=dict)
 
     @cached_property
     def shared_sizes(self) -> tuple[int, ...]:
@@ -215,11 +199,7 @@ class ChainTables:
 
     def decode_block(self, shared: int, before: int, after: int) -> tuple[Recompute, dict[int, int]]:
         """Mode and strategies of a later block, as ids of block 1."""
-        key = (shared, before, after)
-        if key not in self._leaves:
-            at = self.ends(shared, before) | self._at(self.chain.end(1), self.end_sizes, after)
-            self._leaves[key] = self.block.decode(at)
-        return self._leaves[key]
+        return self.block.decode(self.ends(shared, before) | self._at(self.chain.end(1), self.end_sizes, after))
 
     def decode_head(self, shared: int, end: int) -> tuple[dict[int, int], Recompute, dict[int, int]]:
         """Strategies of the head, then mode and strategies of block 0."""

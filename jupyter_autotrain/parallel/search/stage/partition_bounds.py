@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import ceil, inf
 
 import numpy as np
 
 from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights
 from jupyter_autotrain.parallel.search.factors.lagrangian import SLACK
 from jupyter_autotrain.parallel.search.request.space import Candidate
@@ -50,6 +50,7 @@ class PartitionBounds:
         alive: Microbatches alive at the peak, by stage.
         limit_bytes: Memory of a rank.
         room: Blocks that a stage is thought of with, over its even share.
+        cache: Where rows are kept.
     """
 
     whole: StageProblem
@@ -57,7 +58,7 @@ class PartitionBounds:
     alive: tuple[float, ...]
     limit_bytes: float
     room: float = ROOM
-    _rows: dict[LagrangianWeights, Floats] = field(default_factory=dict, repr=False)
+    cache: TableCache = field(default_factory=TableCache, repr=False)
 
     def bound_s(self, multiplier: float = 0.0) -> float:
         """No plan of this candidate is faster; any `multiplier` gives a valid bound, 0 leaves memory out."""
@@ -91,10 +92,10 @@ class PartitionBounds:
             return None
         return shared_out(values, self._blocks)
 
-    @cached_property
+    @property
     def _wider(self) -> PartitionBounds:
         """The same with rows as long as they can be; seldom needed."""
-        return replace(self, room=inf, _rows={})
+        return replace(self, room=inf)
 
     @property
     def _is_wide(self) -> bool:
@@ -105,7 +106,7 @@ class PartitionBounds:
         """Most blocks of a stage, if every other one has one."""
         return self._blocks - self.candidate.stages + 1
 
-    @cached_property
+    @property
     def _lightest(self) -> Floats:
         """(stages, blocks) bytes at least."""
         return self._between(LagrangianWeights(LIGHTEST.multiplier, LIGHTEST.per_second))
@@ -141,23 +142,28 @@ class PartitionBounds:
 
     def _paths(self, weights: LagrangianWeights) -> Floats:
         """(stages, blocks) least value of a path, the head before the first stage and the tail behind the last."""
-        if weights not in self._rows:
-            tables = self.whole.tables(weights).of
-            first = tables.head
-            middle = np.zeros_like(tables.tail)
-            last = tables.tail
-            found = [(0.0, 0.0, 0.0)]
-            for count in range(self._counted):
-                first = step_forward(first, tables.step) if count else first
-                middle, last = step_forward(middle, tables.step), step_back(tables.step, last)
-                found.append((float(first.min()), float(middle.min()), float(last.min())))
-            rows = np.array(found).T
-            self._rows[weights] = np.stack([rows[0], *[rows[1]] * (self.candidate.stages - 2), rows[2]])
-        return self._rows[weights]
+        return self.cache.get(np.ndarray, (self.room, weights), lambda: self._all_paths(weights))
 
-    @cached_property
+    def _all_paths(self, weights: LagrangianWeights) -> Floats:
+        tables = self.whole.tables(weights).of
+        first = tables.head
+        middle = np.zeros_like(tables.tail)
+        last = tables.tail
+        found = [(0.0, 0.0, 0.0)]
+        for count in range(self._counted):
+            first = step_forward(first, tables.step) if count else first
+            middle = step_forward(middle, tables.step)
+            last = step_back(tables.step, last)
+            found.append((float(first.min()), float(middle.min()), float(last.min())))
+        rows = np.array(found).T
+        return np.stack([rows[0], *[rows[1]] * (self.candidate.stages - 2), rows[2]])
+
+    @property
     def _others_s(self) -> Floats:
         """(stages, blocks) compute of all other stages that is not hidden behind this one."""
+        return self.cache.get(np.ndarray, (self.room, "others"), self._compute_of_others_s)
+
+    def _compute_of_others_s(self) -> Floats:
         chain = self.whole.chain
         model = self.whole.model
         stages = self.candidate.stages

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import inf
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.search.factors.factors import PLAIN, LagrangianWeights, op_values
 from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan
 from jupyter_autotrain.parallel.search.request.space import Candidate
@@ -43,6 +43,7 @@ class Pipeline:
         modes: Recompute modes.
         limits: Bytes per rank, for each stage.
         most_multipliers: Most multipliers to try in a stage whose memory binds.
+        cache: Where its tables and bounds are kept.
     """
 
     models: Sequence[CostModel]
@@ -52,33 +53,32 @@ class Pipeline:
     modes: tuple[Recompute, ...]
     limits: Sequence[float]
     most_multipliers: int = MULTIPLIERS
-    _caches: dict[int, dict[LagrangianWeights, StageTables]] = field(default_factory=dict, repr=False)
+    cache: TableCache = field(default_factory=TableCache, repr=False)
 
     @property
     def reductions(self) -> int:
         """Tables made so far, each a reduction of a block."""
-        return sum(map(len, self._caches.values()))
+        return self.cache.count(StageTables)
 
     @property
     def rounds(self) -> float:
         """Times that the models' part of the batch is computed in a step, bubble included."""
         return self.candidate.rounds * self.models[0].microbatches / self.candidate.microbatches
 
-    @cached_property
+    @property
     def whole(self) -> StageProblem:
         """The whole chain on one stage's devices, those with the fastest products where they differ."""
         rates = [model.roofline.device.matrix_flops_per_s for model in self.models]
         fastest = rates.index(max(rates))
         blocks = self.chain.run.count
         model = self.models[fastest]
-        cache = self._cache(fastest)
         return StageProblem(
             model,
             self.chain,
             blocks,
             rounds=self.rounds,
             modes=self.modes,
-            cache=cache,
+            cache=self.cache,
             most_multipliers=self.most_multipliers,
         )
 
@@ -88,18 +88,24 @@ class Pipeline:
         rates = [model.roofline.device.memory_bytes_per_s for model in self.models]
         return self.candidate.stages if self.whole.model.roofline.device.memory_bytes_per_s == max(rates) else inf
 
-    @cached_property
+    @property
     def split_bound_s(self) -> float:
         """The same without any change of layout between ops; cheaper, since it needs no edge."""
+        return self.cache.get(float, "split", self._split_bound_s)
+
+    def _split_bound_s(self) -> float:
         chain = self.chain
         weights = self.whole.weights(0.0)
         self.whole.model.price_ops((*chain.head, *chain.block(0), *chain.tail))
         ends, block = (self._least(ops, weights) for ops in ((*chain.head, *chain.tail), chain.block(0)))
         return (ends + chain.run.count * block) / self._stages_even
 
-    @cached_property
+    @property
     def blocks_bound_s(self) -> float:
         """The same with changes of layout in all blocks but the first; cheaper, since the head is not reduced."""
+        return self.cache.get(float, "blocks", self._blocks_bound_s)
+
+    def _blocks_bound_s(self) -> float:
         chain = self.chain
         weights = LagrangianWeights(rounds=float(self.whole.model.microbatches))
         later = replace(self.whole, first=False, blocks=chain.run.count - 1)
@@ -119,50 +125,59 @@ class Pipeline:
         ends_s, block_s = (computing_s(model, ops) for ops in ((*chain.head, *chain.tail), chain.block(0)))
         return (self.rounds - model.microbatches) * (ends_s + chain.run.count * block_s)
 
-    @cached_property
+    @property
     def bound_s(self) -> float:
         """No plan of this candidate is faster: all stages even, memory free, the bubble of kernels alone.
 
         So costed, all schedules of a mesh share its tables.
         """
+        return self.cache.get(float, "even", self._even_bound_s)
+
+    def _even_bound_s(self) -> float:
         value = self.whole.path(LagrangianWeights(rounds=float(self.whole.model.microbatches)))[0]
         return (value + self._bubble_s) / self._stages_even
 
-    @cached_property
+    @property
     def partition_bound_s(self) -> float:
         """The same with what the last stage holds beside blocks."""
-        return max(self.bound_s, self.partition_bounds.bound_s()) if self.partition_bounds else self.bound_s
+        bounds = self.partition_bounds
+        if bounds is None:
+            return self.bound_s
+        return self.cache.get(float, "partition", lambda: max(self.bound_s, bounds.bound_s()))
 
     def bound_within_s(self, multiplier: float) -> float:
         """The same within each stage's memory; any multiplier gives a valid bound."""
-        return (
-            max(self.partition_bound_s, self.partition_bounds.bound_s(multiplier))
-            if self.partition_bounds
-            else self.partition_bound_s
-        )
+        bounds = self.partition_bounds
+        if bounds is None:
+            return self.partition_bound_s
+        return max(self.partition_bound_s, bounds.bound_s(multiplier))
 
-    @cached_property
+    @property
     def multiplier(self) -> float:
         """The multiplier of the first of several even stages, which has the least room; 0 where nothing fits."""
+        return self.cache.get(float, "multiplier", self._first_multiplier)
+
+    def _first_multiplier(self) -> float:
         try:
             return self.problem(0, self.even[0]).minimise(self.limits[0]).multiplier
         except NoPlan:
             return 0.0
 
-    @cached_property
+    @property
     def even(self) -> list[int]:
         """Blocks per stage, shared out evenly; odd ones to the last stages."""
         stages = self.candidate.stages
         count = self.chain.run.count
         return [count // stages + (stages - 1 - i < count % stages) for i in range(stages)]
 
-    @cached_property
+    @property
     def partition_bounds(self) -> PartitionBounds | None:
         """What is known of partitions where all stages are on equal devices."""
         stages = self.candidate.stages
-        if stages == 1 or len(set(map(id, self.models))) > 1:
+        if stages == 1 or len(set(self.models)) > 1:
             return None
-        return PartitionBounds(self.whole, self.candidate, tuple(map(self.alive, range(stages))), min(self.limits))
+        alive = tuple(map(self.alive, range(stages)))
+        return PartitionBounds(self.whole, self.candidate, alive, min(self.limits), cache=self.cache)
 
     def problem(self, stage: int, blocks: int, begin: int | None = None, end: int | None = None) -> StageProblem:
         """A stage with so many blocks between two layouts; ends where it begins unless told otherwise."""
@@ -175,11 +190,7 @@ class Pipeline:
             in_flight=self.alive(stage),
             begin=begin,
             end=begin if end is None else end,
-            cache=self._cache(stage),
         )
-
-    def _cache(self, stage: int) -> dict[LagrangianWeights, StageTables]:
-        return self._caches.setdefault(id(self.models[stage]), {})
 
     def alive(self, stage: int) -> float:
         """Microbatches that a stage holds at its peak."""

@@ -51,12 +51,12 @@ class StagePlan:
         return total
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class StageTables:
-    """Chain tables at some weights, with pieces decoded from them."""
+    """Chain tables at some weights, with the pieces decoded from them so far; an entry of the table cache."""
 
     of: ChainTables
-    _pieces: dict[tuple[int, int, int], Piece] = field(default_factory=dict, repr=False)
+    pieces: dict[tuple[int, int, int], Piece] = field(default_factory=dict, repr=False)
 
     def head(self, shared: int, end: int) -> Piece:
         """Head and block 0."""
@@ -68,15 +68,15 @@ class StageTables:
     def block(self, shared: int, before: int, after: int) -> Piece:
         """A later block."""
         key = (shared, before, after)
-        if key not in self._pieces:
+        if key not in self.pieces:
             mode, rows = self.of.decode_block(shared, before, after)
             chosen = choices_of(self.of.model, rows, mode, self.of.weights)
             around = {
                 op: Choice(row, next(iter(chosen.values())).option) for op, row in self.of.ends(shared, before).items()
             }
             load = load_of(self.of.model, around | chosen, self.of.chain.block(1))
-            self._pieces[key] = Piece(chosen, load)
-        return self._pieces[key]
+            self.pieces[key] = Piece(chosen, load)
+        return self.pieces[key]
 
     def tail(self, shared: int, end: int) -> Piece:
         """Ops after the blocks."""

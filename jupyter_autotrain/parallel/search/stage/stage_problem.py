@@ -21,6 +21,7 @@ import numpy as np
 from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights, Load
 from jupyter_autotrain.parallel.search.factors.lagrangian import (
     Bracket,
@@ -69,7 +70,7 @@ class StageProblem:
         modes: Recompute modes to choose from.
         begin: State of the end before the first block; needed unless `first`.
         end: State to end in; free when None.
-        cache: Tables by weights, shared by the stages of one model.
+        cache: Where tables are kept, for all stages of a candidate.
         most_multipliers: Most multipliers to try where memory binds.
     """
 
@@ -83,16 +84,18 @@ class StageProblem:
     modes: tuple[Recompute, ...] = (Recompute.NONE,)
     begin: int | None = None
     end: int | None = None
-    cache: dict[LagrangianWeights, StageTables] = field(default_factory=dict, repr=False)
+    cache: TableCache = field(default_factory=TableCache, repr=False)
     most_multipliers: int = MULTIPLIERS
 
     def tables(self, weights: LagrangianWeights) -> StageTables:
         """Tables at some weights; made once."""
-        if weights not in self.cache:
+
+        def make() -> StageTables:
             modes = self.modes if weights.multiplier or Recompute.NONE not in self.modes else (Recompute.NONE,)
-            self.cache[weights] = StageTables(ChainTables(self.model, self.chain, weights, modes))
             self.model.price_edges(self.chain.different)
-        return self.cache[weights]
+            return StageTables(ChainTables(self.model, self.chain, weights, modes))
+
+        return self.cache.get(StageTables, (self.model, self.modes, weights), make)
 
     def weights(self, multiplier: float) -> LagrangianWeights:
         """All weights; without a multiplier the number in flight is irrelevant."""

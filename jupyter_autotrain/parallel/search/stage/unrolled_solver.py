@@ -27,7 +27,7 @@ def plain_outcome(
     except DoesNotFit as full:
         return CandidateResult(None, inf, full.least_bytes)
     outcome = plain_from(model, candidate, found.assignment, found.bound_s)
-    model.forget()  # its tables are as many as the ops, and each candidate has its own
+    model.tables.clear()  # its tables are as many as the ops, and each candidate has its own
     return CandidateResult(outcome, found.bound_s)
 
 

@@ -1,0 +1,83 @@
+"""The one cache of a search: what is worked out once and found again by a plain key.
+
+A search run makes a `TableCache` and passes it on. A frozen value holds no cache: it refers to the tables that were
+passed to it. What is filled in when it is first asked for is an ordinary class, and an entry of the cache. An entry
+that refers to many tables has them in a part of its own, so that they are dropped together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.cost.edges import EdgeTable, LayoutKey
+from jupyter_autotrain.parallel.cost.layout import Ints, Layouts
+from jupyter_autotrain.parallel.cost.ops import OpTable, SplitKey
+
+RECENT = 24  # entries of one kind; the tables of one mesh take megabytes
+
+Made = TypeVar("Made")
+
+
+class TableCache:
+    """Entries by kind and key; a key names everything that its entry depends on."""
+
+    def __init__(self) -> None:
+        self._made: dict[type, dict[Hashable, object]] = {}
+
+    def get(self, kind: type[Made], key: Hashable, make: Callable[[], Made]) -> Made:
+        """The entry of a key, made where there is none yet."""
+        entries = self._entries(kind)
+        if key not in entries:
+            entries[key] = make()
+        return entries[key]
+
+    def recent(self, kind: type[Made], key: Hashable, make: Callable[[], Made]) -> Made:
+        """The same for large entries: of this kind, those used last are kept."""
+        entries = self._entries(kind)
+        entry = entries.pop(key) if key in entries else make()
+        entries[key] = entry
+        while len(entries) > RECENT:
+            del entries[next(iter(entries))]
+        return entry
+
+    def count(self, kind: type) -> int:
+        """Entries of a kind."""
+        return len(self._made.get(kind, {}))
+
+    def _entries(self, kind: type[Made]) -> dict[Hashable, Made]:
+        return cast("dict[Hashable, Made]", self._made.setdefault(kind, {}))
+
+
+@dataclass(eq=False, slots=True)
+class ModelTables:
+    """The tables of one cost model; they are an entry of the cache with their model.
+
+    Attributes:
+        strategies: By the op in the first block of its run.
+        first_alike: By form and strategies, the first op seen that costs the same.
+        ops: By op.
+        edges: By tensor and the op that reads it.
+        edges_into: By op.
+        alike_edges: By what both ends cost the same as.
+        layouts: By op, loops of the operand, and whether it is produced.
+        slices: Numbers of slices, by op and loops of the operand.
+        redistribution_s: Seconds of every change of layout, by the bytes of the tensor.
+    """
+
+    strategies: dict[int, Ints] = field(default_factory=dict)
+    first_alike: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    ops: dict[int, OpTable] = field(default_factory=dict)
+    edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict)
+    edges_into: dict[int, list[EdgeTable]] = field(default_factory=dict)
+    alike_edges: dict[Hashable, EdgeTable] = field(default_factory=dict)
+    layouts: dict[LayoutKey, Layouts] = field(default_factory=dict)
+    slices: dict[SplitKey, Ints] = field(default_factory=dict)
+    redistribution_s: dict[float, Floats] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """Drop the tables of ops and edges; they are made again when asked for."""
+        for tables in (self.ops, self.edges, self.edges_into, self.alike_edges, self.layouts, self.slices):
+            tables.clear()
