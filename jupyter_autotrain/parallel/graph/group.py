@@ -57,7 +57,7 @@ class Group:
     def ends(self, graph: OpGraph) -> list[int]:
         """Tensors made here that someone outside reads."""
         inside = {op.id for op in self.ops}
-        return [t for t in self.made if any(c not in inside for c in graph.consumers.get(t, ()))]
+        return [t for t in self.made if not inside.issuperset(graph.consumers.get(t, ()))]
 
     def places(self, op: Op, operand: Operand) -> Places:
         """The group's loops along the dims of a member's operand."""

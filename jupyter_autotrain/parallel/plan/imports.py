@@ -66,12 +66,15 @@ class Megatron:
             PlanError: When they do not multiply to the cluster, or do not divide the batch.
         """
         data = self._replicas(fused, cluster)
-        axes = [(size, which) for size, which in ((data, "data"), (self.tensor, "tensor")) if size > 1]
+        sizes = (data, self.tensor)
+        axes = [axis for axis, size in enumerate(sizes) if size > 1]
         splits = tensor_loops(fused, sequence_parallel=self.sequence_parallel)
-        wanted = {op.name: tuple(splits[op.id][0 if which == "data" else 1] for _, which in axes) for op in fused.ops}
+        wanted = {}
+        for op in fused.ops:
+            wanted[op.name] = tuple(splits[op.id][axis] for axis in axes)
         schedule = Schedule.INTERLEAVED if self.interleaved else Schedule.ONE_F_ONE_B
         return Pins(
-            mesh=tuple(size for size, _ in axes) or None,
+            mesh=tuple(sizes[axis] for axis in axes) or None,
             ops=folded(wanted) if axes else {},
             stages=self.pipeline,
             microbatches=self.microbatches,
@@ -195,7 +198,10 @@ def _ways(parts: tuple[tuple[str, int], ...], shape: tuple[int, ...]) -> Iterato
     names: list[str | None] = [name for name, count in parts if count > 1]
     wanted = {name: count for name, count in parts if count > 1}
     for way in product([*names, None], repeat=len(shape)):
-        got = {name: prod(s for s, w in zip(shape, way, strict=True) if w == name) for name in names}
+        got = dict.fromkeys(wanted, 1)
+        for size, name in zip(shape, way, strict=True):
+            if name is not None:
+                got[name] *= size
         if got == wanted:
             yield way
 

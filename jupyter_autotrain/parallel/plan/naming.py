@@ -27,4 +27,6 @@ def label(op: Op) -> str:
 def colour(split: Sequence[LoopRole | None]) -> str:
     """One word for what a node is split along."""
     kinds = {COLOURS[role] for role in split if role}
-    return "replica" if not kinds else kinds.pop() if len(kinds) == 1 else "mixed"
+    if not kinds:
+        return "replica"
+    return kinds.pop() if len(kinds) == 1 else "mixed"

@@ -34,7 +34,8 @@ def patterns(styled: Sequence[tuple[Module, str]], among: Sequence[Module]) -> I
 
 def matches(modules: Sequence[Module], among: Sequence[Module]) -> str:
     """The test whether a parameter's `name` is of one of some modules, and of none else."""
-    paths = (path.removesuffix('"') + '.*"' for path, _ in patterns([(m, "") for m in modules], among))
+    unstyled = [(module, "") for module in modules]
+    paths = (path.removesuffix('"') + '.*"' for path, _ in patterns(unstyled, among))
     return f"any(fnmatch.fnmatch(name, p) for p in ({', '.join(paths)},))"
 
 

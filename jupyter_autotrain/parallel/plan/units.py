@@ -24,10 +24,12 @@ def ms(seconds: float) -> str:
 def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows under their heads, two spaces apart."""
     cells = [tuple(heads), *(tuple(row) for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
-    )
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for row in cells:
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)
 
 
 def proof(gap: float, complete: bool, unpriced: Mapping[str, float]) -> str:

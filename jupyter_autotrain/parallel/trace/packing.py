@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import torch
 
@@ -43,9 +44,13 @@ def pad(
 
 def _counts(numbers: Sequence[int], end: int) -> list[int]:
     """How many of the numbers are greater than 0, 1, ... up to the end: lengths become sizes of steps, and back."""
-    return [sum(number > place for number in numbers) for place in range(end)]
+    return [_count_above(numbers, place) for place in range(end)]
+
+
+def _count_above(numbers: Sequence[int], place: int) -> int:
+    return sum(number > place for number in numbers)
 
 
 def _rows(sizes: Sequence[int], batch: int) -> list[int]:
     """Where the rows lie among (steps x batch) padded ones."""
-    return [step * batch + sample for step, size in enumerate(sizes) for sample in range(size)]
+    return list(chain.from_iterable(range(step * batch, step * batch + size) for step, size in enumerate(sizes)))

@@ -69,8 +69,15 @@ def read(kind: str, args: Sequence[Passed]) -> Stack:
     x, states, weights = (args[0], args[2], args[3]) if packed else args[:3]
     _, layers, dropout, train, both = args[4:9] if packed else args[3:8]
     first = not packed and args[8]
-    samples = -1 if packed or x.dim() < 3 else 0 if first else 1
-    steps = args[1].shape[0] if packed else x.shape[1 if first and x.dim() == 3 else 0]
+    if packed:
+        samples = -1
+        steps = args[1].shape[0]
+    elif x.dim() < 3:
+        samples = -1
+        steps = x.shape[0]
+    else:
+        samples = 0 if first else 1
+        steps = x.shape[1 - samples]
     held = [states] if isinstance(states, torch.Tensor) else list(states)
     return Stack(kind, x, held, weights, layers, 1 + both, dropout if train else 0.0, samples, steps)
 

@@ -29,9 +29,9 @@ def scatter(call: Call) -> Nest:
     """`out[index[i, j], j] += x[i, j]`: only dims that are not scattered may be split."""
     rank = len(call.outputs[0])
     (dim,) = call.dims("dim", rank, (0,))
-    shapes = (*call.inputs, *call.outputs)
-    same = [d != dim and len({s[d] for s in shapes if len(s) == rank}) == 1 for d in range(rank)]
-    word = "".join(POOL[d] if same[d] else "." for d in range(rank))
+    shapes = [shape for shape in (*call.inputs, *call.outputs) if len(shape) == rank]
+    sizes = [set(column) for column in zip(*shapes, strict=True)]
+    word = "".join(POOL[d] if d != dim and len(sizes[d]) == 1 else "." for d in range(rank))
     words = [word if len(s) == rank else "." * len(s) for s in call.inputs]
     return nest(call, Family.RESHAPE, words, [word])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.parallel.graph.graph import Family
 from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, broadcast, nest
@@ -37,9 +37,14 @@ def trilinear(call: Call) -> Nest:
     words = [_without(f"expand{place}", call) for place in (1, 2, 3)]
     letters = POOL[: len(call.inputs[0]) + len(words[0])]
     summed = call.dims("sumdim", len(letters))
-    inputs = ["".join(letters[d] for d in range(len(letters)) if d not in word) for word in words]
-    out = "".join(letter for d, letter in enumerate(letters) if d not in summed)
+    inputs = [_but(letters, word) for word in words]
+    out = _but(letters, summed)
     return nest(call, Family.MATMUL, inputs, [out])
+
+
+def _but(letters: str, places: Sequence[int]) -> str:
+    """The letters that stand at none of the places."""
+    return "".join(letter for place, letter in enumerate(letters) if place not in places)
 
 
 def _without(name: str, call: Call) -> tuple[int, ...]:

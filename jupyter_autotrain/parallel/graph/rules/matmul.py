@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jupyter_autotrain.parallel.graph.graph import Family
-from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, broadcast, nest, replicated
+from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, Shape, broadcast, nest, replicated
 
 
 def linear(call: Call) -> Nest:
@@ -48,11 +48,14 @@ def einsum(call: Call) -> Nest:
     if len(words) != len(call.inputs) or any(len(set(word)) != len(word) for word in words):
         return replicated(call, Family.MATMUL)
     renamed = str.maketrans({letter: POOL[i] for i, letter in enumerate(sorted(set(left) - {","}))})
-    stretched = [
-        "".join("." if size == 1 else letter for letter, size in zip(word.translate(renamed), shape, strict=True))
-        for word, shape in zip(words, call.inputs, strict=True)
-    ]
+    pairs = zip(words, call.inputs, strict=True)
+    stretched = [_stretched(word.translate(renamed), shape) for word, shape in pairs]
     return nest(call, Family.MATMUL, stretched, [right.translate(renamed)])
+
+
+def _stretched(word: str, shape: Shape) -> str:
+    """The word without the dims of size 1, which broadcast."""
+    return "".join("." if size == 1 else letter for letter, size in zip(word, shape, strict=True))
 
 
 RULES: Mapping[str, Rule] = {

@@ -98,7 +98,7 @@ def _loop(letter: str, size: int, fixed: str, mixed: str) -> Loop:
 
 
 def _places(words: Sequence[str], index: Mapping[str, int]) -> tuple[Dims, ...]:
-    return tuple(tuple(index.get(letter) for letter in word) for word in words)
+    return tuple(tuple(map(index.get, word)) for word in words)
 
 
 def broadcast(shape: Shape, out: Shape, word: str) -> str:

@@ -15,12 +15,18 @@ from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, 
 def layer_norm(call: Call) -> Nest:
     """Layer and RMS norm over the trailing dims that the weight has (the last one without a weight)."""
     rank = len(call.inputs[0])
-    given = call.args.get("normalized_shape")
-    depth = len(given) if isinstance(given, Sequence) else len(call.inputs[1]) if len(call.inputs) > 1 else 1
     word = POOL[:rank]
-    tail = word[rank - depth :]
+    tail = word[rank - _depth(call) :]
     inputs = [word, *(tail[-len(shape) :] if shape else "" for shape in call.inputs[1:])]
     return nest(call, Family.NORM, inputs, _outputs(call, word), fixed=tail)
+
+
+def _depth(call: Call) -> int:
+    """Number of dims that are averaged over."""
+    given = call.args.get("normalized_shape")
+    if isinstance(given, Sequence):
+        return len(given)
+    return len(call.inputs[1]) if len(call.inputs) > 1 else 1
 
 
 def batch_norm(call: Call) -> Nest:
@@ -43,9 +49,9 @@ def weight_norm(call: Call) -> Nest:
     """`weight = g v / |v|`, a norm for each slice of one dim, along which it may be split."""
     rank = len(call.inputs[0])
     (dim,) = call.dims("dim", rank, (0,))
-    words = ["".join(POOL[d] if d == dim and len(s) == rank else "." for d in range(len(s))) for s in call.inputs]
-    outputs = ["".join(POOL[d] if d == dim and len(s) == rank else "." for d in range(len(s))) for s in call.outputs]
-    return nest(call, Family.NORM, words, outputs)
+    kept = "." * dim + POOL[dim] + "." * (rank - dim - 1)
+    words = [kept if len(shape) == rank else "." * len(shape) for shape in (*call.inputs, *call.outputs)]
+    return nest(call, Family.NORM, words[: len(call.inputs)], words[len(call.inputs) :])
 
 
 def _outputs(call: Call, word: str) -> list[str]:

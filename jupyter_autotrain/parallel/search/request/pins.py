@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def _outer(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> lis
 
 def _inner(pins: Pins, graph: OpGraph) -> list[str]:
     faults = []
-    names = [name for op in graph.ops for name in (op.name, *(m.name for m in op.members))]
+    names = list(chain.from_iterable(map(_names, graph.ops)))
     for pattern, axes in pins.ops.items():
         hit = [op for op in graph.ops if pin_of(Pins(ops={pattern: axes}), op) is not None]
         if not hit:
@@ -99,9 +100,23 @@ def _inner(pins: Pins, graph: OpGraph) -> list[str]:
         if pins.mesh and len(axes) != sum(size > 1 for size in pins.mesh):
             faults.append(f"{pattern!r} names {len(axes)} axes, mesh {pins.mesh} has {len(pins.mesh)}")
         meant = [op for op in hit if pin_of(pins, op) == axes]  # an earlier pattern may name an op first
-        faulty = ([f"{fault} (op {op.name!r})" for fault in _splits(pattern, axes, op, pins)] for op in meant)
-        faults += next(filter(None, faulty), [])
+        faults += _first_faults(pattern, axes, meant, pins)
     return faults
+
+
+def _first_faults(pattern: str, axes: tuple[str | None, ...], ops: Iterable[Op], pins: Pins) -> list[str]:
+    """What is wrong with a pin for the first op that it does not suit."""
+    for op in ops:
+        faults = _splits(pattern, axes, op, pins)
+        if faults:
+            return [f"{fault} (op {op.name!r})" for fault in faults]
+    return []
+
+
+def _names(op: Op) -> Iterator[str]:
+    """Its own name, and those of the ops fused into it."""
+    yield op.name
+    yield from (member.name for member in op.members)
 
 
 def _splits(pattern: str, axes: tuple[str | None, ...], op: Op, pins: Pins) -> list[str]:
@@ -119,6 +134,10 @@ def _splits(pattern: str, axes: tuple[str | None, ...], op: Op, pins: Pins) -> l
     return faults
 
 
+def _block_pins(pins: Pins, block: Sequence[Op]) -> tuple[tuple[str | None, ...] | None, ...]:
+    return tuple(pin_of(pins, op) for op in block)
+
+
 def uniform_runs(graph: OpGraph, pins: Pins) -> OpGraph:
     """The graph with runs of equally pinned blocks only: blocks pinned otherwise stand alone."""
     if not pins.ops:
@@ -127,7 +146,7 @@ def uniform_runs(graph: OpGraph, pins: Pins) -> OpGraph:
     for run in graph.runs:
         blocks = [graph.ops[run.start + k * run.length : run.start + (k + 1) * run.length] for k in range(run.count)]
         first = 0
-        for _, group in groupby(tuple(pin_of(pins, op) for op in block) for block in blocks):
+        for _, group in groupby(_block_pins(pins, block) for block in blocks):
             count = len(list(group))
             runs.append(BlockRun(run.start + first * run.length, run.length, count, run.name))
             first += count
