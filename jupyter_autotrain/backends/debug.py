@@ -29,8 +29,9 @@ from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import api, environment
+from jupyter_autotrain.worker.cell_runner import CellRunner
 from jupyter_autotrain.worker.tidying import tidy
-from jupyter_autotrain.worker.trial import Run, enter_work
+from jupyter_autotrain.worker.work_folder import enter_work
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -83,6 +84,9 @@ class DebugBackend(folder.TrialFolders):
             raise BackendError(
                 "The debug backend cannot keep secrets: its trials share this process.", "", "Use `backend: local`."
             )
+        if trial.resources.workers_per_node != 1:
+            found = f"The debug backend runs one worker, in this process; {trial.resources.workers_per_node} are asked."
+            raise BackendError(found, "", "Use `backend: local`.")
         directory = self._context.directory(trial)
         ref = JobRef(self.name, trial.job_id, {"directory": str(directory)})
         if statuses.is_there(directory):
@@ -97,7 +101,7 @@ class DebugBackend(folder.TrialFolders):
         with _inside(directory, plan.env):
             context = api.of(str(directory))
             enter_work(str(directory), bundle)
-            outcome, code = Run(context).run()
+            outcome, code = CellRunner(context).run()
         tidy(str(directory), bundle)
         told: statuses.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line", "kind")}
         statuses.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})

@@ -36,6 +36,7 @@ def content(trial: TrialSpec, placement: Placement, profile: Profile, context: B
         "gpus": placement.accelerators,
         "resume_from": "" if before is None else str(context.directory(trial, before) / wire.CHECKPOINTS),
         "options": {**profile.options, **trial.options},
+        "workers": trial.resources.workers_per_node,
         "wire": wire.VERSION,
     }
 

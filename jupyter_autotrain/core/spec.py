@@ -20,6 +20,7 @@ class Resources:
     gpus: int = 0
     gpu_memory_bytes: int | None = None
     nodes: int = 1
+    workers_per_node: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ A trial directory:
 
 ```
 trial.json    what to run (`TrialSpec` as JSON, with the paths and devices that the trial has at its place: "directory",
-              "bundle", "python", "gpus", "resume_from"; and "wire": VERSION), written by the backend's `submit`
-status.json   what became of it (written atomically by the supervisor, see below)
+              "bundle", "python", "gpus", "resume_from"; how many processes run here: "workers"; and "wire": VERSION),
+              written by the backend's `submit`
+status.json   the state of the trial (written atomically by the supervisor, see below)
 claim         locked (flock) by the living supervisor, so that a trial is started once; says who that is:
               {"supervisor": identity, "groups": [cgroup folders]}
 stdout        bytes as printed
@@ -22,6 +23,9 @@ outputs/      what `returns:` names, pickled, one file each; `pictures/`: what i
 work/         the worker's current directory: links to the shipped files, copies of those that the cell may write to
 ```
 
+Of several workers rank 0 writes `stdout`, `stderr` and `metrics`, and rank K `stdout-K`, `stderr-K` and `metrics-K`; so
+the metrics of the trial are those of rank 0. All other files are shared.
+
 When the trial has ended only `status.json`, `metrics`, what was printed, and what the trial itself wrote are left.
 
 A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with value null for NaN,
@@ -33,7 +37,10 @@ The first line is `["v", VERSION]`. A reader takes whole lines and passes over a
 `status.json`: `{"wire": 1, "state": TrialState, "reason": str, "exit_code": int|null, "signal": int|null,
 "supervisor": identity, "worker": identity|null, "started_s": float, "ended_s": float|null,
 "peak_memory_bytes": int|null, "limits": str, "groups": [cgroup folders], "traceback": str, "cell_line": str,
-"kind": str, "receipt": {"ended": [pid], "killed": [pid], "left": [pid], "elapsed_s": float}}`.
+"kind": str, "receipt": {"ended": [pid], "killed": [pid], "left": [pid], "elapsed_s": float},
+"workers": [{"rank": int, "process": identity|null, "exit_code": int|null, "signal": int|null}]}`.
+`workers` is there only where there are several; then `worker` is that of rank 0, and exit code and signal are those of
+the worker that the reason names.
 An identity is `[pid, create_time_s, boot_id]`; `create_time_s` counts from the machine's boot, so that a clock that is
 set back cannot confuse it. `kind` is one of "" (none of these), start, exit, exception, import, memory, and objective
 where the objective was never reported.
@@ -61,10 +68,16 @@ CONTROL = "control"
 WORK = "work"
 FOLDERS = (CHECKPOINTS, OUTPUTS, CONTROL, WORK)
 TRIAL_VARIABLE = "JUPYTER_AUTOTRAIN_TRIAL"  # in the environment of all of a trial's processes: the trial directory
+RANK_VARIABLE = "JUPYTER_AUTOTRAIN_RANK"  # besides, where a trial has several workers: the worker's rank
 # In the environment of a manager and of its supervisors: the directory of the trial that started that manager, or "".
 MANAGER_VARIABLE = "JUPYTER_AUTOTRAIN_MANAGER"
 
 _DRAFT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def stream_of_rank(stream: str, rank: int) -> str:
+    """The file of a worker's stream: rank 0 has the plain name."""
+    return f"{stream}-{rank}" if rank else stream
 
 
 def write_atomically(path: str, data: bytes, *, sync: bool = True) -> None:

@@ -69,9 +69,10 @@ class Context:
         named = trial.get("secrets")
         values = [os.environ.get(name, "") for name in named] if isinstance(named, list) else []
         self.redact = Redactor(values).text
-        self.reporter = Reporter(directory, self.redact)
+        self.worker = _number(wire.RANK_VARIABLE, 0)  # not RANK: a cell may start a launcher of its own
+        self.reporter = Reporter(directory, self.redact, self.worker)
         self.checkpoint = Checkpoint(
-            f"{directory}/{wire.CHECKPOINTS}", str(trial.get("resume_from") or ""), self.reporter.note
+            f"{directory}/{wire.CHECKPOINTS}", str(trial.get("resume_from") or ""), self.reporter.note, self.worker
         )
         self.rank = _number("RANK", 0)
         self.world_size = _number("WORLD_SIZE", 1)
@@ -117,12 +118,12 @@ class Context:
             return "Asked to stop early."
 
     def was_reported(self, name: str) -> bool:
-        """True when any process of the trial has reported this metric."""
+        """True when any process of this worker has reported this metric."""
         if name in self.reporter.seen:
             return True
         needle = f"{json.dumps(name)}:".encode()
         try:
-            with open(f"{self.directory}/{wire.METRICS}", "rb") as file:
+            with open(self.reporter.path, "rb") as file:
                 return any(needle in line for line in file if line.startswith(b'["m"'))
         except OSError:
             return False

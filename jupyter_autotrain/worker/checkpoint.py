@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from jupyter_autotrain.core import files
 
 _NAME = re.compile(r"step-(\d+)\.pkl")
+_RANK = re.compile(r"rank-\d+")
 _KEEP = 2
 
 
@@ -19,21 +21,26 @@ class Checkpoint:
         directory: The trial's `checkpoints` folder.
         previous: The same folder of the attempt before, or "".
         note: Tells the user of trouble: level, text.
+        rank: That of the worker. Of several, each saves into a folder of its own; `path` is shared by all.
     """
 
-    def __init__(self, directory: str, previous: str, note: Callable[[str, str], None]) -> None:
+    def __init__(self, directory: str, previous: str, note: Callable[[str, str], None], rank: int = 0) -> None:
         self.path = directory
-        self._previous = previous
+        self._own = _of_rank(directory, rank)
+        searched = [self._own, _of_rank(previous, rank), directory, previous]
+        self._searched = list(dict.fromkeys(searched))  # for rank 0 the first two are the last two
         self._note = note
         self._saved = -1
         if previous and os.path.isdir(previous):
-            self._inherit(previous)
+            with _locked(directory):
+                self._inherit(previous)
 
     def _inherit(self, previous: str) -> None:
         """Copy what the attempt before kept by itself in `checkpoint.path`, once; `load` finds our own files there."""
         for name in os.listdir(previous):
             there = f"{self.path}/{name}"
-            if _NAME.fullmatch(name) or name.endswith(".draft") or os.path.lexists(there):
+            is_ours = _NAME.fullmatch(name) or _RANK.fullmatch(name) or name.endswith(".draft")
+            if is_ours or os.path.lexists(there):
                 continue
             try:
                 self._copy(previous, name, there)
@@ -64,25 +71,27 @@ class Checkpoint:
         import pickle  # noqa: PLC0415 - only trials that save pay
 
         self._saved = self._saved + 1 if step is None else int(step)
-        path = os.path.join(self.path, f"step-{self._saved:012d}.pkl")
+        os.makedirs(self._own, mode=0o700, exist_ok=True)
+        path = os.path.join(self._own, f"step-{self._saved:012d}.pkl")
         draft = f"{path}.draft"
         with open(draft, "wb", opener=_private) as file:
             pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
-        for old in _files(self.path)[:-_KEEP]:
+        for old in _files(self._own)[:-_KEEP]:
             os.unlink(old)
         return path
 
     def load(self, default: object = None) -> object:
         """Give the newest saved object, of this attempt or the one before; `default` when there is none.
 
-        A file that cannot be read is passed over for the one before it, with a note.
+        Of several workers each gets what it saved itself; one that saved nothing, what rank 0 did. A file that cannot
+        be read is passed over for the one before it, with a note.
         """
         import pickle  # noqa: PLC0415 - only trials that load pay
 
-        for directory in (self.path, self._previous):
+        for directory in self._searched:
             for path in reversed(_files(directory)):
                 try:
                     with files.open_regular(directory, os.path.basename(path)) as file:
@@ -93,6 +102,28 @@ class Checkpoint:
                 self._saved = max(self._saved, _step(path))
                 return found
         return default
+
+
+def _of_rank(directory: str, rank: int) -> str:
+    return f"{directory}/rank-{rank}" if rank and directory else directory
+
+
+@contextlib.contextmanager
+def _locked(directory: str) -> Iterator[None]:
+    """Keep the other workers of the trial out until the block is done, where the disk can do that."""
+    import fcntl  # noqa: PLC0415 - only trials that resume pay
+
+    try:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _private(path: str, flags: int) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 
-from jupyter_autotrain.core.wire import TRIAL_VARIABLE
+from jupyter_autotrain.core.wire import RANK_VARIABLE, TRIAL_VARIABLE
+from jupyter_autotrain.worker import fields
 
 
 def complete(trial: Mapping[str, object], given: Mapping[str, str]) -> dict[str, str]:
@@ -27,7 +29,8 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
     """What is set for a trial.
 
     With GPUs given, exactly these are visible; with none given, what is visible stays as it is. The number of
-    CPUs asked also bounds the threads of numerical libraries, which would otherwise start one per CPU of the machine.
+    CPUs asked, divided among the workers, also bounds the threads of numerical libraries, which would otherwise start
+    one per CPU of the machine.
     Hashes of texts, and so the order of sets, are the same in all trials of an experiment: those of the header's seed,
     or of the submitter's `PYTHONHASHSEED`, or of seed 0.
     """
@@ -39,7 +42,7 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
         own["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu in gpus)
     cpus = resources.get("cpus") if isinstance(resources, Mapping) else None
     if isinstance(cpus, int | float) and "OMP_NUM_THREADS" not in inherited:
-        own["OMP_NUM_THREADS"] = str(max(1, -int(-cpus // 1)))
+        own["OMP_NUM_THREADS"] = str(max(1, math.ceil(cpus / fields.integer(trial.get("workers"), 1))))
     if isinstance(seed, int):
         own["PYTHONHASHSEED"] = str(seed % 2**32)
     elif "PYTHONHASHSEED" not in inherited:
@@ -47,6 +50,26 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
     if inherited.get("MPLBACKEND", "").startswith("module://matplotlib_inline"):
         own["MPLBACKEND"] = "Agg"
     return own
+
+
+def of_rank(rank: int, workers: int, master_port: int) -> dict[str, str]:
+    """What one of several workers on one node gets besides, as `torchrun` sets it.
+
+    Args:
+        rank: Its rank, here also its local rank.
+        workers: How many there are.
+        master_port: A free port, where rank 0 may listen on the loopback interface.
+    """
+    return {
+        RANK_VARIABLE: str(rank),
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(workers),
+        "LOCAL_WORLD_SIZE": str(workers),
+        "NODE_RANK": "0",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(master_port),
+    }
 
 
 def _texts(variables: object) -> dict[str, str]:

@@ -2,13 +2,15 @@
 
 The channel is an anonymous file (memfd_create(2)) that the supervisor makes and the worker inherits. The worker writes
 one line when its interpreter has come up, and one at its end:
-`{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str}`.
+`{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str, "at_s": float}`, the time on the
+clock of `time.monotonic`, which all processes of a machine share: it tells which of several workers failed first.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 
 from jupyter_autotrain.core import files
@@ -18,8 +20,8 @@ _MOST_CHARACTERS = 65_536  # of one text
 
 
 def make() -> int:
-    """A channel, which the next program started by exec inherits."""
-    return os.memfd_create("outcome", 0)
+    """A channel of one worker; it inherits it only where its side makes the descriptor inheritable."""
+    return os.memfd_create("outcome")
 
 
 def begin(fd: int) -> None:
@@ -30,8 +32,10 @@ def begin(fd: int) -> None:
 
 def tell(fd: int, outcome: Mapping[str, str]) -> None:
     """Say, from the worker, how the cell ended. Of a long text the end is kept, where an error's message stands."""
-    bounded = {key: text[-_MOST_CHARACTERS:] for key, text in outcome.items()}
-    os.write(fd, json.dumps(bounded).encode() + b"\n")
+    content: dict[str, object] = {key: text[-_MOST_CHARACTERS:] for key, text in outcome.items()}
+    if outcome:
+        content["at_s"] = time.monotonic()
+    os.write(fd, json.dumps(content).encode() + b"\n")
 
 
 def read(fd: int) -> tuple[bool, dict[str, object]]:

@@ -58,14 +58,14 @@ def descendants(root: int) -> set[int]:
     return found
 
 
-def below_managers(root: int, worker: int) -> set[int]:
+def below_managers(root: int, workers: set[int]) -> set[int]:
     """The processes below a supervisor that belong to no trial of its own: managers its trial started, and all theirs.
 
     They come to lie directly below it, because it adopts orphans.
 
     Args:
         root: The supervisor.
-        worker: Its worker, which is no manager, also before it has an environment of its own.
+        workers: Its workers, which are no managers, also before they have environments of their own.
     """
     found: set[int] = set()
     for pid in _pids():
@@ -73,7 +73,7 @@ def below_managers(root: int, worker: int) -> set[int]:
             is_child = int(stat_fields(pid)[1]) == root
         except OSError:
             continue  # it ended while we looked
-        if is_child and pid != worker and is_of_manager(pid):
+        if is_child and pid not in workers and is_of_manager(pid):
             found |= {pid, *descendants(pid)}
     return found
 

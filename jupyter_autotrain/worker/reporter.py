@@ -23,9 +23,10 @@ class Reporter:
     Args:
         directory: The trial directory.
         redact: Takes secret values out of a text.
+        rank: That of the worker; each writes a file of its own.
     """
 
-    def __init__(self, directory: str, redact: Callable[[str], str] = str) -> None:
+    def __init__(self, directory: str, redact: Callable[[str], str] = str, rank: int = 0) -> None:
         self._redact = redact
         # Seconds since the epoch, counted on a clock that does not jump when somebody sets the other.
         self._epoch_s = time.time() - time.monotonic()
@@ -35,10 +36,10 @@ class Reporter:
         self._keys: dict[str, str] = {}
         self.lost = ""  # why a report could not be written
         self._torn = False
-        self._path = f"{directory}/{wire.METRICS}"
+        self.path = f"{directory}/{wire.stream_of_rank(wire.METRICS, rank)}"
         self._fd = -1
         try:
-            self._fd = os.open(self._path, _NEW, 0o600)
+            self._fd = os.open(self.path, _NEW, 0o600)
             if os.fstat(self._fd).st_size == 0:
                 self._write(f'["v", {wire.VERSION}]\n')
         except OSError as error:

@@ -5,6 +5,6 @@ import sys
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    from jupyter_autotrain.worker.supervisor import main
+    from jupyter_autotrain.worker.supervisor_main import main
 
     main(sys.argv[1])

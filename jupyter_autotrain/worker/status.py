@@ -27,13 +27,13 @@ class StatusFile:
         self._content = dict(content)
         self._missing_since_s: float | None = None
 
-    def write(self, *, patience_s: float = 0.0, **changes: object) -> None:
+    def write(self, changes: Mapping[str, object] | None = None, *, patience_s: float = 0.0) -> None:
         """Change the file. With patience, durably: a full disk is waited out, since the end must be told.
 
         Raises:
             OSError: It cannot be written.
         """
-        self._content.update(changes)
+        self._content.update(changes or {})
         data = json.dumps(self._content).encode()
         deadline = time.monotonic() + patience_s
         while not self._replace(data, is_last_try=time.monotonic() >= deadline, sync=patience_s > 0):

@@ -1,35 +1,34 @@
-"""The supervisor: one small process per trial that owns its streams, limits, process tree and exit cause.
+"""The supervisor: one small process per trial that owns its workers, streams, limits, process tree and exit cause.
 
 It outlives the manager, the kernel and the link to it, and needs none of them. It is the only writer of
-`status.json`. When it is killed, the kernel kills the worker with it (PR_SET_PDEATHSIG).
+`status.json`. When it is killed, the kernel kills the workers with it (PR_SET_PDEATHSIG).
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import signal
 import time
 
 from jupyter_autotrain.core import disk, wire
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.worker import causes, claims, ending, environment, outcome, processes
+from jupyter_autotrain.worker import causes, claims, ending, environment, exit_causes, fields, ports, processes
 from jupyter_autotrain.worker.limits import Limits
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.status import PATIENCE_S, StatusFile
-from jupyter_autotrain.worker.streams import Streams
+from jupyter_autotrain.worker.streams import OutputStreams
 from jupyter_autotrain.worker.tidying import tidy
+from jupyter_autotrain.worker.wake_up import WakeUp
+from jupyter_autotrain.worker.worker_process import Worker
 
 GRACE_S = 5.0  # when nobody said how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_MEMORY_S = 0.05
 _WATCH_S = 1.0
-_REFUSED = 127
 
 
 class Supervisor:
-    """Runs one trial from beginning to end.
+    """Runs one trial from beginning to end, on this node.
 
     Args:
         trial: `TrialSpec` as JSON.
@@ -41,14 +40,13 @@ class Supervisor:
         self.trial = trial
         self.environ = environ
         self.claim = claim
-        secrets = [environ[name] for name in causes.strings(trial.get("secrets")) if environ.get(name)]
+        secrets = [environ[name] for name in fields.strings(trial.get("secrets")) if environ.get(name)]
         self.redactor = Redactor(secrets)
-        self.streams = Streams(secrets)
+        self.wake_up = WakeUp()
+        count = max(1, fields.integer(trial.get("workers"), 1))
+        self.workers = [Worker(rank, rank, OutputStreams(rank, secrets, self.wake_up)) for rank in range(count)]
         self.limits: Limits | None = None
-        self.worker = 0
-        self.outcome = outcome.make()
         self.me = ProcessIdentity.of(os.getpid())
-        self.exit: int | None = None  # as waitpid gives it
         self.peak_bytes = 0
         self.cause: causes.Cause | None = None
         self.receipt: ending.Receipt | None = None
@@ -59,71 +57,65 @@ class Supervisor:
             "kind": "",
         })  # fmt: skip
 
+    @property
+    def is_distributed(self) -> bool:
+        """True when the trial has more than one worker."""
+        return len(self.workers) > 1
+
     def run(self) -> None:
-        """Start the worker, watch it, clean up, say what became of it."""
+        """Start the workers, watch them, clean up, write the final status."""
         self.limits = Limits(
-            causes.mapping(self.trial.get("resources")),
-            causes.mapping(self.trial.get("options")),
-            causes.integer(self.trial.get("number"), 1),
+            fields.mapping(self.trial.get("resources")),
+            fields.mapping(self.trial.get("options")),
+            fields.integer(self.trial.get("number"), 1),
         )
         folders = self.limits.groups.paths()
         claims.sign(self.claim, self.me, folders)
         with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
-            self.status.write(limits=self.limits.text(), groups=folders)
-        if not self._cancelled():
-            self._start()
+            self.status.write({"limits": self.limits.text(), "groups": folders})
+        if not self._is_cancelled():
+            self._start(self.limits)
             with contextlib.suppress(OSError):  # as above
-                self.status.write(state="RUNNING", worker=ProcessIdentity.of(self.worker).to_json())
+                self.status.write({"state": "RUNNING", **self._processes()})
             self._watch()
             self._clean_up()
         self._conclude()
 
-    def _start(self) -> None:
-        parent = os.getpid()
-        self.worker = os.fork()
-        if self.worker == 0:
-            try:
-                self._become_worker(parent)
-            finally:
-                os._exit(_REFUSED)
-        self.streams.parent_side()
-
-    def _become_worker(self, parent: int) -> None:
-        assert self.limits is not None
-        processes.die_with_parent(parent)
-        os.setsid()
-        self.limits.apply()
-        self.streams.child_side()
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        python = str(self.trial["python"])
+    def _start(self, limits: Limits) -> None:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_trial.py")
-        try:
-            env = environment.complete(self.trial, self.environ)
-            argv = [python, script, os.getcwd(), str(self.outcome)]
-            os.execve(python, argv, env)  # noqa: S606 - it is to become the user's interpreter
-        except OSError as error:
-            outcome.tell(self.outcome, causes.refusal(python, error))
+        argv = [str(self.trial["python"]), script, os.getcwd()]
+        env = environment.complete(self.trial, self.environ)
+        port = ports.find_free() if self.is_distributed else 0
+        for worker in self.workers:
+            own = environment.of_rank(worker.rank, len(self.workers), port) if self.is_distributed else {}
+            worker.start(argv, env | own, limits)
+
+    def _processes(self) -> dict[str, object]:
+        """What the status file says of the workers; a list of them only where there are several."""
+        listed = {"workers": [worker.to_json() for worker in self.workers]} if self.is_distributed else {}
+        return {"worker": self.workers[0].process, **listed}
 
     def _watch(self) -> None:
-        """Wait for the worker's end, or end it."""
+        """Wait for the workers' end, or end them."""
         limit = self.trial.get("timeout_s")
         deadline = time.monotonic() + limit if isinstance(limit, int | float) else None
         assert self.limits is not None
         pause_s = _WATCH_MEMORY_S if self.limits.polls_memory else _WATCH_S
-        while self._reap() and self.exit is None:
+        while self._reap() and any(worker.is_running for worker in self.workers):
             if self._must_end(deadline):
                 self._end(causes.grace(self.cause, GRACE_S))
-            else:
-                left_s = pause_s if deadline is None else min(pause_s, max(0.0, deadline - time.monotonic()))
-                self.streams.wait(left_s)
+                continue
+            left_s = pause_s if deadline is None else min(pause_s, max(0.0, deadline - time.monotonic()))
+            if self.wake_up.wait(left_s):
+                self._pump()
 
     def _must_end(self, deadline: float | None) -> bool:
-        """True on a request, at a limit, and when the trial directory is gone; `cause` then says which."""
+        """True on a request, at a limit, when the trial directory is gone, and when one of several workers failed.
+
+        `cause` then says which, but for the last: that is found out when all workers have ended.
+        """
         assert self.limits is not None
-        if self._cancelled():
+        if self._is_cancelled():
             return True
         if deadline is not None and time.monotonic() >= deadline:
             self.cause = causes.timed_out(self.trial)
@@ -131,15 +123,20 @@ class Supervisor:
             self.cause = causes.abandoned()
         elif self.limits.polls_memory and self.limits.exceeded(self._members()):
             self.cause = causes.out_of_memory(self.trial, self.limits.peak_bytes)
-        return self.cause is not None
+        return self.cause is not None or self._has_failed_worker()
 
-    def _cancelled(self) -> bool:
-        request = causes.cancel_request(self.streams.asked_to_end)
+    def _has_failed_worker(self) -> bool:
+        ended = [worker for worker in self.workers if worker.exit_status is not None]
+        ends = [end for worker in ended if (end := worker.end()) is not None]
+        return any(exit_causes.has_failed(self.trial, end) for end in ends)
+
+    def _is_cancelled(self) -> bool:
+        request = causes.cancel_request(self.wake_up.got_sigterm)
         self.cause = request or self.cause
         return request is not None
 
     def _reap(self) -> bool:
-        """Take leave of ended children, adopted ones too; False when there is none at all any more."""
+        """Reap ended children, adopted ones too; False when there is none at all any more."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -148,102 +145,77 @@ class Supervisor:
             if pid == 0:
                 return True
             self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
-            if pid == self.worker:
-                self.exit = status
+            for worker in self.workers:
+                if worker.pid == pid and worker.is_running:
+                    worker.reaped(status)
+
+    def _pump(self) -> None:
+        for worker in self.workers:
+            worker.streams.pump()
 
     def _members(self) -> set[int]:
+        """The trial's processes. Its output is passed on meanwhile: one that waits for room in a pipe cannot end."""
         assert self.limits is not None
-        self.streams.pump()
+        self._pump()
         if not self._reap() and not self.limits.groups.members():
             return set()
         found = processes.descendants(os.getpid()) | processes.living(self.limits.groups.members())
-        return found - processes.below_managers(os.getpid(), self.worker)
+        return found - processes.below_managers(os.getpid(), {worker.pid for worker in self.workers})
 
     def _end(self, grace_s: float) -> None:
         assert self.limits is not None
+        for worker in self.workers:
+            worker.was_terminated = worker.was_terminated or worker.is_running
         self.receipt = ending.end(self._members, grace_s, seal=self.limits.groups.seal)
         self._reap()
 
     def _clean_up(self) -> None:
-        """Leave no process behind, also none that the cell has cut loose."""
+        """Leave no process behind, also none that the cell has detached."""
         assert self.limits is not None
         if self.receipt is None and self._members():
             self._end(_LEFTOVERS_GRACE_S)
-        self.streams.finish()
+        for worker in self.workers:
+            worker.streams.finish()
 
     def _conclude(self) -> None:
         assert self.limits is not None
         groups = self.limits.groups
         for folder in (wire.OUTPUTS, wire.WORK):
             self.redactor.rename_below(folder)
-        end = causes.End(self.exit or 0, *outcome.read(self.outcome), groups.oom_kills(), groups.peak_bytes() or 0)
-        cause = self.cause or causes.of_exit(self.trial, end)
+        cause = self.cause or self._exit_cause()
+        worker = next((worker for worker in self.workers if worker.rank == cause.rank), self.workers[0])
         peak = max(self.peak_bytes, self.limits.peak_bytes, cause.peak_bytes)
         groups.remove()
         final: dict[str, object] = {
             "state": cause.state, "reason": self.redactor.text(cause.reason),
             "traceback": self.redactor.text(cause.traceback), "cell_line": self.redactor.text(cause.cell_line),
             "ended_s": time.time(), "peak_memory_bytes": peak or None, "groups": [], "kind": cause.kind,
+            **self._processes(), **worker.exit_json(),
         }  # fmt: skip
         if self.receipt is not None:
             final["receipt"] = self.receipt.to_json()
-        if self.exit is not None:
-            code = os.waitstatus_to_exitcode(self.exit)
-            final |= {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
-        self._close(**final)
+        self._close(final)
 
-    def _close(self, **final: object) -> None:
-        """Say the last word, and let go of everything else."""
+    def _exit_cause(self) -> causes.Cause:
+        assert self.limits is not None
+        groups = self.limits.groups
+        ends = [end for worker in self.workers if (end := worker.end()) is not None]
+        return exit_causes.of_workers(
+            self.trial, ends, self.is_distributed, groups.oom_kills(), groups.peak_bytes() or 0
+        )
+
+    def _close(self, final: dict[str, object]) -> None:
+        """Write the final status, and remove everything that only a running trial needs."""
         tidy(".", str(self.trial.get("bundle")))
-        self.status.write(patience_s=PATIENCE_S, **final)
+        self.status.write(final, patience_s=PATIENCE_S)
         with contextlib.suppress(OSError):
             os.unlink(wire.CLAIM_FILE)
 
     def give_up(self, error: Exception) -> None:
-        """Leave nothing running and say so, when the supervisor itself has failed."""
+        """Leave nothing running and write why, when the supervisor itself has failed."""
         if self.limits is not None:
             self._end(0.0)
             self.limits.groups.remove()
         full = f"The trial could not be run: {disk.full(os.getcwd())}."
         reason = full if disk.is_full(error) else self.redactor.text(f"The supervisor failed: {error!r}.")
-        self._close(state="FAILED", reason=reason, ended_s=time.time(), groups=[])
-
-
-def main(directory: str) -> None:
-    """Become the supervisor of a trial, in the background; returns (exits) once `status.json` tells of it."""
-    os.umask(0o077)
-    os.chdir(directory)
-    claim = claims.take()
-    if claim is None:
-        os._exit(0)
-    ready, told = os.pipe()
-    if os.fork():
-        os.close(told)
-        os._exit(0 if os.read(ready, 1) else 1)  # nothing comes when the child is dead
-    os.close(ready)
-    os.setsid()
-    _supervise(told, claim)
-
-
-def _supervise(told: int, claim: int) -> None:
-    with open(wire.TRIAL_FILE, encoding="utf-8") as file:
-        trial = json.load(file)
-    processes.adopt_orphans()
-    supervisor = Supervisor(trial, dict(os.environ), claim)
-    claims.sign(claim, supervisor.me, [])
-    supervisor.status.write()
-    _listen_to_null()  # only now: until here the starter hears of every fault
-    os.write(told, b"1")
-    os.close(told)
-    try:
-        supervisor.run()
-    except Exception as error:  # noqa: BLE001 - whatever it is, the trial must have an end and a reason
-        supervisor.give_up(error)
-
-
-def _listen_to_null() -> None:
-    """Let go of the starter's streams, so that nobody waits for them to close."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
-    os.close(null)
+        self._close({"state": "FAILED", "reason": reason, "ended_s": time.time(), "groups": []})

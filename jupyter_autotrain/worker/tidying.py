@@ -22,11 +22,11 @@ def tidy(directory: str, bundle: str) -> None:
         bundle: The experiment's bundle: links into it in `work/` go.
     """
     _remove(f"{directory}/{wire.TRIAL_FILE}")
-    for stream in (wire.STDOUT, wire.STDERR):
-        _remove_empty(f"{directory}/{stream}")
     for name in _names(directory):
         if name.endswith(_DRAFT):
             _remove(f"{directory}/{name}")
+        elif name.partition("-")[0] in {wire.STDOUT, wire.STDERR}:  # that of any rank
+            _remove_empty(f"{directory}/{name}")
     _clear(f"{directory}/{wire.CONTROL}")
     _unlink_shipped(f"{directory}/{wire.WORK}", f"{bundle}/files")
     for folder in wire.FOLDERS:

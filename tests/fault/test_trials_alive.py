@@ -144,7 +144,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         while not os.path.exists({str(gate)!r}):
             time.sleep(0.01)
         sys.path.insert(0, {str(Path(groups.__file__).parents[2])!r})
-        from jupyter_autotrain.worker.supervisor import main
+        from jupyter_autotrain.worker.supervisor_main import main
         main(sys.argv[1])
         """)
     )

@@ -66,10 +66,10 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         textwrap.dedent(f"""
         import sys
         sys.path.insert(0, {str(Path(groups.__file__).parents[2])!r})
-        from jupyter_autotrain.worker import groups, supervisor
+        from jupyter_autotrain.worker import groups, supervisor_main
         whole = groups.make
         groups.make = lambda wanted: whole(wanted, mountinfo="", own="")
-        supervisor.main(sys.argv[1])
+        supervisor_main.main(sys.argv[1])
         """)
     )
     run = starting._run

@@ -100,15 +100,16 @@ def lay_ready(draft, directory):
 def trial(job):
     """Run the cell's script as a worker does."""
     from jupyter_autotrain.worker import api, environment
-    from jupyter_autotrain.worker import trial as worker
+    from jupyter_autotrain.worker.cell_runner import CellRunner
+    from jupyter_autotrain.worker.work_folder import enter_work
 
     directory = job["trial"]
     variables = environment.complete(json.loads(Path(directory, "trial.json").read_text()), {})
     os.environ.clear()
     os.environ.update(variables)
     context = api.of(directory)
-    worker.enter_work(directory, str(context.trial["bundle"]))
-    sys.exit(worker.Run(context).run()[1])
+    enter_work(directory, str(context.trial["bundle"]))
+    sys.exit(CellRunner(context).run()[1])
 
 
 def main():

@@ -7,7 +7,7 @@ import pytest
 from jupyter_autotrain import capture
 from jupyter_autotrain.errors import ShipError
 from jupyter_autotrain.worker.tidying import tidy
-from jupyter_autotrain.worker.trial import _link
+from jupyter_autotrain.worker.work_folder import _link
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import pytest
 from jupyter_autotrain.worker.checkpoint import Checkpoint
 
 
-def checkpoint(folder: Path, previous: Path | None = None, said: list[str] | None = None) -> Checkpoint:
+def checkpoint(folder: Path, previous: Path | None = None, said: list[str] | None = None, rank: int = 0) -> Checkpoint:
     folder.mkdir(exist_ok=True)
-    return Checkpoint(str(folder), str(previous or ""), lambda _, text: (said if said is not None else []).append(text))
+    notes = [] if said is None else said
+    return Checkpoint(str(folder), str(previous or ""), lambda _, text: notes.append(text), rank)
 
 
 def test_the_newest_is_loaded_and_two_are_kept(tmp_path: Path) -> None:
@@ -55,3 +56,12 @@ def test_own_files_of_the_attempt_before_are_copied_and_stay_whole(tmp_path: Pat
     again = checkpoint(tmp_path / "b", tmp_path / "a")
     (Path(again.path) / "model.bin").write_text("new")
     assert (Path(former.path) / "model.bin").read_text() == "old"
+
+
+def test_each_rank_gets_back_what_it_saved_itself_and_one_that_saved_nothing_what_rank_0_did(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        checkpoint(tmp_path / "a", rank=rank).save(f"of rank {rank}", step=3)
+    again = [checkpoint(tmp_path / "b", tmp_path / "a", rank=rank) for rank in (0, 1, 2)]
+    assert [kept.load() for kept in again] == ["of rank 0", "of rank 1", "of rank 0"]
+    assert again[0].path == again[1].path
+    assert list(Path(again[0].path).iterdir()) == []

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.worker import causes
+from jupyter_autotrain.worker import causes, exit_causes
+from jupyter_autotrain.worker.exit_causes import WorkerEnd
 from jupyter_autotrain.worker.failure import Failure, Script
 
 HERE = str(Path(__file__))
@@ -176,22 +177,28 @@ def test_a_very_long_message_is_cut() -> None:
     assert len(failure_of(raiser(ValueError("x" * 10_000))).reason) < 800
 
 
-def end(status: int, outcome: dict[str, object] | None = None, oom_kills: int = 0, peak_bytes: int = 0) -> causes.End:
-    return causes.End(status, True, outcome or {}, oom_kills, peak_bytes)
+def end(code: int, outcome: dict[str, object] | None = None, rank: int = 0, ended_s: float = 0.0) -> WorkerEnd:
+    return WorkerEnd(rank, code, True, outcome or {}, ended_s)
+
+
+def told_of(
+    *ends: WorkerEnd, trial: dict[str, object] | None = None, oom_kills: int = 0, peak_bytes: int = 0
+) -> causes.Cause:
+    return exit_causes.of_workers(trial or {}, ends, len(ends) > 1, oom_kills, peak_bytes)
 
 
 def test_exit_causes_are_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "SIGKILL" in causes.of_exit({}, end(9)).reason
-    assert causes.of_exit({}, end(0)).state == "SUCCEEDED"
-    assert "exit code 4" in causes.of_exit({}, end(4 << 8)).reason
-    told = causes.of_exit({"resources": {"memory_bytes": 200_000_000}}, end(9, None, 1, 199_000_000))
+    assert "SIGKILL" in told_of(end(-9)).reason
+    assert told_of(end(0)).state == "SUCCEEDED"
+    assert "exit code 4" in told_of(end(4)).reason
+    told = told_of(end(-9), trial={"resources": {"memory_bytes": 200_000_000}}, oom_kills=1, peak_bytes=199_000_000)
     assert "used 199 MB of 200 MB allowed" in told.reason
     assert "batch size" in told.reason
 
 
 def test_a_crash_after_the_cell_had_ended_well_is_told_but_is_no_failure() -> None:
-    told = causes.of_exit({}, end(11, {"state": "SUCCEEDED", "reason": ""}))
+    told = told_of(end(-11, {"state": "SUCCEEDED", "reason": ""}))
     assert told.state == "SUCCEEDED"
     assert "SIGSEGV" in told.reason
 
@@ -201,13 +208,13 @@ def test_a_worker_that_said_nothing_is_told_by_its_last_words_on_stderr(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("stderr").write_text("first\nlibfoo: no license\n\n")
-    assert "its stderr ends with: libfoo: no license" in causes.of_exit({}, end(4 << 8)).reason
+    assert "its stderr ends with: libfoo: no license" in told_of(end(4)).reason
 
 
 def test_a_full_disk_is_the_reason_where_a_worker_left_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result((4096, 4096, 1000, 0, 0, 100, 50, 50, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: full)
-    reason = causes.of_exit({}, end(120 << 8)).reason
+    reason = told_of(end(120)).reason
     assert "exit code 120" in reason
     assert f"the disk of {Path.cwd()} is full (0 B of 4.1 MB free" in reason
 
@@ -215,9 +222,33 @@ def test_a_full_disk_is_the_reason_where_a_worker_left_no_word(monkeypatch: pyte
 @pytest.mark.parametrize("code", [0, 1])
 def test_an_interpreter_that_is_no_python_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     monkeypatch.chdir(tmp_path)
-    told = causes.of_exit({"python": "/bin/true"}, causes.End(code << 8, False, {}, 0, 0))
+    told = told_of(WorkerEnd(0, code, False, {}, 0.0), trial={"python": "/bin/true"})
     assert told.state == "FAILED"
     assert f"/bin/true ended with exit code {code} before the cell began" in told.reason
+
+
+def failed(reason: str, at_s: float) -> dict[str, object]:
+    return {"state": "FAILED", "reason": reason, "at_s": at_s}
+
+
+WELL: dict[str, object] = {"state": "SUCCEEDED", "reason": ""}
+
+
+def test_the_rank_that_failed_first_is_named_also_when_another_one_exited_first() -> None:
+    consequence = end(1, failed("connection closed", 5.0), rank=0, ended_s=5.1)
+    told = told_of(consequence, end(1, failed("ValueError: bad", 4.9), rank=1, ended_s=6.0), end(0, WELL, rank=2))
+    assert (told.state, told.rank, told.reason) == ("FAILED", 1, "Rank 1 failed: ValueError: bad")
+
+
+def test_a_kill_from_outside_goes_before_what_another_rank_reported_of_it() -> None:
+    told = told_of(end(1, failed("connection closed", 5.0), rank=0), end(-9, rank=1, ended_s=7.0))
+    assert told.reason.startswith("Rank 1 failed: Killed by signal 9 (SIGKILL).")
+
+
+def test_what_a_later_rank_has_lost_is_told_when_all_ended_well() -> None:
+    late: dict[str, object] = {"state": "SUCCEEDED", "reason": "Some reports were lost: disk full."}
+    told = told_of(end(0, WELL), end(0, late, rank=1))
+    assert (told.state, told.rank, told.reason) == ("SUCCEEDED", 0, "Rank 1: Some reports were lost: disk full.")
 
 
 def test_input_in_the_background_is_explained() -> None:
@@ -226,5 +257,5 @@ def test_input_in_the_background_is_explained() -> None:
 
 def test_a_death_by_memory_in_a_child_is_told_as_such_when_the_cell_fails() -> None:
     outcome: dict[str, object] = {"state": "FAILED", "reason": "RuntimeError: DataLoader worker killed"}
-    assert "Out of memory" in causes.of_exit({}, end(1 << 8, outcome, 1)).reason
-    assert "DataLoader" in causes.of_exit({}, end(1 << 8, outcome)).reason
+    assert "Out of memory" in told_of(end(1, outcome), oom_kills=1).reason
+    assert "DataLoader" in told_of(end(1, outcome)).reason

@@ -43,17 +43,17 @@ def test_a_write_that_fails_is_made_again_while_there_is_patience(
     trial: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     fails_once(monkeypatch, number)
-    StatusFile({}).write(state="SUCCEEDED", patience_s=60.0)
+    StatusFile({}).write({"state": "SUCCEEDED"}, patience_s=60.0)
     assert said(trial) == {"state": "SUCCEEDED"}
     fails_once(monkeypatch, number)
     with pytest.raises(OSError, match=os.strerror(number)):
-        StatusFile({}).write(state="RUNNING")
+        StatusFile({}).write({"state": "RUNNING"})
 
 
 def test_a_directory_whose_mode_somebody_took_away_gets_it_back(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trial.chmod(0o500)
     fails_once(monkeypatch, errno.EACCES)
-    StatusFile({}).write(state="SUCCEEDED", patience_s=60.0)
+    StatusFile({}).write({"state": "SUCCEEDED"}, patience_s=60.0)
     assert stat.S_IMODE(trial.stat().st_mode) == 0o700
 
 
@@ -65,10 +65,10 @@ def test_a_full_disk_is_written_into_the_blocks_that_the_file_has(trial: Path, m
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(wire, "write_atomically", full)
-    file.write(state="FAILED", reason="the disk is full", patience_s=60.0)
+    file.write({"state": "FAILED", "reason": "the disk is full"}, patience_s=60.0)
     assert said(trial) == {"state": "FAILED", "reason": "the disk is full"}
     with pytest.raises(OSError, match="No space left"):
-        file.write(reason="x" * 1_000_000)
+        file.write({"reason": "x" * 1_000_000})
 
 
 def test_a_status_file_that_is_gone_is_written_again_after_a_while(

@@ -15,7 +15,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.testing import trial_file, trial_of
-from jupyter_autotrain.worker import api, definitions, environment, processes, trial
+from jupyter_autotrain.worker import api, cell_runner, definitions, environment, processes
 from jupyter_autotrain.worker.api import Params
 
 
@@ -189,4 +189,4 @@ def test_a_child_and_its_environment_are_found() -> None:
 
 
 def test_the_flag_for_top_level_await_is_python_s_own() -> None:
-    assert ast.PyCF_ALLOW_TOP_LEVEL_AWAIT == trial._TOP_LEVEL_AWAIT
+    assert ast.PyCF_ALLOW_TOP_LEVEL_AWAIT == cell_runner._TOP_LEVEL_AWAIT

@@ -1,0 +1,162 @@
+"""Why a trial ended whose workers ended by themselves, or were ended by somebody else than the supervisor."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.core import disk, files, wire
+from jupyter_autotrain.worker.causes import Cause, out_of_memory
+
+_TAIL_BYTES = 4096
+
+
+class WorkerEnd:
+    """What is known of the end of a worker.
+
+    Args:
+        rank: Its rank.
+        code: Its exit code; negative: the signal that ended it.
+        begun: True when its interpreter came up.
+        outcome: What it told of its end; empty when it told nothing.
+        ended_s: When it ended, on the clock of `time.monotonic`.
+    """
+
+    def __init__(self, rank: int, code: int, begun: bool, outcome: Mapping[str, object], ended_s: float) -> None:
+        self.rank = rank
+        self.code = code
+        self.begun = begun
+        self.outcome = outcome
+        told_s = outcome.get("at_s")
+        self.ended_s = told_s if isinstance(told_s, float) else ended_s
+
+
+def of_workers(
+    trial: Mapping[str, object], ends: Sequence[WorkerEnd], is_distributed: bool, oom_kills: int, peak_bytes: int
+) -> Cause:
+    """Why a trial ended: by the first of its workers that failed, else as rank 0 did.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+        ends: Those workers, by rank, that the supervisor did not have to end; at least one.
+        is_distributed: True when the trial has more than one worker: then the reason names the rank.
+        oom_kills: How often the kernel killed a member of the trial's memory group.
+        peak_bytes: The most memory the group held; 0 when that is not known.
+    """
+    failed = [end for end in ends if has_failed(trial, end)]
+    if not failed:
+        return _of_success(trial, ends)
+    if oom_kills and any(end.code != 0 for end in failed):
+        return out_of_memory(trial, peak_bytes)
+    first = min(failed, key=_order)
+    cause = of_exit(trial, first)
+    cause.rank = first.rank
+    if is_distributed:
+        cause.reason = f"Rank {first.rank} failed: {cause.reason}"
+    return cause
+
+
+def has_failed(trial: Mapping[str, object], end: WorkerEnd) -> bool:
+    """True when a worker failed, by whatever cause."""
+    return of_exit(trial, end).state == "FAILED"
+
+
+def _of_success(trial: Mapping[str, object], ends: Sequence[WorkerEnd]) -> Cause:
+    """The end of rank 0, with what the other ranks have to say of theirs."""
+    cause = of_exit(trial, ends[0])
+    others = [(end.rank, of_exit(trial, end).reason) for end in ends[1:]]
+    reasons = [f"Rank {rank}: {reason}" for rank, reason in others if reason and reason != cause.reason]
+    cause.reason = " ".join([cause.reason, *reasons]).strip()
+    return cause
+
+
+def _order(end: WorkerEnd) -> tuple[bool, float]:
+    """First what was killed from outside, which no other rank's failure can cause; then by time."""
+    was_killed = not end.outcome and -end.code in {signal.SIGKILL, signal.SIGTERM}
+    return not was_killed, end.ended_s
+
+
+def cannot_start(python: str, error: OSError) -> dict[str, str]:
+    """The outcome of a trial whose interpreter does not start."""
+    hint = {
+        errno.ENOENT: "There is no such file, or it names a loader that is not installed.",
+        errno.EACCES: "It is not executable for this user.",
+        errno.ENOEXEC: "It is built for another kind of machine, or is no program.",
+    }.get(error.errno or 0, "")
+    reason = (
+        f"The interpreter {python} cannot be started: {error.strerror}. {hint} A Python that this machine can run was "
+        "expected. Submit again from a notebook whose kernel runs here."
+    )
+    return {"state": "FAILED", "reason": " ".join(reason.split()), "kind": "start", "traceback": "", "cell_line": ""}
+
+
+def of_exit(trial: Mapping[str, object], end: WorkerEnd) -> Cause:
+    """Why one worker ended; `trial` is a `TrialSpec` as JSON."""
+    code = end.code
+    outcome = end.outcome
+    if outcome.get("state") in {"SUCCEEDED", "EARLY_STOPPED"}:
+        late = f"The cell had ended well; then, while it shut down: {_by_signal(-code)}" if code < 0 else ""
+        return Cause(str(outcome["state"]), str(outcome.get("reason") or late))
+    if code < 0:
+        return Cause("FAILED", _by_signal(-code))
+    if outcome:
+        return Cause(
+            str(outcome.get("state")),
+            str(outcome.get("reason", "")),
+            traceback=str(outcome.get("traceback", "")),
+            cell_line=str(outcome.get("cell_line", "")),
+            kind=str(outcome.get("kind", "")),
+        )
+    if code == 0 and end.begun:
+        return Cause("SUCCEEDED", "The cell ended the process itself with exit code 0; `returns:` were not saved.")
+    return Cause("FAILED", _without_outcome(trial, end))
+
+
+def _without_outcome(trial: Mapping[str, object], end: WorkerEnd) -> str:
+    """What can be found out about a worker that ended without an outcome."""
+    if disk.is_nearly_full("."):
+        found = disk.full(os.getcwd())
+        return f"The worker ended with exit code {end.code}, and {found}. Free some of it, then `%autotrain retry`."
+    last = _last_line(wire.stream_of_rank(wire.STDERR, end.rank))
+    said = f"its stderr ends with: {last}" if last else "it printed nothing on stderr"
+    if not end.begun:
+        python = trial.get("python")
+        return (
+            f"The interpreter {python} ended with exit code {end.code} before the cell began; {said}. "
+            "A Python of at least 3.11 was expected. Submit again from a notebook whose kernel is one."
+        )
+    return f"The worker ended with exit code {end.code} and gave no reason; {said}."
+
+
+def _last_line(stream: str) -> str:
+    """The last line that is not blank."""
+    try:
+        with files.open_regular(".", stream) as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+            lines = file.read(_TAIL_BYTES).decode("utf-8", errors="replace").split("\n")
+    except OSError:
+        return ""
+    filled = [line.strip() for line in lines if line.strip()]
+    return filled[-1][:300].rstrip(".") if filled else ""
+
+
+_HINTS = {
+    signal.SIGKILL: "Something outside the trial killed it; often that is the kernel, when the machine's memory is "
+    "used up (see `dmesg`). Set `resources: {memory: ...}` to find out.",
+    signal.SIGSEGV: "A native library crashed; `python -X faulthandler` or `env: {PYTHONFAULTHANDLER: 1}` shows where.",
+    signal.SIGABRT: "A native library gave up; its last message is in stderr.",
+    signal.SIGBUS: "Often a full `/dev/shm` or a truncated memory-mapped file.",
+    signal.SIGFPE: "A native library divided by zero.",
+    signal.SIGILL: "A native library was built for another kind of CPU.",
+}
+
+
+def _by_signal(number: int) -> str:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = "unknown"
+    hint = _HINTS.get(signal.Signals(number), "") if name != "unknown" else ""
+    return f"Killed by signal {number} ({name}). {hint}".rstrip()

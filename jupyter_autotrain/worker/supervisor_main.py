@@ -1,0 +1,50 @@
+"""The entry point of a supervisor: it takes the trial, detaches from whoever started it, and runs."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.worker import claims, processes
+from jupyter_autotrain.worker.supervisor import Supervisor
+
+
+def main(directory: str) -> None:
+    """Become the supervisor of a trial, in the background; returns (exits) once there is a `status.json`."""
+    os.umask(0o077)
+    os.chdir(directory)
+    claim = claims.take()
+    if claim is None:
+        os._exit(0)
+    reader, writer = os.pipe()
+    if os.fork():
+        os.close(writer)
+        os._exit(0 if os.read(reader, 1) else 1)  # nothing comes when the child is dead
+    os.close(reader)
+    os.setsid()
+    _supervise(writer, claim)
+
+
+def _supervise(ready: int, claim: int) -> None:
+    with open(wire.TRIAL_FILE, encoding="utf-8") as file:
+        trial = json.load(file)
+    processes.adopt_orphans()
+    supervisor = Supervisor(trial, dict(os.environ), claim)
+    claims.sign(claim, supervisor.me, [])
+    supervisor.status.write()
+    _detach_streams()  # only now: until here every fault reaches the starter's stderr
+    os.write(ready, b"1")
+    os.close(ready)
+    try:
+        supervisor.run()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the trial must have an end and a reason
+        supervisor.give_up(error)
+
+
+def _detach_streams() -> None:
+    """Let go of the starter's streams, so that nobody waits for them to close."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.close(null)
