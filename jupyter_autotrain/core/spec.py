@@ -107,7 +107,6 @@ class ExperimentSpec:
         returns: Names of the cell's variables to bring back.
         retries: How often a failed trial is tried again.
         header: The header as the user wrote it, for the record.
-        cell_id: The notebook cell it came from, or "".
         origin: The notebook it was submitted from.
     """
 
@@ -115,7 +114,6 @@ class ExperimentSpec:
     bundle: Bundle
     backend: str = "local"
     backend_options: JsonObject = field(default_factory=dict)
-    mode: str = "batch"
     objective: Objective | None = None
     search: Mapping[str, Distribution] = field(default_factory=dict)
     tuner: str = "tpe"
@@ -133,7 +131,6 @@ class ExperimentSpec:
     returns: tuple[str, ...] = ()
     retries: int = 0
     header: str = ""
-    cell_id: str = ""
     origin: Origin = field(default_factory=Origin)
 
 

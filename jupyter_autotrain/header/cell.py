@@ -44,7 +44,8 @@ def parse_cell(line: str, cell: str, context: Context) -> ParsedCell:
     if fault := missing_rule(parts, list(context.schema.model_fields)):
         from_header.faults.append(fault)
     from_header.faults += in_comments(parts.header)
-    header = check(stack(context, from_header, from_line, flags.file), context.backends, context.schema)
+    settings = stack(context, from_header, from_line, flags.file)
+    header = check(settings, context.backends, context.schema, dry_run=flags.dry_run)
     text = "\n".join(text for _, text in parts.header)
     return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags)
 

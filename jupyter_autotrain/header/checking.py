@@ -30,13 +30,16 @@ _WORDS = (
 )
 
 
-def check(document: Document, backends: Sequence[str] = (), schema: type[Header] = Header) -> Header:
+def check(
+    document: Document, backends: Sequence[str] = (), schema: type[Header] = Header, *, dry_run: bool = False
+) -> Header:
     """Check settings in the schema's own spelling.
 
     Args:
         document: The settings, and what is already known to be wrong with them.
         backends: Names of the places that can be used; empty: any name will do.
         schema: The keys that there are.
+        dry_run: True when nothing will be submitted, so that keys that only plan have an effect.
 
     Raises:
         HeaderError: With all faults at once.
@@ -54,9 +57,9 @@ def check(document: Document, backends: Sequence[str] = (), schema: type[Header]
     except (ArithmeticError, RecursionError) as error:  # values given in Python: text cannot be so large or deep
         faults.append(Fault(f"a value that cannot be read: {error}", "expected plain settings", "simplify it"))
     if header is not None:
+        found_wrong = [*_contradictions(header, backends), *_without_effect(header, document, dry_run=dry_run)]
         faults += [
-            Fault(found, expected, action, document.place(path))
-            for path, found, expected, action in _contradictions(header, backends)
+            Fault(found, expected, action, document.place(path)) for path, found, expected, action in found_wrong
         ]
     if faults or header is None:
         raise gather(faults)
@@ -119,6 +122,23 @@ def _contradictions(header: Header, backends: Sequence[str]) -> Iterator[tuple[P
         if name in header.env:
             yield ("env", name), f"{name} is also under secrets:", "expected it once", "remove it from env:"
     yield from _search_contradictions(header)
+
+
+def _without_effect(header: Header, document: Document, *, dry_run: bool) -> Iterator[tuple[Path, str, str, str]]:
+    """Keys that would change nothing: (path, found, expected, action)."""
+    if header.parallel is not None and not dry_run:
+        expected = "expected --dry-run: `parallel:` plans only"
+        yield (
+            ("parallel",),
+            "`parallel:` in a submission",
+            expected,
+            "run the cell with --dry-run, or call at.plan(...)",
+        )
+    for name in header.backend_sections:
+        is_own = not document.place((name,)).source  # files may hold options of several places
+        if name != header.backend and name in document.data and is_own:
+            found = f"options of {name} with backend {shown(header.backend)}"
+            yield (name,), found, f"expected options of {header.backend}", f"remove them, or set backend: {name}"
 
 
 def _search_contradictions(header: Header) -> Iterator[tuple[Path, str, str, str]]:

@@ -24,7 +24,6 @@ class Flag:
 
 FLAGS: Sequence[Flag] = (
     Flag(("--backend",), ("backend",)),
-    Flag(("--mode",), ("mode",)),
     Flag(("--name",), ("name",)),
     Flag(("--gpus",), ("resources", "gpus")),
     Flag(("--gpu-memory",), ("resources", "gpu_memory")),

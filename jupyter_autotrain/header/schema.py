@@ -41,7 +41,6 @@ from jupyter_autotrain.header.types import (
 )
 
 TUNERS = ("tpe", "random", "evolution", "grid", "batch")
-MODES = ("batch",)
 EXHAUSTIVE_TUNERS = ("grid", "batch")
 DEFAULT_TRIALS = 10  # of a search without `trials:`
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -67,9 +66,6 @@ class Header(Section):
     )
     backend: Text = Field(
         default="local", description="Where trials run (`%autotrain backends` lists them).", examples=["local"]
-    )
-    mode: Annotated[str, OneOf(MODES)] = Field(
-        default="batch", description="batch: each trial runs once, ends, and is gone.", examples=["batch"]
     )
     objective: Goal | None = Field(
         default=None,
@@ -143,10 +139,9 @@ class Header(Section):
         default=0, description="How often a failed trial is tried again.", examples=["2"]
     )
     parallel: ParallelSection | None = Field(
-        default=None, description="How a big model is split over devices.", examples=["{cluster: 2x8xH100, model: net}"]
-    )
-    version: Annotated[str, OneOf(("1",))] = Field(
-        default="1", description="Version of this header's format.", examples=["1"]
+        default=None,
+        description="Plans how a big model is split over devices; only with --dry-run, trials are not split yet.",
+        examples=["{cluster: 2x8xH100, model: net}"],
     )
     _text: str = PrivateAttr("")
 
@@ -168,15 +163,12 @@ class Header(Section):
         """Names and patterns of the environment variables that this header gives to trials."""
         return (*self.env, *self.secrets, *self.pass_env)
 
-    def to_spec(
-        self, *, bundle: Bundle, name: str, cell_id: str = "", environ: Mapping[str, str] = _NOTHING
-    ) -> ExperimentSpec:
+    def to_spec(self, *, bundle: Bundle, name: str, environ: Mapping[str, str] = _NOTHING) -> ExperimentSpec:
         """The experiment this header asks for.
 
         Args:
             bundle: The captured code.
             name: The experiment's name where the header gives none.
-            cell_id: The notebook cell.
             environ: The environment of whoever submits; trials get a part of it.
         """
         needs = self.resources
@@ -185,7 +177,6 @@ class Header(Section):
             bundle=bundle,
             backend=self.backend,
             backend_options=self._backend_options(),
-            mode=self.mode,
             objective=self.objective,
             search=dict(self.search),
             tuner=self.tuner or default_tuner(self.objective),
@@ -203,7 +194,6 @@ class Header(Section):
             returns=self.returns,
             retries=self.retries,
             header=self._text,
-            cell_id=cell_id,
         )
 
     def _backend_options(self) -> JsonObject:

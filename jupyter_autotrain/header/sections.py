@@ -87,7 +87,7 @@ class ShipSection(Section):
 
 
 class ParallelSection(Section):
-    """How a big model is split over devices; shown by `--dry-run`."""
+    """What `--dry-run` plans: how a big model is split over devices."""
 
     cluster: Text | None = Field(default=None, description="The devices.", examples=["2x8xH100"])
     mode: Annotated[str, OneOf(PARALLEL_MODES)] = Field(

@@ -44,6 +44,10 @@ _NEEDLESS = {
     "use_annotation": "`search:` says what is searched",
     "log_level": "logs are kept in full",
     "debug": "logs are kept in full",
+    "mode": "each trial runs once and ends",
+    "reuse": "each trial has a process of its own",
+    "reuse_mode": "each trial has a process of its own",
+    "version": "there is one format of headers",
 }
 
 

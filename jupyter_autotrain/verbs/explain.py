@@ -38,7 +38,7 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
     context = header.Context(
         cwd=command.cwd, environ=command.environ, backends=places.names(), schema=places.header_schema()
     )
-    parsed = header.parse_cell(f"--file {shlex.quote(arguments.file)}", "", context)
+    parsed = header.parse_cell(f"--dry-run --file {shlex.quote(arguments.file)}", "", context)
     if arguments.json:
         write_json(command, {"file": arguments.file, "valid": True, "backend": parsed.header.backend})
         return

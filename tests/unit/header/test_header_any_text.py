@@ -58,7 +58,7 @@ FAULTY = st.sampled_from(["trailz: 3", "trials: many", "tuner: best", "timeout: 
 @given(before=st.lists(FINE, unique=True, max_size=5), bad=FAULTY)
 def test_the_line_of_a_fault_is_the_line_it_was_written_on(before, bad):
     rows = "\n".join(before).split("\n") if before else []
-    error = fault_of("", "\n".join([*rows, bad, "mode: batch", "---"]))
+    error = fault_of("", "\n".join([*rows, bad, "concurrency: 1", "---"]))
     assert error is not None
     assert [int(fault.split(":")[0].removeprefix("line ")) for fault in error.faults] == [len(rows) + 2]
 

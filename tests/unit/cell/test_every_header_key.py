@@ -1,0 +1,197 @@
+"""Each key of the header changes what is captured, submitted or planned; one that does nothing is an error."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import jupyter_autotrain
+from jupyter_autotrain import backends, header
+from jupyter_autotrain.cell import submission
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.origin import Origin
+from jupyter_autotrain.core.spec import Budget, EarlyStopOptions, ExperimentSpec, Resources
+from jupyter_autotrain.errors import HeaderError
+
+SCHEMA = backends.header_schema()
+ENVIRON = {"WANDB_PROJECT": "digits", "HF_TOKEN": "x"}
+BASE = {
+    "objective": "maximize acc",
+    "search": {"lr": "uniform(0, 1)"},
+    "early_stop": {"rule": "median"},
+    "resources": {"gpus": 1},
+    "parallel": {"model": "net", "inputs": "batch", "cluster": "8xA100"},
+}
+OTHER_VALUES = {
+    "name": "digits",
+    "backend": "debug",
+    "objective": "minimize acc",
+    "search": {"lr": "uniform(0, 2)"},
+    "tuner": "random",
+    "early_stop": "asha",
+    "early_stop.rule": "asha",
+    "early_stop.warmup_steps": 5,
+    "early_stop.min_trials": 7,
+    "trials": 40,
+    "concurrency": 4,
+    "resources": {"gpus": 2},
+    "resources.cpus": 2,
+    "resources.memory": "8GB",
+    "resources.gpus": 2,
+    "resources.gpu_memory": "16GB..",
+    "timeout": "30m",
+    "budget": {"time": "2h"},
+    "budget.time": "2h",
+    "budget.failures": 3,
+    "seed": 1,
+    "env": {"OMP_NUM_THREADS": 1},
+    "pass_env": ["WANDB_PROJECT"],
+    "secrets": ["HF_TOKEN"],
+    "not_secrets": ["pad_token"],
+    "ship": ["data/*.csv"],
+    "ship.files": ["data/*.csv"],
+    "ship.ignore": ["*.tmp"],
+    "ship.limits": {"size": "1GB"},
+    "ship.limits.files": 5000,
+    "ship.limits.size": "1GB",
+    "returns": ["model"],
+    "on_rerun": "stop",
+    "retries": 2,
+    "local": {"max_trials_per_gpu": 2},
+    "local.max_trials_per_gpu": 2,
+    "local.use_active_gpu": True,
+    "local.gpu_indices": [0, 1],
+    "parallel": {"model": "net", "inputs": "batch", "cluster": "16xA100"},
+    "parallel.cluster": "16xA100",
+    "parallel.mode": "data_parallel",
+    "parallel.search": "dynamic_programming",
+    "parallel.memory_limit": "80GB",
+    "parallel.model": "other",
+    "parallel.inputs": "other",
+}
+
+
+@pytest.fixture
+def effects(monkeypatch, tmp_path):
+    """What a header leads to: all that capture, submission and planning receive."""
+    found = []
+
+    def capture(*arguments, progress=None, **options):
+        found.append((arguments, options))
+        return SimpleNamespace(reports=None)
+
+    def record(*arguments):
+        found.append(arguments)
+
+    notebook = SimpleNamespace(
+        namespace=lambda *_: {}, executed_cells=lambda _: [], origin=lambda *_: Origin(), name=lambda _: "cell"
+    )
+    monkeypatch.setattr(submission, "notebook", notebook)
+    monkeypatch.setattr(submission.capture, "capture", capture)
+    monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric: record(metric))
+    monkeypatch.setattr(submission, "check", lambda *_: None)
+    monkeypatch.setattr(submission, "before_rerun", lambda *arguments: record(arguments[3]))
+    monkeypatch.setattr(submission, "send", lambda _, spec, *rest: record(dataclasses.replace(spec, header="")))
+
+    def of(settings):
+        found.clear()
+        cell = f"{json.dumps(settings)}\n---\nreport(acc=1)"
+        draft = submission.read(None, "--dry-run", cell, cwd=tmp_path, environ=ENVIRON)
+        record(submission.plan_request(draft))
+        submission.submit(draft, Home(tmp_path), print, input, nullcontext(SimpleNamespace(written=None)))
+        return copy.copy(found)
+
+    return of
+
+
+def with_value(key, value):
+    settings = copy.deepcopy(BASE)
+    *sections, last = key.split(".")
+    inner = settings
+    for section in sections:
+        inner = inner.setdefault(section, {})
+    inner[last] = value
+    return settings
+
+
+@pytest.mark.parametrize("key", header.known_keys(SCHEMA))
+def test_every_key_changes_what_is_captured_submitted_or_planned(effects, key):
+    assert effects(with_value(key, OTHER_VALUES[key])) != effects(BASE)
+
+
+def test_no_value_is_kept_for_a_key_that_is_gone():
+    assert set(OTHER_VALUES) == set(header.known_keys(SCHEMA))
+
+
+def attributes_read(of_names=None):
+    """Names of attributes that the package reads; only of variables or attributes of some names, if given."""
+    root = Path(jupyter_autotrain.__file__).parent
+    names = set()
+    for path in root.rglob("*.py"):
+        if path.is_relative_to(root / "header") or path == root / "core/spec.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute):
+                owner = getattr(node.value, "id", None) or getattr(node.value, "attr", "")
+                if of_names is None or owner in of_names:
+                    names.add(node.attr)
+    return names
+
+
+def test_every_field_of_a_spec_is_read_by_the_program():
+    unread = {field.name for field in dataclasses.fields(ExperimentSpec)} - attributes_read({"spec", "experiment"})
+    assert unread == {"header"}  # kept for people, as it was written
+    parts = {field.name for part in (Resources, Budget, EarlyStopOptions) for field in dataclasses.fields(part)}
+    assert not parts - attributes_read()
+
+
+def faults(cell, line=""):
+    with pytest.raises(HeaderError) as caught:
+        header.parse_cell(line, cell, header.Context(schema=SCHEMA))
+    return list(caught.value.faults)
+
+
+def test_a_plan_in_a_submission_is_an_error_that_says_where_it_works():
+    cell = "trials: 1\nparallel: {cluster: 8xA100}\n---\nx = 1"
+    expected = [
+        "line 3: `parallel:` in a submission; expected --dry-run: `parallel:` plans only; "
+        "run the cell with --dry-run, or call at.plan(...)"
+    ]
+    assert faults(cell) == expected
+    assert faults(cell, "--check") == expected
+    assert header.parse_cell("--dry-run", cell, header.Context(schema=SCHEMA)).header.parallel is not None
+    with pytest.raises(HeaderError, match=r"call at\.plan"):
+        header.from_mapping({"parallel": {"cluster": "8xA100"}})
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("mode: batch", "each trial runs once and ends"),
+        ("reuse: true", "each trial has a process of its own"),
+        ("reuseMode: true", "each trial has a process of its own"),
+        ("version: 1", "there is one format of headers"),
+    ],
+)
+def test_keys_that_never_did_anything_are_errors_with_their_line(setting, says):
+    (fault,) = faults(f"trials: 1\n{setting}\n---\nx = 1")
+    assert fault.startswith("line 3: ")
+    assert says in fault
+    assert fault.endswith("remove this line")
+
+
+def test_options_of_another_place_are_an_error_in_a_cell_and_not_in_a_file(tmp_path):
+    cell = "backend: debug\nlocal: {use_active_gpu: true}\n---\nx = 1"
+    assert faults(cell) == [
+        "line 3: options of local with backend 'debug'; expected options of debug; remove them, or set backend: local"
+    ]
+    (tmp_path / "autotrain.yml").write_text("local: {use_active_gpu: true}\n")
+    context = header.Context(tmp_path, schema=SCHEMA)
+    assert header.parse_cell("", "backend: debug\n---\nx = 1", context).header.backend == "debug"
