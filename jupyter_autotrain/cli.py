@@ -22,7 +22,7 @@ from jupyter_autotrain.views.summary import summary
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do one verb; the exit status is 0, or 2 after an error, or 130 after an interrupt."""
+    """Run one verb; the exit status is 0, or 2 after an error, or 130 after an interrupt."""
     environ = dict(os.environ)
     command = verbs.CommandContext(
         home=Home.from_environment(environ, Path(jupyter_data_dir())),
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"{error}\n".replace("%autotrain", "jupyter autotrain"))
         return 2
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough; Python would complain again while flushing at exit.
+        # The reader (`| head`) has closed the pipe; Python would raise again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -70,7 +70,7 @@ def _keep(name: str, value: object) -> None:
 
 def _evaluate(expression: str) -> object:
     raise AutotrainError(
-        f"A shell has no notebook to look {expression!r} up in.",
+        f"A shell has no notebook in which {expression!r} has a value.",
         "A model and example inputs are names of a notebook or a script.",
         "Use %autotrain plan in a notebook, or jupyter_autotrain.plan(...) in Python.",
     )

@@ -1,4 +1,4 @@
-"""The only package beside `widgets` that knows IPython: magics, capture of the notebook, completion.
+"""The notebook entry point: magics, capture of the notebook, completion. Only this package and `widgets` use IPython.
 
 Data flow: `magics` (entry point) → `submission` (header → capture → check → send) → `widgets.show`.
 """

@@ -24,7 +24,7 @@ def install(
     Args:
         shell: The running IPython.
         experiments: Gives the names of the experiments, newest first.
-        backends: Gives the names of the places that can be used.
+        backends: Gives the names of the backends.
     """
     remove(shell)
 
@@ -36,7 +36,7 @@ def install(
 
 
 def remove(shell: InteractiveShell) -> None:
-    """Take the matcher out again."""
+    """Remove the matcher."""
     matchers = shell.Completer.custom_matchers
     matchers[:] = [one for one in matchers if getattr(one, "__qualname__", "") != _NAME]
 
@@ -44,7 +44,7 @@ def remove(shell: InteractiveShell) -> None:
 def match(
     context: CompletionContext, backends: Callable[[], Sequence[str]], experiments: Callable[[], Sequence[str]]
 ) -> SimpleMatcherResult:
-    """Complete a verb line, or the first line, the header and the names of a `%%autotrain` cell; else nothing."""
+    """Complete a verb line, or the first line, the header and the names of a `%%autotrain` cell; nothing elsewhere."""
     rows = context.full_text.split("\n")
     line = rows[context.cursor_line][: context.cursor_position].lstrip()
     if line.startswith(f"{verbs.MAGIC} "):
@@ -62,7 +62,7 @@ def _verb_line(line: str, experiments: Callable[[], Sequence[str]]) -> SimpleMat
     try:
         matches = verbs.complete_verb(line, experiments)
     except AutotrainError:
-        # Completion has no place for an error; running the line says what is wrong.
+        # Completion cannot show an error; running the line does.
         matches = ()
     return _result(matches, line.rpartition(" ")[2], "keyword", suppress=True)
 

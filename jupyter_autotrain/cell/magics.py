@@ -19,14 +19,14 @@ from jupyter_core.paths import jupyter_data_dir
 from jupyter_autotrain import verbs, widgets
 from jupyter_autotrain.cell import notebook, preview, submission
 from jupyter_autotrain.cell.progress import progress
-from jupyter_autotrain.cell.submission import Draft, Submitted
+from jupyter_autotrain.cell.submission import CellSubmission, Draft
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import CommandContext
 
 
-class NothingSent(KeyboardInterrupt):
+class SubmissionInterrupted(KeyboardInterrupt):
     """An interrupt before anything was sent; a notebook shows it as one line."""
 
     def _render_traceback_(self) -> list[str]:
@@ -41,7 +41,7 @@ class AutotrainMagics(Magics):
 
     @line_cell_magic
     def autotrain(self, line: str, cell: str | None = None) -> None:
-        """Train what the cell says, in the background: `%%autotrain [NAME] [flags]`, header, `---`, Python.
+        """Train the cell in the background: `%%autotrain [NAME] [flags]`, header, `---`, Python.
 
         As a line magic: `%autotrain VERB` (see `%autotrain help`).
         """
@@ -54,9 +54,9 @@ class AutotrainMagics(Magics):
         command = self._command()
         try:
             draft = self._read(command, line, cell)
-            submitted = None if _only_looks(draft) else self._submit(command, draft)
+            submitted = None if _is_preview(draft) else self._submit(command, draft)
         except KeyboardInterrupt:
-            raise NothingSent from None
+            raise SubmissionInterrupted from None
         if submitted is None:
             self._preview(command, draft)
             return
@@ -67,21 +67,21 @@ class AutotrainMagics(Magics):
             verbs.follow(command, submitted.experiment)
 
     def _read(self, command: CommandContext, line: str, cell: str) -> Draft:
-        with progress(self.shell, ()) as so_far:
+        with progress(self.shell, ()) as shown:
             return submission.read(
-                self.shell, line, cell, cwd=command.cwd, environ=command.environ, progress=so_far.captured
+                self.shell, line, cell, cwd=command.cwd, environ=command.environ, progress=shown.captured
             )
 
-    def _submit(self, command: CommandContext, draft: Draft) -> Submitted:
-        said: list[str] = []
+    def _submit(self, command: CommandContext, draft: Draft) -> CellSubmission:
+        printed: list[str] = []
 
-        def say(text: str) -> None:
-            said.append(text)
+        def write(text: str) -> None:
+            printed.append(text)
             command.write(text)
 
         if notice := preview.notice(draft):
-            say(f"{notice}\n")
-        return submission.submit(draft, command.home, say, input, progress(self.shell, said))
+            write(f"{notice}\n")
+        return submission.submit(draft, command.home, write, input, progress(self.shell, printed))
 
     def _preview(self, command: CommandContext, draft: Draft) -> None:
         if not draft.parsed.flags.dry_run:
@@ -103,7 +103,6 @@ class AutotrainMagics(Magics):
             now=time.time,
             evaluate=self._evaluate,
             show_plan=self._show_plan,
-            interactive=True,
             origin=notebook.origin(self.shell, environ),
         )
 
@@ -133,7 +132,7 @@ class AutotrainMagics(Magics):
         self.shell.user_ns[name] = value
 
 
-def _only_looks(draft: Draft) -> bool:
+def _is_preview(draft: Draft) -> bool:
     return draft.parsed.flags.check or draft.parsed.flags.dry_run
 
 

@@ -1,4 +1,4 @@
-"""What a notebook knows of itself: the executed cells, the namespace, the folder."""
+"""The state of the notebook: its executed cells, its namespace, its path."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from jupyter_autotrain.capture import Cell
 from jupyter_autotrain.client.origin import of_notebook
 from jupyter_autotrain.core.origin import Origin
 
-_KEPT = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+|In|Out|_[iod]h")
+_HISTORY_NAMES = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+|In|Out|_[iod]h")
 _OUTPUTS = re.compile(r"\b(?:Out|_oh)\b(?:\s*\[\s*(?P<number>\d+)\s*\])?")
 
 
 def executed_cells(shell: InteractiveShell) -> list[Cell]:
-    """All cells run so far in this kernel, in order of execution, the running one excepted."""
+    """All cells run so far in this kernel, in order of execution, without the running one."""
     history = shell.history_manager
     sources = history.input_hist_raw if history else []
     return [Cell(number, source) for number, source in enumerate(sources) if 0 < number < shell.execution_count]
 
 
 def namespace(shell: InteractiveShell, code: str) -> Mapping[str, object]:
-    """The user's names, and of those that IPython put there what it keeps of earlier cells: `_`, `_3`, `Out`, `In`.
+    """The user's names, and of IPython's own those of earlier cells: `_`, `_3`, `Out`, `In`.
 
     Args:
-        shell: Where the notebook runs.
-        code: What reads the names; of `Out`, only the results that it or an earlier cell asks for are given.
+        shell: The shell of the notebook.
+        code: The code that reads the names; `Out` holds only the results that it or an earlier cell reads.
     """
     hidden = shell.user_ns_hidden
     users = {name: value for name, value in shell.user_ns.items() if name not in hidden or hidden[name] is not value}
-    kept = {name: value for name, value in shell.user_ns.items() if _KEPT.fullmatch(name)}
-    if kept.get("Out") is kept.get("_oh"):
-        kept["Out"] = kept["_oh"] = _asked_for(shell, code)
-    return {**kept, **users}  # of two names for one function, the user's counts
+    history = {name: value for name, value in shell.user_ns.items() if _HISTORY_NAMES.fullmatch(name)}
+    if history.get("Out") is history.get("_oh"):
+        history["Out"] = history["_oh"] = _read_outputs(shell, code)
+    return {**history, **users}  # the user's value of a name replaces IPython's
 
 
-def _asked_for(shell: InteractiveShell, code: str) -> dict[int, object]:
-    """The results of earlier cells that some code names by their numbers; all of them where it computes a number."""
+def _read_outputs(shell: InteractiveShell, code: str) -> dict[int, object]:
+    """The results of earlier cells that code reads by constant numbers; all of them where it computes a number."""
     outputs: dict[int, object] = shell.user_ns["_oh"]
     sources = "\n".join([code, *(cell.source for cell in executed_cells(shell))])
     numbers = [int(found["number"] or -1) for found in _OUTPUTS.finditer(sources)]
@@ -54,6 +54,6 @@ def origin(shell: InteractiveShell, environ: Mapping[str, str]) -> Origin:
 
 
 def name(where: Origin) -> str:
-    """A default experiment name: the notebook's file name where the front end tells it, else `cell`."""
+    """A default experiment name: the notebook's file name where the front end gives it, else `cell`."""
     stem = Path(where.notebook).stem
     return stem if stem and stem.count("-") != 4 else "cell"

@@ -1,4 +1,4 @@
-"""What is said of a cell before it is sent, or in place of sending it: the notice, `--check` and `--dry-run`."""
+"""What is printed before a cell is sent, or instead of sending it: the notice, `--check` and `--dry-run`."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.core.wording import count
 
-_MOST_ROWS: Final = 12
-_MOST_DIFFERENCES: Final = 8
-_MOST_LINES: Final = 80
+_MAX_ROWS: Final = 12
+_MAX_DIFFERENCES: Final = 8
+_MAX_LINES: Final = 80
 _KINDS: Final = (("import", "import"), ("source", "definition"), ("data", "variable"), ("file", "file"))
+_SIZED: Final = frozenset({"data", "file"})
 
 
 def notice(draft: Draft) -> str:
-    """What travels with the cell, as told before it is sent: the capture table, cut to a few rows; or nothing."""
-    differences = capture.told(draft.captured.differences, rows=_MOST_DIFFERENCES)
+    """The notice before a cell is sent: the capture table, cut to a few rows, and what differs; "" without any."""
+    differences = capture.told(draft.captured.differences, rows=_MAX_DIFFERENCES)
     return "\n".join(part for part in (_captured(draft), differences, *_notes(draft)) if part)
 
 
 def check(draft: Draft, home: Home) -> str:
-    """Whether the cell could be sent, what would travel, and what differs from running it here.
+    """Whether the cell can be sent, what is sent with it, and what differs from running it here.
 
     Raises:
-        BackendUnavailableError: The chosen place cannot do what the header asks.
+        BackendUnavailableError: The backend cannot do what the header asks.
     """
     check_backend(draft.spec(Bundle()), home)
     differences = capture.told(draft.captured.differences) or "Nothing differs from running the cell here."
@@ -44,8 +45,8 @@ def dry_run(draft: Draft, home: Home) -> str:
     """What would be sent: the capture table, the script, and what the backend would receive."""
     rendered = preview(draft.spec(Bundle()), home)
     lines = draft.captured.script.splitlines()
-    more = f"\n... {len(lines) - _MOST_LINES} more lines" if len(lines) > _MOST_LINES else ""
-    shown = "\n".join(lines[:_MOST_LINES])
+    more = f"\n... {len(lines) - _MAX_LINES} more lines" if len(lines) > _MAX_LINES else ""
+    shown = "\n".join(lines[:_MAX_LINES])
     differences = capture.told(draft.captured.differences)
     return (
         f"{capture.table(draft.captured)}\n{differences}\n\n--- main.py\n{shown}{more}\n\n"
@@ -61,28 +62,32 @@ def _captured(draft: Draft) -> str:
     if all(entry.how in {"builtin", "parameter"} for entry in draft.captured.captured):
         return ""
     rows = capture.table(draft.captured).splitlines()
-    more = len(rows) - 1 - _MOST_ROWS
-    return "\n".join(
-        [*rows[: _MOST_ROWS + 1], *([f"... and {more} more (all of them: --dry-run)"] if more > 0 else [])]
-    )
+    more = len(rows) - 1 - _MAX_ROWS
+    shown = rows[: _MAX_ROWS + 1]
+    if more > 0:
+        shown.append(f"... and {more} more (all of them: --dry-run)")
+    return "\n".join(shown)
 
 
 def _travels(draft: Draft) -> str:
     """Counts and sizes, in one line."""
-    many = Counter(entry.how for entry in draft.captured.captured)
-    sizes = {kind: sum(e.size_bytes for e in draft.captured.captured if e.how == kind) for kind in ("data", "file")}
-    parts = [
-        count(many[how], noun) + (f" ({format_bytes(sizes[how])})" if how in sizes else "")
-        for how, noun in _KINDS
-        if many[how]
-    ]
-    return f"Travels: {', '.join(['the cell', *parts])}."
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for entry in draft.captured.captured:
+        counts[entry.how] += 1
+        sizes[entry.how] += entry.size_bytes
+    parts = ["the cell"]
+    for how, noun in _KINDS:
+        if counts[how]:
+            size = f" ({format_bytes(sizes[how])})" if how in _SIZED else ""
+            parts.append(count(counts[how], noun) + size)
+    return f"Travels: {', '.join(parts)}."
 
 
 def _notes(draft: Draft) -> Iterator[str]:
     yield from draft.captured.notes
-    asked = draft.parsed.header
-    named = {*asked.secrets, *asked.env}
-    names = ", ".join(name for name in held_back(draft.environ, asked.pass_env) if name not in named)
+    header = draft.parsed.header
+    named = {*header.secrets, *header.env}
+    names = ", ".join(name for name in held_back(draft.environ, header.pass_env) if name not in named)
     if names:
         yield f"Not passed on, because it looks like a secret: {names}. To pass it, masked: `secrets: [{names}]`."

@@ -13,12 +13,12 @@ from jupyter_autotrain.client.progress import Progress, in_terminal
 _ID = "autotrain-progress"
 
 
-def progress(shell: InteractiveShell, said: Sequence[str]) -> Progress:
+def progress(shell: InteractiveShell, printed: Sequence[str]) -> Progress:
     """A line in the cell's output that leaves nothing in the notebook; in a terminal, a line that is overwritten.
 
     Args:
         shell: Where the cell runs.
-        said: What has been printed under the cell: it is printed again once the line is gone.
+        printed: What the cell has printed: it is printed again after the line is removed.
     """
     if not hasattr(shell, "kernel"):
         return in_terminal(sys.stdout)
@@ -31,7 +31,7 @@ def progress(shell: InteractiveShell, said: Sequence[str]) -> Progress:
 
     def clear() -> None:
         clear_output()  # type: ignore[no-untyped-call]  # the same
-        sys.stdout.write("".join(said))
+        sys.stdout.write("".join(printed))
         sys.stdout.flush()
 
     return Progress(show, clear)

@@ -26,7 +26,7 @@ _LIMITS: Final = capture.Limits()
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A cell that was read and captured, not yet sent."""
+    """A cell that is read and captured, not yet sent."""
 
     parsed: header.ParsedCell
     captured: capture.Capture
@@ -36,7 +36,7 @@ class Draft:
     origin: Origin
 
     def spec(self, bundle: Bundle) -> ExperimentSpec:
-        """The experiment this cell asks for, with its code lying in `bundle`."""
+        """The spec of the experiment, with its code in `bundle`."""
         header = self.parsed.header
         spec = header.to_spec(bundle=bundle, name=self.name, environ=self.environ)
         return replace(spec, origin=self.origin)
@@ -54,8 +54,8 @@ def read(
     """Read the header and capture what the cell needs; nothing is stored.
 
     Args:
-        shell: Where the notebook runs.
-        line: What stands behind `%%autotrain`.
+        shell: The shell of the notebook.
+        line: The rest of the line after `%%autotrain`.
         cell: The lines below.
         cwd: The notebook's folder.
         environ: The environment.
@@ -63,8 +63,8 @@ def read(
 
     Raises:
         HeaderError: With all faults of the header at once.
-        CaptureError: When something the cell needs cannot travel, or nothing reports its objective.
-        ShipError: When the files are too many or too big.
+        CaptureError: Something the cell needs cannot be sent, or nothing reports its objective.
+        ShipError: The files are too many or too big.
     """
     parsed = header.parse_cell(line, cell, header.Context(cwd, environ, backends.names(), backends.header_schema()))
     ship = parsed.header.ship
@@ -89,8 +89,8 @@ def read(
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
-    """An experiment that was sent, and the earlier run of its cell that goes on beside it."""
+class CellSubmission:
+    """A submitted experiment, and an earlier run of its cell that still runs."""
 
     experiment: Experiment
     earlier: Experiment | None
@@ -98,26 +98,26 @@ class Submitted:
 
 def submit(
     draft: Draft, home: Home, say: Callable[[str], object], ask: Callable[[str], str], progress: Progress
-) -> Submitted:
+) -> CellSubmission:
     """Send a draft; when this returns, the experiment is on disk.
 
     Args:
-        draft: What is sent.
+        draft: The cell.
         home: Where to keep it.
-        say: Prints what becomes of an earlier run of the cell.
-        ask: Asks what shall become of it.
-        progress: Told how much has been written.
+        say: Prints what happens to an earlier run of the cell.
+        ask: Asks the user whether to stop it.
+        progress: Shows how much has been written.
 
     Raises:
-        StoreError: When it cannot be made durable; then nothing was started.
-        BackendUnavailableError: When the chosen place cannot do it.
+        StoreError: It cannot be stored; then nothing was started.
+        BackendUnavailableError: The backend cannot run it.
     """
     spec = draft.spec(Bundle())
     check(spec, home)
     earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
     with progress:
         experiment = send(home, spec, lambda folder: _write_bundle(draft, folder, progress.written), draft.environ)
-    return Submitted(experiment, earlier)
+    return CellSubmission(experiment, earlier)
 
 
 def _write_bundle(draft: Draft, folder: Path, progress: Callable[[int, int], object]) -> Bundle:
@@ -125,7 +125,7 @@ def _write_bundle(draft: Draft, folder: Path, progress: Callable[[int, int], obj
 
 
 def plan_request(draft: Draft) -> PlanRequest | None:
-    """What the header's `parallel:` asks to be planned; nothing without one."""
+    """The plan that the header's `parallel:` describes; None without one."""
     section = draft.parsed.header.parallel
     if section is None:
         return None

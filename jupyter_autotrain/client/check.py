@@ -1,4 +1,4 @@
-"""What can be said of a spec before it is sent: whether its place can do it, and what the place would receive."""
+"""Checks of a spec before it is submitted: whether its backend can run it, and what the backend would receive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check(spec: ExperimentSpec, home: Home) -> None:
     """Make sure that the spec's backend can be used from here and has what the spec asks of it.
 
     Raises:
-        BackendUnavailableError: It cannot; names everything that is wanting at once.
+        BackendUnavailableError: It cannot; names everything that is missing.
     """
     place = _open(spec, home)
     probe = place.probe()
@@ -28,16 +28,16 @@ def check(spec: ExperimentSpec, home: Home) -> None:
             "A backend that is usable from here was expected.",
             "See which are with '%autotrain backends'.",
         )
-    if wanting := list(_wanting(spec, place)):
+    if missing := list(_missing(spec, place)):
         raise BackendUnavailableError(
-            f"The backend {spec.backend!r} cannot do this: {'; '.join(wanting)}.",
+            f"The backend {spec.backend!r} cannot do this: {'; '.join(missing)}.",
             "The header may ask only for what its backend has.",
             "Remove these keys, or choose another backend ('%autotrain backends' lists what each can do).",
         )
 
 
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
-    """Exactly what the backend would receive for the first trial; nothing is stored or started."""
+    """What the backend would receive for the first trial; nothing is stored or started."""
     first = TrialRecord("dry-run", 1, TrialState.WAITING, {})
     return _open(spec, home).render(trial_spec(spec, first), Placement())
 
@@ -46,11 +46,11 @@ def _open(spec: ExperimentSpec, home: Home) -> Backend:
     return backends.create(backends.profile(spec.backend), BackendContext(home))
 
 
-def _wanting(spec: ExperimentSpec, place: Backend) -> Iterator[str]:
+def _missing(spec: ExperimentSpec, place: Backend) -> Iterator[str]:
     can = place.capabilities
     needs = spec.resources
     if spec.secrets and not can.secrets:
-        yield "secrets (it has no safe way to hand them over)"
+        yield "secrets (it has no safe way to pass them on)"
     if spec.returns and not can.artifacts:
         yield "returns (it brings no files back)"
     if needs.gpus and not can.gpu_slots:

@@ -1,7 +1,7 @@
 """Folders of experiments that are being submitted, so that a killed submitter leaves nothing behind.
 
-All who submit hold a shared lock that goes with their process. So whoever gets it alone knows that every draft there
-is, and every experiment's folder that the store does not know, belongs to nobody.
+Every submitter holds a shared lock that ends with its process. A process that gets the lock exclusively therefore
+knows that no submitter owns any draft, or any experiment's folder without a row in the store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jupyter_autotrain.core.home import Home
 
 @contextmanager
 def draft(home: Home, experiment_id: str) -> Iterator[Path]:
-    """A new folder (0700), removed afterwards unless it was moved away; also removes those of killed submitters.
+    """A new folder (0700), removed afterwards unless it was moved; also removes the drafts of killed submitters.
 
     The block has to last until the experiment is in the store.
 
@@ -28,7 +28,7 @@ def draft(home: Home, experiment_id: str) -> Iterator[Path]:
     """
     lock = _open(home)
     try:
-        if _try_alone(lock):
+        if _try_exclusive(lock):
             for left in home.drafts.iterdir():
                 shutil.rmtree(left, ignore_errors=True)
         # Some network file systems lock no folders; there drafts of killed submitters stay.
@@ -46,23 +46,23 @@ def draft(home: Home, experiment_id: str) -> Iterator[Path]:
 
 @contextmanager
 def no_submitter(home: Home, *, wait: bool = False) -> Iterator[bool]:
-    """Keep everybody from submitting for as long as the block lasts; False while somebody submits.
+    """Prevent submissions during the block; gives False while somebody submits.
 
     Args:
         home: The home.
-        wait: True to wait for those who submit.
+        wait: True to wait for the present submitters.
     """
     lock = _open(home)
     try:
         if wait:
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield wait or _try_alone(lock)
+        yield wait or _try_exclusive(lock)
     finally:
         os.close(lock)
 
 
 def discard(home: Home, experiment_id: str) -> None:
-    """Put the folder of an experiment among the drafts: whatever happens next, it belongs to nobody."""
+    """Move the folder of an experiment to the drafts, so that it is removed whatever happens next."""
     home.drafts.mkdir(mode=0o700, exist_ok=True)
     with suppress(FileNotFoundError):
         home.experiment(experiment_id).rename(home.drafts / experiment_id)
@@ -73,7 +73,7 @@ def _open(home: Home) -> int:
     return os.open(home.drafts, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
-def _try_alone(lock: int) -> bool:
+def _try_exclusive(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

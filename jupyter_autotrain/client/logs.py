@@ -1,4 +1,4 @@
-"""What a trial printed, read in bounded memory however long it is."""
+"""What a trial has printed, read in bounded memory."""
 
 from __future__ import annotations
 

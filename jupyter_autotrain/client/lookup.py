@@ -1,6 +1,6 @@
 """Experiments that were submitted before: all of them, or the one that a name means.
 
-Environment and folder are read here and passed on. Nothing here loads what only a submission needs.
+Environment and folder are read here and passed on. This module loads nothing that only a submission needs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.store import Store
 
-_EVERY: Final = 1 << 62
+_ALL: Final = 1 << 62
 
 
 def experiments(*, home: Home | None = None, limit: int | None = None) -> list[Experiment]:
@@ -34,18 +34,18 @@ def experiments(*, home: Home | None = None, limit: int | None = None) -> list[E
 
 
 def listed(*, home: Home | None = None, limit: int | None = None) -> list[tuple[Experiment, ExperimentRecord]]:
-    """All experiments as `experiments` gives them, each with what the store knows of it, from one reading."""
+    """All experiments as `experiments` gives them, each with its record, from one read."""
     home = home or default_home()
     store = Store.open(home)
-    records = store.experiments(_EVERY if limit is None else limit)
+    records = store.experiments(_ALL if limit is None else limit)
     found = [(Experiment(home, store, record.id, os.environ), record) for record in records]
     unfinished = [experiment for experiment, record in found if not record.state.is_final]
-    _keep_served(unfinished[:1])
+    _ensure_manager(unfinished[:1])
     return found
 
 
 def experiment_names(*, home: Home | None = None, limit: int = 200) -> list[str]:
-    """The names of the newest experiments, newest first; looking changes nothing and starts nothing."""
+    """The names of the newest experiments, newest first; this changes nothing and starts no manager."""
     home = home or default_home()
     if not home.store.is_file():
         return []
@@ -62,18 +62,18 @@ def attach(reference: str, *, home: Home | None = None) -> Experiment:
         home: Whose experiment; None means the user's home folder of experiments.
 
     Raises:
-        UnknownExperimentError: None or several answer to it; carries the nearest names.
+        UnknownExperimentError: None or several match; names the nearest.
     """
     return find(reference, home or default_home(), here())
 
 
 def find(reference: str, home: Home, origin: Origin | None) -> Experiment:
-    """The experiment that a reference means where it is said; see `attach`."""
+    """The experiment that a reference from `origin` means; see `attach`."""
     store = Store.open(home)
     record = store.find(reference, origin)
     handle = Experiment(home, store, record.id, os.environ)
     if not record.state.is_final:
-        _keep_served([handle])
+        _ensure_manager([handle])
     return handle
 
 
@@ -88,8 +88,8 @@ def default_home() -> Home:
     return Home.from_environment(os.environ, Path(jupyter_data_dir()))
 
 
-def _keep_served(handles: list[Experiment]) -> None:
-    # Looking must work also where no manager can be started; a manager that was killed comes back here.
+def _ensure_manager(handles: list[Experiment]) -> None:
+    # Reading works also where no manager can be started; a manager that was killed is started again.
     for handle in handles:
         with suppress(ManagerError):
             handle.ensure_manager()

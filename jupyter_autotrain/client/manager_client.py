@@ -1,4 +1,4 @@
-"""The client's side of the manager: making sure that one lives, that it knows the secrets, and that it answers."""
+"""The client's side of the manager: starts it, passes secrets to it, sends requests and waits for the answers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def secret_values(spec: ExperimentSpec, variables: Mapping[str, str]) -> dict[st
 
 
 def ensure_manager(home: Home, experiment_id: str, values: Mapping[str, str]) -> None:
-    """Make sure that a manager lives and knows the values of an experiment's secrets; they go nowhere else.
+    """Make sure that a manager runs and has the values of an experiment's secrets; they go nowhere else.
 
     Raises:
-        ManagerError: It cannot be started, or cannot be told.
+        ManagerError: It cannot be started, or does not take the secrets.
     """
     manager.ensure(home)
     if values and not manager.ring(home, {"secrets": {experiment_id: dict(values)}}):
@@ -52,7 +52,7 @@ def ring(home: Home) -> None:
 
 
 def ask(store: Store, home: Home, request: tuple[str, str, JsonObject], timeout_s: float) -> JsonObject:
-    """Put a request (kind, experiment id, arguments) to the manager and wait for its answer.
+    """Send a request (kind, experiment id, arguments) to the manager and wait for its answer.
 
     Raises:
         ManagerError: It refused, or did not answer in time; the request stays and is answered later.

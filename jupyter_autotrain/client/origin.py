@@ -1,6 +1,6 @@
 """Which notebook this is.
 
-JupyterLab tells the path in the kernel's environment, VS Code in the notebook's names, others nowhere.
+JupyterLab puts the path into the kernel's environment, VS Code into the notebook's names; others give none.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def of_notebook(names: Mapping[str, object], environ: Mapping[str, str], folder:
     Args:
         names: The notebook's names.
         environ: The kernel's environment.
-        folder: Where the kernel was started; a relative path is meant from there.
+        folder: Where the kernel was started; a relative path starts there.
     """
-    told = [str(names[name]) for name in _NAMES if names.get(name)]
-    path = next(iter(told), environ.get(_VARIABLE, ""))
+    paths = [str(names[name]) for name in _NAMES if names.get(name)]
+    path = next(iter(paths), environ.get(_VARIABLE, ""))
     return Origin(str(Path(folder, path)) if path else "", _session())
 
 

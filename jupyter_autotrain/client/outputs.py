@@ -1,4 +1,4 @@
-"""What a trial has left: files that it wrote where it ran, and what it returned; copied without losing what is here."""
+"""The output files of a trial: what it wrote where it ran, and what it returned; copied without losing other files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A file that a trial has left.
+    """An output file of a trial.
 
     Attributes:
         name: Its place in the folder that it is copied to: as the cell wrote it, relative to the notebook.
@@ -37,9 +37,9 @@ class Output:
 
 
 def find(directory: Path, shipped: Path | None = None, *, written_only: bool = False) -> list[Output]:
-    """What a trial has left so far.
+    """The output files of a trial so far.
 
-    Links are left out (those that came with the trial are the shipped files), and so are copies that are as they were.
+    Left out are links (those that came with the trial are the shipped files) and unchanged copies of shipped files.
 
     Args:
         directory: The trial directory.
@@ -73,7 +73,7 @@ def copy(directory: Path, target: Path, outputs: Sequence[Output], *, overwrite:
         _check_free(directory, target, outputs)
     try:
         for one in outputs:
-            _make_room(target, Path(one.name))
+            _make_folders(target, Path(one.name))
         for one in outputs:
             _copy(directory, one, target / one.name)
     except OSError as error:
@@ -102,28 +102,28 @@ def _check_free(directory: Path, target: Path, outputs: Iterable[Output]) -> Non
     more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
     raise AutotrainError(
         f"{count(len(others), 'other file')} would be overwritten in {target}: {', '.join(others[:_SHOWN])}{more}.",
-        "Nothing was copied: what is here stays as it is.",
+        "Nothing was copied, and these files are unchanged.",
         "Choose another folder (-o FOLDER), or replace them: --overwrite",
     )
 
 
-def _is_other(source: Path, goal: Path) -> bool:
-    """Whether something else lies where a file is to go; a link is refused when it is written."""
-    if goal.is_symlink() or not goal.exists():
+def _is_other(source: Path, target: Path) -> bool:
+    """Whether another file lies at the target; a link is refused when the file is written."""
+    if target.is_symlink() or not target.exists():
         return False
-    return not goal.is_file() or not filecmp.cmp(source, goal, shallow=False)
+    return not target.is_file() or not filecmp.cmp(source, target, shallow=False)
 
 
-def _copy(directory: Path, output: Output, goal: Path) -> None:
-    draft = goal.with_name(f".{goal.name}.{os.getpid()}.draft")
+def _copy(directory: Path, output: Output, target: Path) -> None:
+    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
     try:
         files.copy_file(directory, output.source, str(draft))
-        draft.replace(goal)
+        draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _make_room(target: Path, name: Path) -> None:
+def _make_folders(target: Path, name: Path) -> None:
     """Make the folders of a file below the target; it and they may be no links."""
     target.mkdir(parents=True, exist_ok=True)
     for depth in range(1, len(name.parts) + 1):
@@ -143,9 +143,9 @@ def _made(folder: Path) -> list[str]:
 
 
 def _is_unchanged(path: Path, shipped: Path) -> bool:
-    """Whether a file is the copy of a shipped one that nobody has written to: a copy has the time of the original."""
+    """Whether a file is an unchanged copy of a shipped one: a copy keeps the modification time of the original."""
     if not shipped.is_file():
         return False
-    mine = path.lstat()
-    theirs = shipped.stat()
-    return (mine.st_size, mine.st_mtime_ns) == (theirs.st_size, theirs.st_mtime_ns)
+    copied = path.lstat()
+    original = shipped.stat()
+    return (copied.st_size, copied.st_mtime_ns) == (original.st_size, original.st_mtime_ns)

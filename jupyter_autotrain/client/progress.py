@@ -1,4 +1,4 @@
-"""How far a submission has come, told while it takes longer than a moment, and gone when it is done."""
+"""The progress of a submission: shown after half a second, removed when it is done."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TextIO
 
 from jupyter_autotrain.core.sizes import format_bytes
 
-_SILENT_S = 0.5
-_PAUSE_S = 0.1
+_SHOW_AFTER_S = 0.5
+_UPDATE_EVERY_S = 0.1
 _BAR = 24
 
 
@@ -25,7 +25,7 @@ class Progress:
     def __init__(self, show: Callable[[str], object], clear: Callable[[], object]) -> None:
         self._show = show
         self._clear = clear
-        self._next_s = time.monotonic() + _SILENT_S
+        self._next_s = time.monotonic() + _SHOW_AFTER_S
         self._shown = False
 
     def __enter__(self) -> Progress:
@@ -37,26 +37,26 @@ class Progress:
             self._clear()
 
     def captured(self, size_bytes: int) -> None:
-        """So much data has been pickled."""
-        self._say(f"Capturing variables: {format_bytes(size_bytes)}   (interrupt: nothing is sent)")
+        """Show how much data has been pickled."""
+        self._update(f"Capturing variables: {format_bytes(size_bytes)}   (interrupt: nothing is sent)")
 
     def written(self, size_bytes: int, total_bytes: int) -> None:
-        """So much of the code, data and files has been written."""
+        """Show how much of the code, data and files has been written."""
         full = min(_BAR * size_bytes // max(total_bytes, 1), _BAR)
         bar = "#" * full + "." * (_BAR - full)
-        self._say(
+        self._update(
             f"Writing [{bar}] {format_bytes(size_bytes)} of {format_bytes(total_bytes)}   (interrupt: nothing is sent)"
         )
 
-    def _say(self, text: str) -> None:
+    def _update(self, text: str) -> None:
         if time.monotonic() >= self._next_s:
             self._shown = True
             self._show(text)
-            self._next_s = time.monotonic() + _PAUSE_S
+            self._next_s = time.monotonic() + _UPDATE_EVERY_S
 
 
 def in_terminal(stream: TextIO) -> Progress:
-    """A line that a terminal overwrites; nothing is shown where the stream is none."""
+    """A line that a terminal overwrites; nothing is shown where the stream is no terminal."""
 
     def write(text: str) -> None:
         if stream.isatty():

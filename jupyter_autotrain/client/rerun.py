@@ -1,4 +1,4 @@
-"""Submitting again what still runs: an experiment of the same name from the same notebook."""
+"""Submitting an experiment again while an earlier run of the same name and notebook is unfinished."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _YES = {"y", "yes"}
 
 
 def before_rerun(
-    home: Home, spec: ExperimentSpec, secrets: Mapping[str, str], choice: str, say: Say, ask: Callable[[str], str]
+    home: Home, spec: ExperimentSpec, secrets: Mapping[str, str], on_rerun: str, say: Say, ask: Callable[[str], str]
 ) -> Experiment | None:
-    """Do with the earlier runs what `on_rerun:` wishes, before the new one is sent, and say it in a line.
+    """Stop or keep the unfinished earlier runs as `on_rerun:` says, and print a line about it.
 
     Args:
         home: Where experiments lie.
-        spec: What is about to be sent.
-        secrets: Where the values of its secrets are looked up: what cannot be sent stops nothing.
-        choice: keep, stop or ask.
+        spec: The new run.
+        secrets: Where the values of its secrets are looked up; when one is missing, no earlier run is stopped.
+        on_rerun: keep, stop or ask.
         say: Prints a line.
-        ask: Puts a question to the user.
+        ask: Asks the user a question.
 
     Returns:
         The newest earlier run that goes on beside the new one; None where none does.
@@ -39,12 +39,12 @@ def before_rerun(
     earlier = unfinished(home, spec.name, spec.origin)
     if not earlier:
         return None
-    if choice == "ask":
+    if on_rerun == "ask":
         return _ask(earlier, say, ask)
-    if choice == "stop":
+    if on_rerun == "stop":
         _stop(earlier, say)
         return None
-    say(f"{_still_runs(earlier)} beside this new run. {_how(earlier)}   Stop it always: on_rerun: stop\n")
+    say(f"{_still_runs(earlier)} beside this new run. {_commands(earlier)}   Stop it always: on_rerun: stop\n")
     return earlier[-1]
 
 
@@ -53,12 +53,12 @@ def _ask(earlier: Sequence[Experiment], say: Say, ask: Callable[[str], str]) -> 
     try:
         answer = ask(f"{_still_runs(earlier)}. Stop {them} before this new run begins? [y/N] ")
     except (EOFError, NotImplementedError, OSError):
-        say(f"{_still_runs(earlier)} beside this new run, as nobody can be asked here. {_how(earlier)}\n")
+        say(f"{_still_runs(earlier)} beside this new run, as no question can be asked here. {_commands(earlier)}\n")
         return earlier[-1]
     if answer.strip().lower() in _YES:
         _stop(earlier, say)
         return None
-    say(f"{_label(earlier[-1])} goes on. {_how(earlier)}\n")
+    say(f"{_label(earlier[-1])} goes on. {_commands(earlier)}\n")
     return earlier[-1]
 
 
@@ -68,19 +68,20 @@ def _stop(earlier: Sequence[Experiment], say: Say) -> None:
 
 
 def _label(experiment: Experiment) -> str:
-    # Its number is always told: with the new run there are two of the name.
+    # Always with its number: with the new run there are two of the name.
     record = experiment.record
     return f"{record.name}@{record.version}"
 
 
 def _still_runs(earlier: Sequence[Experiment]) -> str:
     record = earlier[-1].record
-    others = f" and {count(len(earlier) - 1, 'other run')}" if len(earlier) > 1 else ""
     ended = sum(many for state, many in record.counts.items() if state.is_final)
-    progress = f"{ended} of {count(record.spec.trials, 'trial')} ended"
-    return f"{_label(earlier[-1])} ({progress}){others} still {'run' if others else 'runs'}"
+    newest = f"{_label(earlier[-1])} ({ended} of {count(record.spec.trials, 'trial')} ended)"
+    if len(earlier) == 1:
+        return f"{newest} still runs"
+    return f"{newest} and {count(len(earlier) - 1, 'other run')} still run"
 
 
-def _how(earlier: Sequence[Experiment]) -> str:
+def _commands(earlier: Sequence[Experiment]) -> str:
     name = _label(earlier[-1])
     return f"Its view: %autotrain show {name}   End it: %autotrain stop {name}"

@@ -1,4 +1,4 @@
-"""After the repair of a store: what trials reported still lies in their own files, and is taken in again from there."""
+"""After the repair of a store: reports are read again from the trials' own files."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.manager.frames import Frames, parse
 from jupyter_autotrain.store import Ingest, Store
 
-_PIECE_BYTES: Final = 4 << 20
+_BLOCK_BYTES: Final = 4 << 20
 _ALL: Final = 1 << 62
 
 
 @dataclass(slots=True)
-class Restored:
-    """Attempts whose reports were taken in again, and trials of which only files are left."""
+class RestoredReports:
+    """The number of attempts whose reports were read again, and the folders of trials that have no row."""
 
     attempts: int = 0
     lost_trials: list[Path] = field(default_factory=list)
 
 
-def restore_reports(home: Home, store: Store) -> Restored:
-    """Take in again what every trial in the home has reported; where its file is gone, the store's points stay."""
-    restored = Restored()
+def restore_reports(home: Home, store: Store) -> RestoredReports:
+    """Read the reports of every trial in the home again; where the file is missing, the points in the store stay."""
+    restored = RestoredReports()
     for record in store.experiments(limit=_ALL):
         trials = {str(trial.number): trial for trial in store.trials(record.id)}
         for folder in _numbered(home.experiment(record.id) / "trials"):
@@ -36,16 +36,16 @@ def restore_reports(home: Home, store: Store) -> Restored:
                 restored.lost_trials.append(folder)
                 continue
             for attempt in _numbered(folder):
-                restored.attempts += _take_in_again(store, record, trials[folder.name], attempt)
+                restored.attempts += _restore_attempt(store, record, trials[folder.name], attempt)
     return restored
 
 
 def _numbered(folder: Path) -> list[Path]:
-    there = folder.iterdir() if folder.is_dir() else ()
-    return sorted((path for path in there if path.name.isdecimal()), key=lambda path: int(path.name))
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return sorted((path for path in paths if path.name.isdecimal()), key=lambda path: int(path.name))
 
 
-def _take_in_again(store: Store, record: ExperimentRecord, trial: TrialRecord, folder: Path) -> bool:
+def _restore_attempt(store: Store, record: ExperimentRecord, trial: TrialRecord, folder: Path) -> bool:
     attempt = int(folder.name)
     objective = record.spec.objective
     ranked_by = objective if attempt == trial.attempt else None
@@ -74,6 +74,6 @@ def _frames(folder: Path, objective: str) -> Iterator[Frames]:
 
 def _read(folder: Path, offset: int) -> bytes:
     try:
-        return files.read(folder, wire.METRICS, _PIECE_BYTES, offset)
+        return files.read(folder, wire.METRICS, _BLOCK_BYTES, offset)
     except OSError:
         return b""

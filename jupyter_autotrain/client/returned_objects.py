@@ -12,7 +12,7 @@ from jupyter_autotrain.errors import AutotrainError
 
 
 def unpickle(directory: Path, name: str) -> object:
-    """An object that the trial returned (`returns:`). Reading a pickle runs code that its writer chose.
+    """An object that the trial returned. Reading a pickle runs code that its writer chose.
 
     Raises:
         AutotrainError: It is not there, or cannot be rebuilt here.
@@ -45,9 +45,9 @@ def _returned(outputs: Path) -> list[str]:
 
 
 def _not_returned(outputs: Path, name: str, why: str) -> AutotrainError:
-    there = _returned(outputs)
+    names = _returned(outputs)
     return AutotrainError(
         f"The trial has not returned {cut(name, 60)!r}{why}.",
-        f"It returned: {', '.join(there)}." if there else "It has returned nothing so far.",
-        f"Name it in the header: 'returns: [{cut(name, 60)}]', and look with '%autotrain why' how the trial ended.",
+        f"It returned: {', '.join(names)}." if names else "It has returned nothing so far.",
+        f"Name it in the header: 'returns: [{cut(name, 60)}]', and see how the trial ended: %autotrain why",
     )

@@ -1,4 +1,4 @@
-"""The one path all submissions take: from a spec and its code to an experiment that is on disk and served."""
+"""The path of every submission: from a spec and its code to an experiment that is on disk and has a manager."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def send(
 ) -> Experiment:
     """Submit an experiment. When this returns it is on disk, and a manager is there to run it.
 
-    Order: secrets are looked up, the code is written as a draft, the manager is roused, the draft becomes the
-    experiment's folder, and one transaction makes the experiment exist. Any failure before that leaves nothing behind,
-    and an interrupt after it changes nothing.
+    Order: secrets are looked up, the code is written as a draft, the manager is started if none runs, the draft becomes
+    the experiment's folder, and one transaction adds the experiment. A failure before that leaves nothing behind; an
+    interrupt after it changes nothing.
 
     Args:
         home: Where to keep it.
-        spec: What is wished; its `bundle` is replaced by what `write_bundle` gives back.
-        write_bundle: Makes the folder it is given, writes the code into it, synced, and describes it.
+        spec: The experiment; its `bundle` is replaced by what `write_bundle` returns.
+        write_bundle: Makes the folder it is given, writes the code into it, synced, and returns its description.
         secrets: Where the values of `spec.secrets` are looked up, such as the environment.
 
     Raises:
-        StoreError: It could not be kept.
+        StoreError: It could not be stored.
         ManagerError: No manager can be started.
         AutotrainError: A secret is not set.
     """
@@ -53,9 +53,9 @@ def send(
             _publish(folder, home.experiment(experiment_id))
             store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time(), BootTime.now())
         except BaseException as error:
-            if not (_is_sent(store, home, experiment_id) and isinstance(error, KeyboardInterrupt)):
+            if not (_is_stored(store, home, experiment_id) and isinstance(error, KeyboardInterrupt)):
                 raise
-    with suppress(KeyboardInterrupt):  # it is sent: the manager finds it by itself
+    with suppress(KeyboardInterrupt):  # it is stored, and the manager reads the store
         manager_client.ring(home)
     return Experiment(home, store, experiment_id, secrets)
 
@@ -71,7 +71,7 @@ def _publish(folder: Path, target: Path) -> None:
             os.close(fd)
 
 
-def _is_sent(store: Store, home: Home, experiment_id: str) -> bool:
+def _is_stored(store: Store, home: Home, experiment_id: str) -> bool:
     """Whether an interrupt came after the transaction; if not, the code is removed."""
     with suppress(StoreError):
         try:

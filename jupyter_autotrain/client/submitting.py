@@ -1,4 +1,4 @@
-"""The Python way in: functions and sources become experiments.
+"""Submitting from Python: functions and sources become experiments.
 
 This is an entry point: environment, folder and clock are read here and passed on.
 """
@@ -41,9 +41,9 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
 
     Raises:
         HeaderError: With all faults of the header at once.
-        CaptureError: Something the code needs cannot travel.
+        CaptureError: Something the code needs cannot be sent.
         BackendUnavailableError: The chosen place cannot do it.
-        StoreError: It cannot be kept; then nothing was started.
+        StoreError: It cannot be stored; then nothing was started.
     """
     home, cwd = home or default_home(), Path.cwd()
     context = headers.Context(cwd, os.environ, backends.names(), backends.header_schema())
@@ -54,8 +54,8 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     origin = here() or Origin()
     spec = replace(parsed.to_spec(bundle=Bundle(), name=name, environ=os.environ), origin=origin)
     check(spec, home)
-    for told in filter(None, (capture.told(captured.differences), *captured.notes)):
-        sys.stdout.write(f"{told}\n")
+    for line in filter(None, (capture.told(captured.differences), *captured.notes)):
+        sys.stdout.write(f"{line}\n")
     before_rerun(home, spec, os.environ, parsed.on_rerun, sys.stdout.write, input)
     with in_terminal(sys.stderr) as progress:
 
@@ -80,7 +80,7 @@ def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, 
     )  # fmt: skip
 
 
-class Trial(Generic[P, T]):
+class TrialFunction(Generic[P, T]):
     """A function with a header: calling it runs it here, `submit` trains it in the background."""
 
     def __init__(self, fn: Callable[P, T], header: dict[str, object]) -> None:
@@ -93,10 +93,10 @@ class Trial(Generic[P, T]):
         return self.fn(*args, **kwargs)
 
     def submit(self, *, home: Home | None = None, **overrides: object) -> Experiment:
-        """Submit it; keys given here go before those of the decorator. Raises what `submit` raises."""
+        """Submit it; keys given here override those of the decorator. Raises what `submit` raises."""
         return submit(self.fn, home=home, **{**self.header, **overrides})
 
 
-def trial(**header: object) -> Callable[[Callable[P, T]], Trial[P, T]]:
+def trial(**header: object) -> Callable[[Callable[P, T]], TrialFunction[P, T]]:
     """Give a function a header: `@trial(objective="maximize val_acc", trials=12)`, then `fn.submit()`."""
-    return lambda fn: Trial(fn, header)
+    return lambda fn: TrialFunction(fn, header)

@@ -1,7 +1,7 @@
 """Every verb of `%autotrain VERB` and `jupyter autotrain VERB`, as text.
 
-A verb is a function of (`CommandContext`, parsed arguments); `run` finds it. What differs between a notebook and a
-shell (how a live view is shown, where a loaded object goes) is in the `CommandContext`.
+A verb is a function of (`CommandContext`, parsed arguments), which `run` calls. What differs between a notebook and a
+shell (how an experiment is shown, where a loaded object goes) is in the `CommandContext`.
 """
 
 from jupyter_autotrain.verbs.cell_names import CELL_NAMES

@@ -10,8 +10,8 @@ CELL_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "trial": """\
 trial
-  Has all that a cell finds in a trial: trial.report, trial.params, trial.checkpoint, trial.should_stop, trial.display,
-  trial.rank, trial.world_size. A name that the notebook binds itself stays the notebook's; this is the other way.
+  Has all that a trial gives a cell: trial.report, trial.params, trial.checkpoint, trial.should_stop, trial.display,
+  trial.rank, trial.world_size. A name that the notebook binds itself stays the notebook's; `trial` reaches the others.
   example: params = {"max_depth": 3}; train(params, lr=trial.params.lr)""",
         "report": """\
 report(step=None, **metrics)
@@ -27,14 +27,14 @@ params
   example: optimizer = torch.optim.SGD(model.parameters(), lr=params.lr)""",
         "checkpoint": """\
 checkpoint
-  Keeps what the next attempt goes on from. A retry begins where the last checkpoint was saved.
+  Saves state for the next attempt. A retry continues from the newest checkpoint.
   checkpoint.save(obj, step=None): saves anything that can be pickled, durably; the two newest are kept.
   checkpoint.load(default=None): the newest saved object, of this attempt or the one before.
   checkpoint.path: a folder for files that you write yourself.
   example: start = checkpoint.load(default={"epoch": 0})["epoch"]""",
         "should_stop": """\
 should_stop()
-  True once this trial is asked to end itself, by a stop or by an early-stopping rule. Cheap to ask in every step.
+  True once this trial is to end itself, after a stop or by an early-stopping rule. Cheap enough for every step.
   example: if should_stop(): break""",
         "display": """\
 display(*objects)

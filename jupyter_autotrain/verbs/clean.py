@@ -16,9 +16,9 @@ from jupyter_autotrain.verbs.context import CommandContext
 
 
 def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Delete finished experiments: those named, or those older than some days; nothing without `--yes`.
+    """Delete finished experiments, by name or by age in days; without `--yes` only list them.
 
-    Without names also what killed processes left: drafts, and folders of submits that never became experiments.
+    Without names also the leftovers of killed processes: drafts, and folders of submits that never became experiments.
     """
     chosen = _chosen(command, arguments)
     running = [experiment.name for experiment in chosen if not experiment.state.is_final]
@@ -26,13 +26,15 @@ def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
         raise AutotrainError(
             f"{', '.join(running)} still runs.", "Expected: finished experiments.", f"Stop first: stop {running[0]}"
         )
-    told = [_clean_experiments(chosen, delete=arguments.yes)] if chosen else []
+    lines = [_clean_experiments(chosen, delete=arguments.yes)] if chosen else []
     if not arguments.experiment:
-        told += _clean_leftovers(command, delete=arguments.yes)
-    if not told:
+        lines += _clean_leftovers(command, delete=arguments.yes)
+    if not lines:
         command.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
         return
-    command.write("\n".join([*told, *([] if arguments.yes else ["Add --yes to do it."])]) + "\n")
+    if not arguments.yes:
+        lines.append("Add --yes to do it.")
+    command.write("\n".join(lines) + "\n")
 
 
 def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
@@ -68,5 +70,5 @@ def _chosen(command: CommandContext, arguments: argparse.Namespace) -> list[Expe
 
 
 def _age_s(command: CommandContext, record: ExperimentRecord) -> float:
-    """How long ago it was submitted; a wall clock that jumped makes nothing old."""
+    """How long ago it was submitted, whatever jumps the wall clock made since."""
     return record.now_s(command.now(), BootTime.now()) - record.created_s

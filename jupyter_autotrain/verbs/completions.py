@@ -1,4 +1,4 @@
-"""What may be typed next after `%autotrain`: verbs, their options, names of experiments. Pure but for the names."""
+"""Completions after `%autotrain`: verbs, their options, names of experiments. Pure except for the names."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def _after(given: Sequence[str], word: str, experiments: Callable[[], Sequence[s
     parser = grammar().get(given[0])
     if parser is None:
         return ()
-    actions = parser._actions  # noqa: SLF001 - argparse has no public list of what it takes
+    actions = parser._actions  # noqa: SLF001 - argparse has no public list of its actions
     options = [action for action in actions if action.option_strings]
-    asked = next((action for action in options if given[-1] in action.option_strings), None)
-    if asked is not None and asked.nargs != 0:
-        return [str(choice) for choice in asked.choices or ()]
+    option = next((action for action in options if given[-1] in action.option_strings), None)
+    if option is not None and option.nargs != 0:
+        return [str(choice) for choice in option.choices or ()]
     if word.startswith("-"):
         return [_longest(action) for action in options]
     return _positional(given[0], actions, experiments)

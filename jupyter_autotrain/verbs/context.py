@@ -1,4 +1,4 @@
-"""Where a verb is used: the home it speaks of and how it answers."""
+"""What a verb runs with: the home, the environment, and how it prints, shows and evaluates."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ if TYPE_CHECKING:  # planning is heavy and rarely needed
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """One place of use: a notebook kernel or a shell.
+    """The context of a command: a notebook kernel or a shell.
 
     Attributes:
-        home: The home whose experiments are meant.
-        environ: The environment variables seen at the entry point.
-        cwd: The folder of use.
-        write_raw: Prints one piece of text as it is, newline included by the caller's choice; verbs use `write`.
-        show: Shows an experiment: a live view in a notebook, a text card in a shell.
+        home: The home of the experiments.
+        environ: The environment variables of the entry point.
+        cwd: The working folder.
+        write_raw: Prints text without escaping it and without adding a newline; verbs use `write`.
+        show: Shows an experiment: a live view in a notebook, text in a shell.
         keep: Puts a loaded object where the user can reach it.
         now: The clock.
         evaluate: Gives the value of an expression among the user's names.
         show_plan: Shows a plan.
-        interactive: True in a notebook.
-        origin: The notebook whose newest experiment is meant by default; None: the newest of the home.
-        note: Prints a line that is no part of the answer.
+        origin: The notebook whose newest experiment is the default; None: the newest of the home.
+        note: Prints a line that is not part of the result.
     """
 
     home: Home
@@ -47,19 +46,18 @@ class CommandContext:
     now: Callable[[], float]
     evaluate: Callable[[str], object]
     show_plan: Callable[[Plan], None]
-    interactive: bool = field(default=False)
     origin: Origin | None = None
     note: Callable[[str], object] = field(default=str)
 
     def write(self, text: str) -> None:
-        """Print text without what could steer a terminal: names, reasons and logs come from trials."""
+        """Print text without control sequences: names, reasons and logs come from trials."""
         self.write_raw(printable(text))
 
     def find(self, reference: str) -> Experiment:
         """Find an experiment by name, `name@N`, id prefix, `-1` or `_`.
 
         Raises:
-            UnknownExperimentError: When none answers to it.
+            UnknownExperimentError: None matches.
         """
         experiment = find(reference, self.home, self.origin)
         places = back(reference)
@@ -73,5 +71,5 @@ class CommandContext:
         return experiments(home=self.home)
 
     def listed(self) -> list[tuple[Experiment, ExperimentRecord]]:
-        """All experiments with what the store knows of each, newest first, from one reading."""
+        """All experiments with their records, newest first, from one read."""
         return listed(home=self.home)

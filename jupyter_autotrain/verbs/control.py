@@ -1,4 +1,4 @@
-"""Verbs that change something: `wait`, `stop`, `retry`, `clean`."""
+"""Verbs that follow or control an experiment: `wait`, `stop`, `retry`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def wait(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 
 def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float | None = None) -> None:
-    """Stream a bounded summary (a line per ended trial, 40 at most) until the experiment ends."""
-    summary = _Summary(command)
+    """Print a line per ended trial, 40 at most, until the experiment ends; then its summary."""
+    printer = _TrialPrinter(command)
     began_s = time.monotonic()
     try:
         while not experiment.wait(timeout_s=0.5):
-            summary.update(experiment)
+            printer.update(experiment)
             if timeout_s is not None and time.monotonic() - began_s > timeout_s:
                 command.write(f"{experiment.name} is still {experiment.state} after {duration(timeout_s)}.\n")
                 return
@@ -32,35 +32,35 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
             f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}\n"
         )
         return
-    summary.update(experiment)
+    printer.update(experiment)
     command.write("\n".join([headline(experiment), trial_table(experiment), *warning_lines(experiment), ""]))
 
 
-class _Summary:
-    """Prints each ended trial once, and stops printing before it floods the notebook."""
+class _TrialPrinter:
+    """Prints each ended trial once, up to a limit."""
 
-    MOST_LINES = 40
+    MAX_LINES = 40
 
     def __init__(self, command: CommandContext) -> None:
         self.command = command
-        self.seen = set[int]()
+        self.printed = set[int]()
 
     def update(self, experiment: Experiment) -> None:
         objective = experiment.record.spec.objective
         for trial in experiment.trials:
-            if not trial.state.is_final or trial.number in self.seen:
+            if not trial.state.is_final or trial.number in self.printed:
                 continue
-            self.seen.add(trial.number)
-            if len(self.seen) <= self.MOST_LINES:
+            self.printed.add(trial.number)
+            if len(self.printed) <= self.MAX_LINES:
                 value = f"  {objective.label} {number(trial.value)}" if objective and trial.value is not None else ""
                 reason = f"  {cut(trial.reason.splitlines()[0], 160)}" if trial.reason else ""
                 self.command.write(f"trial {trial.number}: {trial.state}{value}{reason}\n")
-            elif len(self.seen) == self.MOST_LINES + 1:
+            elif len(self.printed) == self.MAX_LINES + 1:
                 self.command.write("... (the table below has all trials)\n")
 
 
 def stop(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """End an experiment, or some of its trials, and say what was ended."""
+    """End an experiment, or some of its trials, and print the receipt."""
     experiment = command.find(arguments.experiment)
     command.write(f"{experiment.stop(arguments.trial)}\n")
 

@@ -1,4 +1,4 @@
-"""What `doctor` looks at: the home, the store, the manager, the limits, the optional packages."""
+"""The checks of `doctor`: the home, the store, the manager, the backends, the optional packages."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _FREE_BYTES_WANTED = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One finding: what was looked at, how it is, what to do when it is not good."""
+class CheckResult:
+    """One result: what was checked, its status, what to do when it is not good."""
 
     name: str
     good: bool
@@ -39,74 +39,76 @@ class Check:
     action: str = ""
 
 
-def examine(home: Home) -> list[Check]:
-    """Look at everything; a fault is a finding, never an exception."""
+def run_checks(home: Home) -> list[CheckResult]:
+    """Run all checks; a fault is a result, never an exception."""
     return [
-        Check("python", sys.version_info >= (3, 11), sys.version.split()[0], "Use Python 3.11 or newer."),
-        *_examine_store(home),
-        _examine_manager(home),
-        *_examine_backends(home),
-        _examine_packages(),
+        CheckResult("python", sys.version_info >= (3, 11), sys.version.split()[0], "Use Python 3.11 or newer."),
+        *_check_store(home),
+        _check_manager(home),
+        *_check_backends(home),
+        _check_packages(),
     ]
 
 
-def _examine_store(home: Home) -> Iterator[Check]:
+def _check_store(home: Home) -> Iterator[CheckResult]:
     try:
         with Store.open(home) as store:
-            yield from _examine_rows(store)
-            yield from _examine_leftovers(home, store)
+            yield from _check_rows(store)
+            yield from _check_leftovers(home, store)
     except AutotrainError as error:
-        yield Check("store", False, error.found, error.action)
+        yield CheckResult("store", False, error.found, error.action)
         return
     mode = home.root.stat().st_mode & 0o777
     private = mode == 0o700 and home.root.stat().st_uid == os.getuid()
-    yield Check("home", private, f"mode {mode:o}", f"Run: chmod 700 {home.root}")
+    yield CheckResult("home", private, f"mode {mode:o}", f"Run: chmod 700 {home.root}")
     free = shutil.disk_usage(home.root).free
-    yield Check(
+    yield CheckResult(
         "disk", free > _FREE_BYTES_WANTED, f"{format_bytes(free)} free", "Free some space, or: %autotrain clean"
     )
 
 
-def _examine_rows(store: Store) -> Iterator[Check]:
+def _check_rows(store: Store) -> Iterator[CheckResult]:
     if faults := store.damage():
-        yield Check("store", False, f"damaged: {'; '.join(faults[:3])}", "Run: %autotrain doctor --repair")
+        yield CheckResult("store", False, f"damaged: {'; '.join(faults[:3])}", "Run: %autotrain doctor --repair")
         return
-    yield Check("store", True, f"{count(len(store.ids()), 'experiment')}, journal {store.journal}")
+    yield CheckResult("store", True, f"{count(len(store.ids()), 'experiment')}, journal {store.journal}")
 
 
-def _examine_leftovers(home: Home, store: Store) -> Iterator[Check]:
+def _check_leftovers(home: Home, store: Store) -> Iterator[CheckResult]:
     left = leftovers.find(home, store)
     lost = leftovers.without_row(home, store)
     if left:
         origins = ", ".join(sorted({leftover.origin for leftover in left}))
         total = format_bytes(sum(leftover.size_bytes for leftover in left))
-        yield Check("leftovers", False, f"{len(left)} ({total}): {origins}", "Run: %autotrain clean --yes")
+        yield CheckResult("leftovers", False, f"{len(left)} ({total}): {origins}", "Run: %autotrain clean --yes")
     if lost:
         names = ", ".join(folder.name for folder in lost[:5]) + (" ..." if len(lost) > 5 else "")
-        told = f"{count(len(lost), 'experiment')} of which only the files are left: {names}"
-        yield Check("lost", False, told, f"Take what you need out of {lost[0].parent}, then delete those folders.")
+        text = f"{count(len(lost), 'experiment')} of which only the files are left: {names}"
+        yield CheckResult(
+            "lost", False, text, f"Take what you need out of {lost[0].parent}, then delete those folders."
+        )
 
 
-def _examine_manager(home: Home) -> Check:
+def _check_manager(home: Home) -> CheckResult:
     status = manager.status(home)
     if not status.alive:
-        return Check("manager", True, "not running; the first submit starts it")
-    return Check("manager", True, f"running, pid {status.pid}, {format_bytes(status.resident_bytes)}")
+        return CheckResult("manager", True, "not running; the first submit starts it")
+    return CheckResult("manager", True, f"running, pid {status.pid}, {format_bytes(status.resident_bytes)}")
 
 
-def _examine_backends(home: Home) -> Iterator[Check]:
+def _check_backends(home: Home) -> Iterator[CheckResult]:
     for name in backends.names():
         try:
             place = backends.create(backends.profile(name), BackendContext(home))
             probe = place.probe()
             limits = place.discover().limits if probe.usable else ""
-            told = [part.rstrip(".") for part in (probe.reason, limits) if part]
-            yield Check(f"backend {name}", probe.usable, "; ".join(told))
+            parts = [part.rstrip(".") for part in (probe.reason, limits) if part]
+            yield CheckResult(f"backend {name}", probe.usable, "; ".join(parts))
         except AutotrainError as error:
-            yield Check(f"backend {name}", False, error.found, error.action)
+            yield CheckResult(f"backend {name}", False, error.found, error.action)
 
 
-def _examine_packages() -> Check:
+def _check_packages() -> CheckResult:
     found = []
     missing = []
     for package, extra in _OPTIONAL.items():
@@ -114,5 +116,5 @@ def _examine_packages() -> Check:
             found.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
             missing.append(f"{package} (pip install 'jupyter-autotrain[{extra}]')")
-    told = [", ".join(found), f"not installed: {', '.join(missing)}" if missing else ""]
-    return Check("optional packages", True, "; ".join(part for part in told if part))
+    parts = [", ".join(found), f"not installed: {', '.join(missing)}" if missing else ""]
+    return CheckResult("optional packages", True, "; ".join(part for part in parts if part))

@@ -20,18 +20,18 @@ from jupyter_autotrain.verbs.repair import repair_store
 
 
 def why(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Say in one sentence per trial why it waits or failed."""
+    """Print one sentence per trial that waits or has failed."""
     experiment = command.find(arguments.experiment)
-    told = experiment.why()
+    reasons = experiment.why()
     if arguments.json:
-        write_json(command, told)
+        write_json(command, reasons)
         return
-    told = told or [f"{experiment.name} is {experiment.state}: no trial waits and none has failed."]
-    command.write("\n".join(told) + "\n")
+    reasons = reasons or [f"{experiment.name} is {experiment.state}: no trial waits and none has failed."]
+    command.write("\n".join(reasons) + "\n")
 
 
 def check(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Check a header file against the schema, or ask every backend whether it can be used."""
+    """Check a header file against the schema, or check every backend."""
     if arguments.file is None:
         backends(command, arguments)
         return
@@ -46,7 +46,7 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 
 def backends(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """List every place a trial can run, and whether it can be used from here."""
+    """List every backend, and whether it can be used from here."""
     found = [_backend(command, name) for name in places.names()]
     if arguments.json:
         write_json(command, [to_json(backend) for backend in found])
@@ -56,25 +56,25 @@ def backends(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Backend:
+class _BackendRow:
     name: str
     usable: bool
     reason: str
     can: tuple[str, ...] = ()
 
 
-def _backend(command: CommandContext, name: str) -> _Backend:
+def _backend(command: CommandContext, name: str) -> _BackendRow:
     try:
         place = places.create(places.profile(name), BackendContext(command.home))
         probe = place.probe()
     except AutotrainError as error:
-        return _Backend(name, usable=False, reason=error.found)
+        return _BackendRow(name, usable=False, reason=error.found)
     can = [key for key in place.capabilities.__slots__ if getattr(place.capabilities, key)]
-    return _Backend(name, probe.usable, probe.reason, tuple(can))
+    return _BackendRow(name, probe.usable, probe.reason, tuple(can))
 
 
 def config(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Say what a key is set to and where that comes from; without a key, all that is not a default."""
+    """Print the value of a key and its origin; without a key, all values that are not defaults."""
     context = header.Context(cwd=command.cwd, environ=command.environ, schema=places.header_schema())
     keys = [arguments.explain] if arguments.explain else header.known_keys(context.schema)
     settings = [header.explain(key, context) for key in keys]
@@ -105,7 +105,7 @@ def doctor(command: CommandContext, arguments: argparse.Namespace) -> None:
     if arguments.repair:
         repair_store(command)
         return
-    results = checks.examine(command.home)
+    results = checks.run_checks(command.home)
     if arguments.json:
         write_json(command, [to_json(result) for result in results])
         return
@@ -114,4 +114,4 @@ def doctor(command: CommandContext, arguments: argparse.Namespace) -> None:
         if not result.good and result.action:
             command.write(f"      {result.action}\n")
     bad = sum(not result.good for result in results)
-    command.write("All well.\n" if not bad else f"{bad} of {len(results)} checks need attention.\n")
+    command.write("All checks passed.\n" if not bad else f"{bad} of {len(results)} checks need attention.\n")

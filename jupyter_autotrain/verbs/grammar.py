@@ -25,7 +25,7 @@ _WITH_JSON: Final = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser that explains itself instead of ending the process."""
+    """An argument parser that raises an error instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         raise AutotrainError(

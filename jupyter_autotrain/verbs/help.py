@@ -1,4 +1,4 @@
-"""The verb `help`: a header key, a verb, a name of the cell, or the whole on one screen."""
+"""The verb `help`: a header key, a verb, a name of the cell, or an overview on one screen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Without a name a verb takes that newest one.
 
 
 def help_text(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Explain a header key, a verb or a name of the cell; without one, the whole on one screen."""
+    """Explain a header key, a verb or a name of the cell; without one, print the overview."""
     verbs = grammar()
     schema = backends.header_schema()
     key = arguments.key

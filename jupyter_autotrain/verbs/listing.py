@@ -19,14 +19,14 @@ from jupyter_autotrain.views.json_objects import experiment_json, trial_json
 
 
 def ls(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """List experiments, newest first, and say how many more there are."""
-    found = [(experiment, record) for experiment, record in command.listed() if _is_wanted(record, arguments)]
+    """List experiments, newest first, and print how many more there are."""
+    found = [(experiment, record) for experiment, record in command.listed() if _matches(record, arguments)]
     shown = found[: arguments.number]
     if arguments.json:
         write_json(command, [experiment_json(*pair) for pair in shown])
         return
     if not found:
-        command.write(_nothing(command))
+        command.write(_no_match(command))
         return
     heads = ("name", "state", "trials", "best", "started", "took", "backend")
     command.write(table(heads, [_row(command, *pair) for pair in shown]) + "\n")
@@ -34,15 +34,15 @@ def ls(command: CommandContext, arguments: argparse.Namespace) -> None:
         command.write(f"... and {left} more (all of them: %autotrain ls -n {len(found)})\n")
 
 
-def _is_wanted(record: ExperimentRecord, arguments: argparse.Namespace) -> bool:
+def _matches(record: ExperimentRecord, arguments: argparse.Namespace) -> bool:
     named = not arguments.pattern or any(fnmatch(record.label, f"{pattern}*") for pattern in arguments.pattern)
     in_state = not arguments.state or record.state.lower() in arguments.state
     return named and in_state and arguments.backend in (None, record.spec.backend)
 
 
-def _nothing(command: CommandContext) -> str:
+def _no_match(command: CommandContext) -> str:
     if command.listed():
-        return "No experiment fits. All of them: %autotrain ls\n"
+        return "No experiment matches. All of them: %autotrain ls\n"
     return "No experiments yet. Put %%autotrain on the first line of a cell and run it.\n"
 
 

@@ -1,4 +1,4 @@
-"""The verb `logs`: what a trial printed."""
+"""The verb `logs`: the output of a trial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLL_S = 0.3
 
 
 def logs(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Print the end of what a trial printed; with `-f` go on until it ends."""
+    """Print the end of a trial's output; with `-f` follow it until the trial ends."""
     experiment = command.find(arguments.experiment)
     trial = trial_or_newest(experiment.store, experiment.record, arguments.trial)
     directory = experiment.directory(trial)

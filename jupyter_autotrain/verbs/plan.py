@@ -1,4 +1,4 @@
-"""The verb `plan`: how a model of the notebook would best be split over a cluster that need not exist here."""
+"""The verb `plan`: the best split of a model of the notebook over a cluster that need not exist here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jupyter_autotrain.verbs.context import CommandContext
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What to plan, in words: expressions for model and inputs, the rest as `jupyter_autotrain.plan` takes it."""
+    """What to plan, as text: expressions for model and inputs, the rest as `jupyter_autotrain.plan` takes it."""
 
     model: str | None
     inputs: str | None

@@ -1,4 +1,4 @@
-"""`pull`: the files that a trial has left, listed or copied here."""
+"""The verb `pull`: the output files of a trial, listed or copied here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
 
 def pull(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -32,12 +32,12 @@ def pull(command: CommandContext, arguments: argparse.Namespace) -> None:
     elif not found:
         command.write(f"Trial {trial.number} has left no files: what a cell writes into its folder is kept.\n")
     else:
-        done = "of trial {}:" if arguments.list else "of trial {} copied to " + str(folder)
-        command.write(f"{count(len(found), 'file')} {done.format(trial.number)}\n{_listed(found)}")
+        end = ":" if arguments.list else f" copied to {folder}"
+        command.write(f"{count(len(found), 'file')} of trial {trial.number}{end}\n{_listed(found)}")
 
 
 def _folder(experiment: Experiment, trial: int, arguments: argparse.Namespace) -> Path:
-    """Where to: each trial has a folder of its own, unless the user says otherwise."""
+    """The target folder: one for each trial, unless the user names another."""
     if arguments.in_place and arguments.output:
         raise AutotrainError(
             "pull: both --in-place and -o were given.", "One of them says where to copy to.", "Leave one of them out."
@@ -48,6 +48,6 @@ def _folder(experiment: Experiment, trial: int, arguments: argparse.Namespace) -
 
 
 def _listed(found: Sequence[Output]) -> str:
-    lines = [f"  {one.name}  ({format_bytes(one.size_bytes)})\n" for one in found[:_MOST_LISTED]]
-    more = [f"  ... and {len(found) - _MOST_LISTED} more\n"] if len(found) > _MOST_LISTED else []
+    lines = [f"  {one.name}  ({format_bytes(one.size_bytes)})\n" for one in found[:_MAX_LISTED]]
+    more = [f"  ... and {len(found) - _MAX_LISTED} more\n"] if len(found) > _MAX_LISTED else []
     return "".join([*lines, *more])

@@ -1,4 +1,4 @@
-"""`doctor --repair`: what can be saved of a damaged store is saved, the rest is named."""
+"""`doctor --repair`: saves what can be read of a damaged store and names the rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.client.drafts import no_submitter
-from jupyter_autotrain.client.restoring import Restored, restore_reports
+from jupyter_autotrain.client.restoring import RestoredReports, restore_reports
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import AutotrainError, ManagerError
@@ -18,9 +18,9 @@ _NAMES = {"experiments": "experiment", "trials": "trial", "requests": "request"}
 
 
 def repair_store(command: CommandContext) -> None:
-    """Save what can be read into a new file, keep the damaged one, and say what became of everything.
+    """Save what can be read into a new file, keep the damaged one, and print what was saved and lost.
 
-    A manager that runs is ended first, which its trials do not notice; afterwards another one goes on.
+    A running manager is ended first, which does not affect its trials; afterwards a new one takes over.
 
     Raises:
         AutotrainError: There is no store, or it is in use.
@@ -34,9 +34,9 @@ def repair_store(command: CommandContext) -> None:
         report = repair.repair(home.store)
         with Store.open(home) as store:
             lost = leftovers.without_row(home, store)
-            restored = restore_reports(home, store) if report.damaged or report.refused else Restored()
+            restored = restore_reports(home, store) if report.damaged or report.refused else RestoredReports()
             unfinished = store.unfinished()
-    for line in _told(report, home):
+    for line in _lines(report, home):
         command.write(f"{line}\n")
     if restored.attempts:
         command.write(f"Curves of {count(restored.attempts, 'attempt')} were read again from the trials' own files.\n")
@@ -49,16 +49,16 @@ def repair_store(command: CommandContext) -> None:
             manager.ensure(home)
 
 
-def _told(report: repair.Repair, home: Home) -> list[str]:
+def _lines(report: repair.Repair, home: Home) -> list[str]:
     saved = [count(report.saved[table], name) for table, name in _NAMES.items()]
-    told = [f"Saved: {', '.join(saved)}."]
+    lines = [f"Saved: {', '.join(saved)}."]
     for table, fault in report.damaged.items():
-        told.append(f"Damaged: the table {table} could not be read whole ({fault}).")
+        lines.append(f"Damaged: the table {table} could not be read whole ({fault}).")
     for table, many in report.dropped.items():
-        told.append(f"Lost: {many} rows of {table} that belong to lost experiments or trials.")
+        lines.append(f"Lost: {many} rows of {table} that belong to lost experiments or trials.")
     if report.refused:
-        told.append(f"Damaged: the file as a whole ({report.refused}); a mended copy could be read.")
+        lines.append(f"Damaged: the file as a whole ({report.refused}); a mended copy could be read.")
     elif not report.damaged:
-        told.append("Nothing in it was damaged.")
-    told.append(f"The file as it was is kept: {report.kept_at.relative_to(home.root)} in {home.root}")
-    return told
+        lines.append("Nothing in it was damaged.")
+    lines.append(f"The file as it was is kept: {report.kept_at.relative_to(home.root)} in {home.root}")
+    return lines

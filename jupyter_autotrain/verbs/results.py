@@ -21,7 +21,7 @@ from jupyter_autotrain.worker import environment
 
 
 def best(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Say which trial is best and with which parameters."""
+    """Print the best trial with its parameters."""
     experiment = command.find(arguments.experiment)
     objective = experiment.record.spec.objective
     trial = experiment.best
@@ -37,9 +37,9 @@ def best(command: CommandContext, arguments: argparse.Namespace) -> None:
     if trial is None:
         command.write(f"{experiment.name}: {_no_best(experiment, objective.metric)}.\n")
         return
-    told = f"trial {trial.number} ({trial.state}), {objective.label} = {number(trial.value)}"
-    rest = f" with {parameters(trial.params)}" if trial.params else ""
-    command.write(f"{experiment.name}: {told}{rest}\n")
+    value = f"trial {trial.number} ({trial.state}), {objective.label} = {number(trial.value)}"
+    params = f" with {parameters(trial.params)}" if trial.params else ""
+    command.write(f"{experiment.name}: {value}{params}\n")
 
 
 def _no_best(experiment: Experiment, metric: str) -> str:
@@ -66,7 +66,7 @@ def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
                 str(experiment.state),
                 str(len(experiment.trials)),
                 f"{objective.direction} {objective.label}" if objective else "-",
-                f"{value_text(trial)}" if trial else "-",
+                value_text(trial) if trial else "-",
                 *values,
             ]
         )
@@ -74,7 +74,7 @@ def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 
 def export(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Write a script that gives the same metrics with no notebook and no package."""
+    """Write a script that reports the same metrics without the notebook and without this package."""
     experiment = command.find(arguments.experiment)
     trial = trial_or_best(experiment.store, experiment.record, arguments.trial)
     ran = trial_spec(experiment.record.spec, trial)

@@ -1,4 +1,4 @@
-"""Find a verb, read its arguments, do it."""
+"""Runs a verb: finds its function, parses its arguments."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ VERBS: Final = tuple(_FUNCTIONS)
 
 
 def run(arguments: Sequence[str], command: CommandContext) -> None:
-    """Do one verb; no arguments mean `ls`.
+    """Run one verb; no arguments mean `ls`.
 
     Raises:
         AutotrainError: For an unknown verb or bad arguments, with the nearest match; and whatever the verb raises.
@@ -65,7 +65,7 @@ def run(arguments: Sequence[str], command: CommandContext) -> None:
         )
     if {"-h", "--help"} & set(words[1:]):
         words = ["help", words[0]]
-    # `-1` names the newest experiment; argparse would take it for a flag.
+    # `-1` names the newest experiment; argparse takes it for a flag.
     words = [f"\0{word}" if word.startswith("-") and word[1:].isdigit() else word for word in words]
     known = grammar()[words[0]].parse_args(words[1:])
     if isinstance(getattr(known, "experiment", None), str):

@@ -1,8 +1,8 @@
-"""A page for readers without a kernel, and in its place a view that lives: two outputs of one cell.
+"""Two outputs of one cell: a static page for readers without a kernel, and a live view that replaces it.
 
-JupyterLab draws the richest form of an output and no other, so a view whose kernel is gone would leave nothing but an
-error. Therefore the page has an output of its own. A style in it hides the page while the view stands below it, and the
-place of the view while there is none: reopened without a kernel, a notebook shows the page.
+JupyterLab draws only the richest form of an output, so a view without a kernel would leave nothing but an error.
+Therefore the page is an output of its own. A style in it hides the page while the view is below it, and the output of
+the view while there is none: reopened without a kernel, a notebook shows the page.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _STYLE: Final = (
 
 
 def display_page(html: str, text: str) -> DisplayHandle:
-    """Show the page; the view comes right below it, by `display_view`."""
+    """Show the page; `display_view` shows the view right below it."""
     handle: Any = DisplayHandle()  # type: ignore[no-untyped-call] # IPython gives it no types
     handle.display(bundle(html, text), raw=True)
     return cast("DisplayHandle", handle)
 
 
 def refresh_page(handle: DisplayHandle, html: str, text: str) -> None:
-    """Show a newer page where `display_page` has shown one."""
+    """Replace the page that `display_page` has shown."""
     cast("Any", handle).update(bundle(html, text), raw=True)
 
 
@@ -39,5 +39,5 @@ def display_view(view: object) -> None:
 
 
 def bundle(html: str, text: str) -> dict[str, str]:
-    """The page as a notebook keeps it, in both forms."""
+    """The page as a notebook stores it, as HTML and as text."""
     return {"text/html": f'<div class="autotrain-card">{_STYLE}{html}</div>', "text/plain": text}

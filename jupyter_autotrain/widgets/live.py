@@ -1,7 +1,8 @@
-"""The live view: an anywidget that shows one experiment; everything in it comes from the store.
+"""The live view: an anywidget that shows one experiment from the store.
 
-From the front end: `attach` (seq: what it has), `log` (trial, stream), `stop` (trials: null for all). To the front end:
-`frame` (see `feed`), `log` (trial, stream, text, left_out: what stands before the text), `receipt` (text, trials).
+From the front end: `attach` (seq: its newest frame), `log` (trial, stream), `picture` (trial, attempt, name), `stop`
+(trials: null for all). To the front end: `frame` (see `views.feed`), `log` (trial, stream, text, left_out: what is
+before the text), `picture` (with its bytes), `receipt` (text, trials).
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ _STREAMS: Final = ("stdout", "stderr")
 class LiveView(anywidget.AnyWidget):
     """Shows an experiment while it runs and after it has ended.
 
-    The trait `snapshot` is empty here and is filled from the store when a front end attaches: a view that comes
-    late, after a reload or in a second tab, gets the whole picture, and following an experiment costs nothing more.
+    The trait `snapshot` is empty here and is filled from the store when a front end attaches: a view that attaches
+    late, after a reload or in a second tab, gets the whole state, and following an experiment costs nothing more.
 
     Args:
         experiment: The experiment.
         ended: Called once after the last frame, when the experiment ends while it is shown.
-        folded: True to show one line first, which opens to the whole.
+        folded: True to show one line first, which unfolds to the view.
     """
 
     _esm = _STATIC / "live.js"
@@ -46,17 +47,17 @@ class LiveView(anywidget.AnyWidget):
 
     def __init__(self, experiment: Experiment, ended: Callable[[], None], *, folded: bool = False) -> None:
         self._experiment = experiment
-        self._sender = FeedSender(experiment.store, experiment.id, self._tell, ended)
+        self._sender = FeedSender(experiment.store, experiment.id, self._send_message, ended)
         comm_context(partial(super().__init__, folded=folded))
         self.on_msg(self._receive)
         if not experiment.state.is_final:
             self._sender.start()
 
     def get_state(self, key: object = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """The state for a front end that attaches, with the whole picture in it."""
+        """The state for a front end that attaches, with the snapshot of the experiment."""
         state: dict[str, Any] = super().get_state(key, drop_defaults)
         if "snapshot" in state:
-            state["snapshot"] = self._picture()
+            state["snapshot"] = self._snapshot()
         return state
 
     def close(self) -> None:
@@ -64,19 +65,19 @@ class LiveView(anywidget.AnyWidget):
         self._sender.stop()
         super().close()
 
-    def _picture(self) -> dict[str, Any]:
+    def _snapshot(self) -> dict[str, Any]:
         try:
-            frame = self._whole()
+            frame = self._snapshot_frame()
         except AutotrainError as error:
             return {"error": str(error)}
         return {**frame.content, "steps": frame.steps, "values": frame.values, "times": frame.times}
 
-    def _whole(self) -> FeedFrame:
-        # The number is read first: a frame sent meanwhile then comes twice, which a view notices, not never.
+    def _snapshot_frame(self) -> FeedFrame:
+        # The number is read first: a frame sent meanwhile then arrives twice, which a view detects, instead of never.
         seq = self._sender.seq
         return snapshot(self._experiment.store, self._experiment.id, time.time(), seq)
 
-    def _tell(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
+    def _send_message(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
         comm_context(lambda: self.send(content, buffers))
 
     def _receive(self, _widget: object, content: Mapping[str, Any], _buffers: object) -> None:
@@ -90,14 +91,14 @@ class LiveView(anywidget.AnyWidget):
         elif kind == "picture":
             self._send_picture(content)
         elif kind == "attach" and content.get("seq") != self._sender.seq:
-            frame = self._whole()
-            self._tell({"kind": "frame", **frame.content}, frame.buffers)
+            frame = self._snapshot_frame()
+            self._send_message({"kind": "frame", **frame.content}, frame.buffers)
 
     def _send_picture(self, content: Mapping[str, Any]) -> None:
         found = images.answer(self._experiment.home, self._experiment.id, content)
         if found is not None:
             message, data = found
-            self._tell(message, [data])
+            self._send_message(message, [data])
 
     def _follow_log(self, content: Mapping[str, Any]) -> None:
         stream = content.get("stream")
@@ -115,9 +116,9 @@ class LiveView(anywidget.AnyWidget):
             text = str(self._experiment.stop(trials))
         except AutotrainError as error:
             text = str(error)
-        self._tell({"kind": "receipt", "text": text, "trials": trials}, [])
+        self._send_message({"kind": "receipt", "text": text, "trials": trials}, [])
 
 
 def _numbers(trials: object) -> list[int] | None:
-    """The trials that a message names; None stands for all."""
+    """The trials that a message names; None means all."""
     return [number for number in trials if isinstance(number, int)] if isinstance(trials, list) else None

@@ -1,4 +1,4 @@
-"""The preview of a plan: an anywidget that draws it, and plans it anew when a person moves a slider.
+"""The preview of a plan: an anywidget that draws it, and plans again when a user moves a slider.
 
 From the front end: `replan` (seq, devices, bandwidth, memory_bytes), `explain` (op, seq: which plan, 0 for the first).
 To the front end: `plan` (seq, view, text, seconds) or `refused` (seq, text, seconds), `explanation` (op, seq, text).
@@ -27,8 +27,8 @@ _STATIC: Final = Path(__file__).parent.parent / "static"
 
 
 @runtime_checkable
-class Preview(Protocol):
-    """What can be shown: a `parallel.plan.Plan`, or anything else that answers as one."""
+class Previewable(Protocol):
+    """A plan that can be shown, such as `parallel.plan.Plan`."""
 
     def view(self) -> JsonObject:
         """Everything to draw; see `jupyter_autotrain.parallel.plan.view`."""
@@ -36,32 +36,32 @@ class Preview(Protocol):
     def explain(self, op: str, /) -> object:
         """Why an op is split as it is; its `str` is shown."""
 
-    def what_if(self, *, bandwidth: float, memory: float, devices: int) -> Preview:
+    def what_if(self, *, bandwidth: float, memory: float, devices: int) -> Previewable:
         """The plan for another machine; `bandwidth` is a factor, `memory` bytes per device."""
 
     def to_html(self) -> str:
         """A static page for readers without a kernel."""
 
 
-class Latest:
-    """Does the newest wish on a thread of its own; what came before it and has not begun is dropped.
+class LatestOnly:
+    """Runs requests one by one on a thread; of those that wait only the newest is run, the others are dropped.
 
     Args:
-        work: Does one wish.
-        name: Name of the thread.
+        work: Runs one request.
+        name: The name of the thread.
     """
 
     def __init__(self, work: Callable[[Mapping[str, Any]], None], name: str) -> None:
         self._work = work
         self._name = name
-        self._wish: Mapping[str, Any] | None = None
+        self._waiting: Mapping[str, Any] | None = None
         self._busy = False
         self._lock = threading.Lock()
 
-    def ask(self, request: Mapping[str, Any]) -> None:
-        """Take a wish; returns at once."""
+    def put(self, request: Mapping[str, Any]) -> None:
+        """Take a request; returns at once."""
         with self._lock:
-            self._wish = request
+            self._waiting = request
             if self._busy:
                 return
             self._busy = True
@@ -70,7 +70,7 @@ class Latest:
     def _run(self) -> None:
         while True:
             with self._lock:
-                request, self._wish = self._wish, None
+                request, self._waiting = self._waiting, None
                 if request is None:
                     self._busy = False
                     return
@@ -78,7 +78,7 @@ class Latest:
 
 
 class PlanView(anywidget.AnyWidget):
-    """Shows a plan; its sliders plan anew with the instant search.
+    """Shows a plan; its sliders plan again with the instant search.
 
     Args:
         plan: The plan.
@@ -88,11 +88,11 @@ class PlanView(anywidget.AnyWidget):
     _css = _STATIC / "plan.css"
     view = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, plan: Preview) -> None:
+    def __init__(self, plan: Previewable) -> None:
         self._plan = plan
-        self._found: tuple[int, Preview] = (0, plan)
-        self._planner = Latest(self._replan, "autotrain-replan")
-        self._explainer = Latest(self._explain, "autotrain-explain")
+        self._found: tuple[int, Previewable] = (0, plan)
+        self._planner = LatestOnly(self._replan, "autotrain-replan")
+        self._explainer = LatestOnly(self._explain, "autotrain-explain")
         super().__init__(view=_plain(plan.view()))
         self.on_msg(self._receive)
 
@@ -100,9 +100,9 @@ class PlanView(anywidget.AnyWidget):
         # This may run on the main thread or on a subshell's while a cell runs: nothing here waits.
         kind = content.get("kind")
         if kind == "replan":
-            self._planner.ask(content)
+            self._planner.put(content)
         elif kind == "explain":
-            self._explainer.ask(content)
+            self._explainer.put(content)
 
     def _replan(self, request: Mapping[str, Any]) -> None:
         began = time.perf_counter()
@@ -123,7 +123,7 @@ class PlanView(anywidget.AnyWidget):
         seq = int(request["seq"])
         newest, found = self._found
         if seq not in {0, newest}:
-            # The page is about to show the newest plan, and asks again then.
+            # The page will show the newest plan in a moment, and sends the request again then.
             return
         try:
             text = str((found if seq else self._plan).explain(op))
@@ -132,8 +132,8 @@ class PlanView(anywidget.AnyWidget):
         self.send({"kind": "explanation", "op": op, "seq": seq, "text": text})
 
 
-def show_plan(plan: Preview) -> DisplayHandle | None:
-    """Show a plan here, as richly as the place allows.
+def show_plan(plan: Previewable) -> DisplayHandle | None:
+    """Show a plan in the richest form that works here.
 
     In a notebook there are two outputs: the static page, for readers without a kernel, and the preview; a terminal gets
     the plan's text.

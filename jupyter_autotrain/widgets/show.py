@@ -17,15 +17,15 @@ def show(value: object) -> DisplayHandle | None:
     """Show an experiment or a plan here; other values raise TypeError. See `show_experiment` and `plan.show_plan`."""
     if isinstance(value, Experiment):
         return show_experiment(value)
-    from jupyter_autotrain.widgets.plan import Preview, show_plan  # noqa: PLC0415 - only plans need it
+    from jupyter_autotrain.widgets.plan import Previewable, show_plan  # noqa: PLC0415 - only plans need it
 
-    if not isinstance(value, Preview):
+    if not isinstance(value, Previewable):
         raise TypeError(f"no view shows a {type(value).__name__}")
     return show_plan(value)
 
 
 def show_experiment(experiment: Experiment) -> DisplayHandle | None:
-    """Show an experiment here, as richly as the place allows.
+    """Show an experiment in the richest form that works here.
 
     In a notebook there are two outputs: the run card, for readers without a kernel, and the live view; a terminal gets
     the card's text.
@@ -42,13 +42,13 @@ def show_experiment(experiment: Experiment) -> DisplayHandle | None:
 
 
 def show_folded(experiment: Experiment) -> None:
-    """Show an experiment in one line that opens to its live view; where there is no notebook, nothing."""
+    """Show an experiment as one line that unfolds to its live view; outside notebooks show nothing."""
     if getattr(get_ipython(), "kernel", None) is None:
         return
     from jupyter_autotrain.widgets.live import LiveView  # noqa: PLC0415 - heavy, and of no use in a terminal
 
-    again = f"%autotrain show {experiment.name}"
-    display_page(f"<p>Show it live: <code>{escape(again)}</code></p>", f"Show it live: {again}")
+    command = f"%autotrain show {experiment.name}"
+    display_page(f"<p>Show it live: <code>{escape(command)}</code></p>", f"Show it live: {command}")
     display_view(LiveView(experiment, ended=lambda: None, folded=True))
 
 

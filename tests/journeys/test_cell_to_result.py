@@ -271,7 +271,7 @@ def test_the_verbs_in_a_shell_tell_the_same(notebook, home):
     assert "shell" in shell("ls")
     assert "acc (last) = 0.5" in shell("best", "shell")
     assert shell("schema").startswith("{")
-    assert "All well" in shell("doctor")
+    assert "All checks passed" in shell("doctor")
     assert "maximize" in shell("help", "objective")
 
 

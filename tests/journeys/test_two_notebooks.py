@@ -61,6 +61,6 @@ def test_a_cell_that_may_not_ask_keeps_its_earlier_run_and_says_how_to_end_it(at
     notebook.run("%%autotrain asks\n" + WAITS)
     first = notebook.value("_")
     _, shown = notebook.run("%%autotrain asks --wait\non_rerun: ask\n---\nreport(acc=1)")
-    assert "nobody can be asked here" in shown
+    assert "no question can be asked here" in shown
     assert not first.state.is_final
     assert "stopped in" in notebook.run("%autotrain stop asks@1")[1]

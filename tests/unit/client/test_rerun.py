@@ -95,10 +95,10 @@ def test_the_user_may_be_asked(cell, stopped, answer, ended):
 
 
 @pytest.mark.parametrize("fault", [EOFError(), NotImplementedError(), OSError()])
-def test_where_nobody_can_be_asked_the_earlier_run_goes_on_and_it_is_said_how_to_end_it(cell, stopped, fault):
+def test_where_no_question_can_be_asked_the_earlier_run_goes_on_and_is_named(cell, stopped, fault):
     cell.answer = fault
     said = cell.rerun("ask")
-    assert "nobody can be asked here" in said
+    assert "no question can be asked here" in said
     assert "%autotrain stop digits@1" in said
     assert stopped == []
 

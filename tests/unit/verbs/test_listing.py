@@ -39,7 +39,7 @@ def test_experiments_are_chosen_by_name_state_and_backend(terminal, add):
     assert listed(terminal.run("ls", "bert", "resnet-a")) == ["bert", "resnet-a"]
     assert listed(terminal.run("ls", "--state", "failed")) == ["resnet-b"]
     assert listed(terminal.run("ls", "--backend", "debug")) == ["bert"]
-    assert terminal.run("ls", "vit*") == "No experiment fits. All of them: %autotrain ls\n"
+    assert terminal.run("ls", "vit*") == "No experiment matches. All of them: %autotrain ls\n"
     with pytest.raises(AutotrainError, match="choose from"):
         terminal.run("ls", "--state", "broken")
 

@@ -9,7 +9,7 @@ import pytest
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.graph import build
-from jupyter_autotrain.widgets.plan import Latest, PlanView, show_plan
+from jupyter_autotrain.widgets.plan import LatestOnly, PlanView, show_plan
 
 DEADLINE_S = 20.0
 
@@ -58,7 +58,7 @@ def test_the_view_is_the_plan_in_plain_json(plan, view):
     assert view.view["mesh"]["shape"] == list(plan.mesh.shape)
 
 
-def test_a_wish_is_answered_with_the_plan_of_the_other_machine(plan, view):
+def test_a_request_is_answered_with_the_plan_of_the_other_machine(plan, view):
     view.receive(**request(1, devices=4, bandwidth=0.5))
     answer = view.answer(lambda sent: sent.get("seq") == 1)
     expected = plan.what_if(devices=4, bandwidth=0.5, memory=80e9)
@@ -95,7 +95,7 @@ def test_an_op_is_explained_for_the_plan_that_the_page_shows(plan, view):
         assert answer["text"] == str(shown.explain(op))
 
 
-def test_the_newest_wish_wins_and_those_before_it_are_dropped():
+def test_the_newest_request_is_run_and_those_before_it_are_dropped():
     begun, go, done = threading.Event(), threading.Event(), []
 
     def work(request):
@@ -103,11 +103,11 @@ def test_the_newest_wish_wins_and_those_before_it_are_dropped():
         assert go.wait(DEADLINE_S)
         done.append(request["seq"])
 
-    latest = Latest(work, "test")
-    latest.ask({"seq": 0})
+    latest = LatestOnly(work, "test")
+    latest.put({"seq": 0})
     assert begun.wait(DEADLINE_S)
     for seq in range(1, 50):
-        latest.ask({"seq": seq})
+        latest.put({"seq": seq})
     go.set()
     deadline = time.monotonic() + DEADLINE_S
     while 49 not in done and time.monotonic() < deadline:
