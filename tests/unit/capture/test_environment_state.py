@@ -5,9 +5,6 @@ import os
 import pytest
 
 from jupyter_autotrain.capture.differences import Kind
-from jupyter_autotrain.capture.syntax.cells import Cell
-
-SHOW = "import os\nprint(os.environ.get('SCALE_Q'), os.environ.get('MODE_Q'))"
 
 
 @pytest.fixture(autouse=True)
@@ -24,34 +21,6 @@ def told(book, code, **options):
     return [(one.kind, one.text, one.origin) for one in book.capture(code, **options).differences]
 
 
-SETS = {
-    "an item": "import os\nos.environ['SCALE_Q'] = '3'",
-    "a name of its own": "from os import environ as e\ne['SCALE_Q'] = '3'",
-    "set and set again": "import os\nos.environ['SCALE_Q'] = '3'\nos.environ['SCALE_Q'] += '4'",
-    "several": "import os\nos.environ.update({'SCALE_Q': '3'}, MODE_Q='fast')",
-    "a default": "import os\nos.environ.setdefault('SCALE_Q', '3')",
-    "a function": "import os\ndef setup(n):\n    os.environ['SCALE_Q'] = str(n)\nsetup(7)",
-}
-
-
-@pytest.mark.parametrize("cell", SETS.values(), ids=SETS)
-def test_a_variable_that_a_cell_set_is_there_in_a_trial(notebook, cell):
-    book = notebook(cell)
-    book.both(SHOW)
-    assert {kind for kind, _, _ in told(book, SHOW)} == {Kind.REPLAYED}
-
-
-def test_a_variable_that_a_magic_set_is_there_in_a_trial(notebook):
-    book = notebook()
-    book.cells += [Cell(1, "%env SCALE_Q=3\nx = 1"), Cell(2, "%set_env MODE_Q fast"), Cell(3, "%env HOME")]
-    os.environ.update(SCALE_Q="3", MODE_Q="fast")
-    book.both(SHOW)
-    assert told(book, SHOW) == [
-        (Kind.REPLAYED, "os.environ['MODE_Q'] = 'fast'", "cell [2]"),
-        (Kind.REPLAYED, "os.environ['SCALE_Q'] = '3'", "cell [1]"),
-    ]
-
-
 def test_a_variable_is_set_before_a_library_is_imported(notebook):
     book = notebook("import os\nos.environ['SCALE_Q'] = '3'", "import fractions")
     script = book.capture("print(fractions)").script
@@ -63,12 +32,6 @@ def test_what_the_header_gives_goes_before_and_is_not_told(notebook):
     captured = book.capture("print(os.environ['SCALE_Q'])", variables=["SCALE_*"])
     assert captured.differences == ()
     assert "'3'" not in captured.script
-
-
-def test_a_deleted_variable_is_not_there(notebook):
-    book = notebook("import os\nos.environ['SCALE_Q'] = '3'", "del os.environ['SCALE_Q']")
-    book.both(SHOW)
-    assert told(book, SHOW) == []
 
 
 def test_a_secret_stays_here_and_is_told(notebook):

@@ -55,27 +55,6 @@ def test_the_objective_is_found_in_every_plain_way_to_report_it(notebook, cell):
     assert told(notebook, cell, "f1") != ""
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "name = 'val_' + 'acc'\nreport(**{name: 1})",
-        "metrics = {'val_acc': 1}\nreport(**metrics)",
-        "report(**{**{}, 'loss': 1})",
-        "report(**dict([('val_acc', 1)]))",
-        "def fit(log):\n    log(val_acc=1)\nfit(report)",
-        "log = report\nlog(val_acc=1)",
-        "import jupyter_autotrain as at\nlog = at.report\nlog(val_acc=1)",
-        "from jupyter_autotrain import report as log\nlog(val_acc=1)",
-        "def report(**metrics): pass\nreport(loss=1)",
-        "import subprocess\nsubprocess.run(['python', 'train.py'])",
-        "exec('report(val_acc=1)')",
-        "import jupyter_autotrain as at\ngetattr(at, 'report')(val_acc=1)",
-    ],
-)
-def test_where_the_text_cannot_tell_nothing_is_said(notebook, cell):
-    assert told(notebook, cell) == ""
-
-
 def test_reports_of_captured_helpers_count_and_are_told_with_their_cell(notebook):
     helper = "def log(value):\n    report(val_acc=value)"
     assert told(notebook, "log(1)", "val_acc", helper) == ""

@@ -49,15 +49,3 @@ def test_progress_is_told_while_data_is_pickled(notebook, monkeypatch):
     notebook("rows = [[i] for i in range(20_000)]").capture("print(rows)", progress=seen.append)
     assert seen
     assert seen == sorted(seen)
-
-
-def test_an_interrupt_out_of_the_progress_passes_through(notebook, monkeypatch):
-    monkeypatch.setattr(stream, "_PAUSE_S", 0)
-
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    book = notebook("rows = [[i] for i in range(20_000)]")
-    with pytest.raises(KeyboardInterrupt):
-        book.capture("print(rows)", progress=interrupt)
-    assert book.both("print(len(rows))") == "20000\n"

@@ -56,15 +56,6 @@ def test_folders_that_the_cell_writes_into_exist_in_a_trial_and_are_empty(notebo
     assert captured.notes == ()
 
 
-def test_a_folder_made_for_a_trial_is_there_wherever_the_cell_runs(notebook, folder):
-    book = notebook(cwd=folder)
-    code = "import os\nwith open('models/m.txt', 'w') as f:\n    f.write('x')\nprint(os.listdir('models'))"
-    captured = book.capture(code)
-    assert captured.folders == ("models", "models/old")
-    code = "import os\nwith open('figures/m.txt', 'w') as f:\n    f.write('x')\nprint(os.path.exists('figures/m.txt'))"
-    assert book.elsewhere(code) == "True\n"
-
-
 def test_a_folder_that_nobody_makes_is_told_before_the_trial_runs_into_it(notebook, folder):
     book = notebook(cwd=folder)
     (note,) = book.capture("x = 1\nimport torch\ntorch.save(1, 'weights/m.pt')").notes
