@@ -13,7 +13,7 @@ from jupyter_autotrain.capture.capturing import capture
 from jupyter_autotrain.capture.differences import Difference, told
 from jupyter_autotrain.capture.export import export_script
 from jupyter_autotrain.capture.function import from_function
-from jupyter_autotrain.capture.limits import Limits
+from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.reports import check as check_reports
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.syntax.cells import Cell
@@ -21,9 +21,9 @@ from jupyter_autotrain.capture.table import table
 
 __all__ = [
     "Capture",
+    "CaptureLimits",
     "Cell",
     "Difference",
-    "Limits",
     "capture",
     "check_reports",
     "export_script",

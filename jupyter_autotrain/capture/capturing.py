@@ -8,14 +8,14 @@ import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import copies, reports, secrets, state, taken
+from jupyter_autotrain.capture import mutation_warnings, name_conflicts, reports, secrets, state
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.files import opened, shipped
 from jupyter_autotrain.capture.files import ship as shipping
 from jupyter_autotrain.capture.items import Item
-from jupyter_autotrain.capture.limits import Limits
+from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.result import Capture
-from jupyter_autotrain.capture.script import THIS_CELL, Code, Script, assemble
+from jupyter_autotrain.capture.script import THIS_CELL, AssembledScript, CapturedCode, assemble
 from jupyter_autotrain.capture.sizes import tree
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.syntax.cells import Cell, parse_code
@@ -23,8 +23,8 @@ from jupyter_autotrain.capture.syntax.history import History, futures_in
 from jupyter_autotrain.capture.syntax.names import analyse
 from jupyter_autotrain.capture.syntax.scopes import bound_by
 from jupyter_autotrain.capture.values import graphs
-from jupyter_autotrain.capture.values.pickles import Values
-from jupyter_autotrain.capture.values.stream import Budget
+from jupyter_autotrain.capture.values.pickles import PickledValues
+from jupyter_autotrain.capture.values.stream import ByteBudget
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.trial_names import TRIAL, TRIAL_NAMES
@@ -32,7 +32,7 @@ from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import CaptureError
 
 _SHOWN = 3
-_NO_LIMITS = Limits()
+_NO_LIMITS = CaptureLimits()
 
 
 def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a caller may say
@@ -45,7 +45,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     ship: Sequence[str] = (),
     first_line: int = 1,
     label: str = THIS_CELL,
-    limits: Limits = _NO_LIMITS,
+    limits: CaptureLimits = _NO_LIMITS,
     not_secrets: Collection[str] = (),
     returns: Collection[str] = (),
     progress: Callable[[int], object] | None = None,
@@ -77,10 +77,10 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         ShipError: The files are too many or too big, or a pattern of `ship` fits nothing.
     """
     tree, text, notes = parse_code(code, first_line)
-    read = Code(text, tree, label, first_line)
+    read = CapturedCode(text, tree, label, first_line)
     history = History(cells, namespace)
-    given = state.Given(seed, variables)
-    items, slice_ = _items(read, namespace, history, parameters, Budget(limits.data_bytes, progress), given)
+    given = state.HeaderOptions(seed, variables)
+    items, slice_ = _items(read, namespace, history, parameters, ByteBudget(limits.data_bytes, progress), given)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
     values = {name: (slice_.live.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
@@ -88,7 +88,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     renamed = _renamed(read, slice_, script, tree_)
     live = {name: slice_.live.get(name) for name in slice_.values.pickles}
     imported = frozenset[str]().union(*(pickled.modules for pickled in slice_.values.pickles.values()))
-    found = shipped.find(opened.Code(tree_, script.source_map, live, parameters), imported, cwd, ship)
+    found = shipped.find(opened.TrialCode(tree_, script.source_map, live, parameters), imported, cwd, ship)
     files = found.files
     shipping.check_limits(files, limits)
     return Capture(
@@ -100,23 +100,23 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         written=frozenset(place for place in files if found.may_write(place)),
         source_map=script.source_map,
         notes=(*notes, *dict.fromkeys(found.notes)),
-        reports=reports.find(tree_, script.source_map, files, slice_.values.files.values(), slice_.taken),
+        reports=reports.find(tree_, script.source_map, files, slice_.values.files.values(), slice_.provided.conflicts),
         differences=(
             *slice_.differences,
             *renamed,
-            *copies.told(tree, items, namespace, returns),
+            *mutation_warnings.told(tree, items, namespace, returns),
             *found.differences,
         ),
     )
 
 
 def _items(
-    code: Code,
+    code: CapturedCode,
     namespace: Mapping[str, object],
     history: History,
     parameters: Collection[str],
-    budget: Budget,
-    given: state.Given,
+    budget: ByteBudget,
+    given: state.HeaderOptions,
 ) -> tuple[list[Item], Slice]:
     """Slice until no definition needs itself to be made; such ones travel by value instead."""
     by_value: frozenset[str] = frozenset()
@@ -134,23 +134,23 @@ def _items(
         by_value |= circle
 
 
-def _renamed(code: Code, slice_: Slice, script: Script, tree_: ast.Module) -> list[Difference]:
+def _renamed(code: CapturedCode, slice_: Slice, script: AssembledScript, tree_: ast.Module) -> list[Difference]:
     """Tell the names that stay the notebook's, and refuse code that takes them for the trial's."""
     bound = bound_by(code.tree.body)
-    is_free = not (taken.is_notebooks(TRIAL, slice_.namespace) or TRIAL in bound)
-    firm = [one for one in slice_.taken if one.name not in bound]
-    taken.refuse_meant_as_the_trials(tree_, script.source_map, firm, slice_.parameters, trial_is_free=is_free)
-    unused = taken.unused(sorted(slice_.parameters & bound), slice_.items, script.text)
-    return [*taken.differences(slice_.taken, trial_is_free=is_free), *unused]
+    is_free = not (name_conflicts.is_notebooks(TRIAL, slice_.namespace) or TRIAL in bound)
+    firm = [one for one in slice_.provided.conflicts if one.name not in bound]
+    name_conflicts.refuse_meant_as_the_trials(tree_, script.source_map, firm, slice_.parameters, trial_is_free=is_free)
+    unused = name_conflicts.unused(sorted(slice_.parameters & bound), slice_.items, script.text)
+    return [*name_conflicts.differences(slice_.provided.conflicts, trial_is_free=is_free), *unused]
 
 
-def _futures(code: Code, items: Sequence[Item], history: History) -> set[str]:
+def _futures(code: CapturedCode, items: Sequence[Item], history: History) -> set[str]:
     return {*history.futures} if any(item.how == "source" for item in items) else futures_in(code.tree)
 
 
 def _complain(slice_: Slice, limit_bytes: int) -> None:
     """Raise what stands in the way: missing names, then what cannot travel, then size."""
-    if slice_.clashes:
+    if slice_.provided.clashes:
         raise _clashing(slice_)
     if slice_.missing:
         raise _missing(slice_)
@@ -176,8 +176,8 @@ def _missing(slice_: Slice) -> CaptureError:
 
 
 def _clashing(slice_: Slice) -> CaptureError:
-    lines = [f"  {name}: {what}" for name, what in sorted(slice_.clashes.items())]
-    first = min(slice_.clashes)
+    lines = [f"  {name}: {what}" for name, what in sorted(slice_.provided.clashes.items())]
+    first = min(slice_.provided.clashes)
     return CaptureError(
         f"{_count(lines, 'name')} of the search space {_verb(lines, 'is', 'are')} used for something else:\n"
         f"{_listed(lines)}",
@@ -202,7 +202,7 @@ def _from(slice_: Slice, path: str) -> str:
     return f" ({item.origin})" if item and item.origin else ""
 
 
-def _too_big(values: Values, limit_bytes: int) -> CaptureError:
+def _too_big(values: PickledValues, limit_bytes: int) -> CaptureError:
     entries = values.too_big
     heaviest = max(entries, key=lambda name: entries[name])
     over = "over " if values.uncounted else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """In which way a trial differs from running the cell here; the order is that of the list."""
 
     REPLAYED = "set again"
@@ -30,7 +30,7 @@ class Difference:
         origin: The cell it comes from, or "".
     """
 
-    kind: Kind
+    kind: DifferenceKind
     text: str
     origin: str = ""
 
@@ -47,7 +47,7 @@ def told(differences: Iterable[Difference], *, rows: int | None = None) -> str:
         differences: What differs.
         rows: How many lines at most; None means all.
     """
-    order = list(Kind)
+    order = list(DifferenceKind)
     ordered = sorted(differences, key=lambda one: order.index(one.kind))
     lines = [f"  {one.line}" for one in ordered]
     if not lines:

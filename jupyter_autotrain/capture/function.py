@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from jupyter_autotrain.capture.capturing import capture
-from jupyter_autotrain.capture.limits import Limits
+from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.errors import CaptureError
 
 _PACKAGE = "jupyter_autotrain"
 _PARAMS = "__autotrain_params__"  # whatever the function's own file calls `params`
-_NO_LIMITS = Limits()
+_NO_LIMITS = CaptureLimits()
 
 
 def from_function(  # noqa: PLR0913 - as `capture`
@@ -27,7 +27,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     cwd: Path,
     parameters: Collection[str] = (),
     ship: Sequence[str] = (),
-    limits: Limits = _NO_LIMITS,
+    limits: CaptureLimits = _NO_LIMITS,
     not_secrets: Collection[str] = (),
     seed: int | None = None,
     variables: Collection[str] = (),

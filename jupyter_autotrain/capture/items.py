@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.capture.syntax.history import Binding, Position
+from jupyter_autotrain.capture.syntax.history import Binding, BindingKind, Position
 from jupyter_autotrain.capture.syntax.names import Names
 
 EARLIEST: Position = (-1, 0, 0)
@@ -63,6 +63,31 @@ def import_item(name: str, text: str, binding: Binding | None, uses: Names) -> I
         name, "import", text, binding.label if binding else "",
         position=binding.position if binding else EARLIEST, eager=uses.eager, called=uses.called,
     )  # fmt: skip
+
+
+def source_item(name: str, binding: Binding, stale: str, uses: Names, set_later: frozenset[str]) -> Item:
+    """The item of a definition that travels as its source.
+
+    Args:
+        name: The name it binds.
+        binding: Where the notebook has it.
+        stale: Why it may not be what the notebook's text says now.
+        uses: What it needs.
+        set_later: Items of attributes that are set on it after its statement.
+    """
+    indented = binding.kind is BindingKind.DEFINITION and binding.node.col_offset > 0
+    text = f"if True:\n{binding.source}" if indented else binding.source
+    return Item(
+        name, "source", text, binding.label, binding.label, binding.first_line - indented, binding.position, stale,
+        eager=uses.eager, called=uses.called, deferred=uses.deferred | uses.hints | set_later,
+    )  # fmt: skip
+
+
+def data_item(name: str, binding: Binding | None, stale: str) -> Item:
+    """The item of a value that travels as data."""
+    if binding is None:
+        return Item(name, "data", stale=stale)
+    return Item(name, "data", origin=binding.label, stale=stale, position=binding.position)
 
 
 def in_order(items: Mapping[str, Item]) -> tuple[list[Item], frozenset[str]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CaptureLimits:
     """How much may travel: data by pickle, files by copy."""
 
     data_bytes: int = 200_000_000

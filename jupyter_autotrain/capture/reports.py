@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupyter_autotrain.capture.files import modules
+from jupyter_autotrain.capture.name_conflicts import NameConflict
 from jupyter_autotrain.capture.script import place as script_place
-from jupyter_autotrain.capture.taken import Taken
 from jupyter_autotrain.errors import CaptureError
 
 _NAME = "report"
@@ -44,7 +44,7 @@ def find(
     source_map: Sequence[str],
     files: Mapping[str, Path],
     data: Iterable[bytes] = (),
-    taken: Sequence[Taken] = (),
+    conflicts: Sequence[NameConflict] = (),
 ) -> Reports:
     """Find the metrics that a script and the modules that travel with it report.
 
@@ -53,9 +53,9 @@ def find(
         source_map: For each of its lines "cell label:line", or "".
         files: The files that travel with it.
         data: The pickles that travel with it; they may hold code.
-        taken: The trial's names that are the notebook's in the script.
+        conflicts: The trial's names that are the notebook's in the script.
     """
-    notebooks = {one.name: one.what for one in taken}
+    notebooks = {one.name: one.what for one in conflicts}
     script = _Apart(frozenset(notebooks)).visit(copy.deepcopy(script)) if notebooks else script
     names: dict[str, str] = {}
     trees = [(script, ""), *_modules(files)]

@@ -15,7 +15,7 @@ OWN_PLACE = "__autotrain_file__"
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class AssembledScript:
     """A script and its source map: for each line "label:line", or ""."""
 
     text: str
@@ -23,7 +23,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CapturedCode:
     """The code to capture.
 
     Attributes:
@@ -39,7 +39,9 @@ class Code:
     first_line: int = 1
 
 
-def assemble(code: Code, items: Iterable[Item], futures: Collection[str], parameters: Collection[str]) -> Script:
+def assemble(
+    code: CapturedCode, items: Iterable[Item], futures: Collection[str], parameters: Collection[str]
+) -> AssembledScript:
     """Write the script: futures, imports, definitions and data in order, then the cell's own code."""
     lines: list[tuple[str, str]] = []
     features = sorted({*futures, *futures_in(code.tree)})
@@ -51,7 +53,7 @@ def assemble(code: Code, items: Iterable[Item], futures: Collection[str], parame
     own = with_overrides(without_futures(code), parameters).rstrip("\n").split("\n")
     lines += [(line, f"{code.label}:{code.first_line + index}") for index, line in enumerate(own)]
     text = "".join(f"{line}\n" for line, _ in lines)
-    return Script(with_own_place(text), tuple(origin for _, origin in lines))
+    return AssembledScript(with_own_place(text), tuple(origin for _, origin in lines))
 
 
 def place(source_map: Sequence[str], line: int) -> str:
@@ -76,7 +78,7 @@ def _preparation(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
         before = "block" if multiline else item.how
 
 
-def without_futures(code: Code) -> str:
+def without_futures(code: CapturedCode) -> str:
     """The code without its `from __future__` lines, which must stand first in the script; other lines stay put."""
     lines = code.text.split("\n")
     for node in code.tree.body:

@@ -18,7 +18,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SecretFinding:
     """A credential.
 
     Attributes:
@@ -54,7 +54,7 @@ def refuse(
         raise _error(found)
 
 
-def in_value(name: str, value: object, pickle: bytes) -> Found | None:
+def in_value(name: str, value: object, pickle: bytes) -> SecretFinding | None:
     """The first credential in a value, by its own form or by the name it has there; None when there is none."""
     todo: list[tuple[str, str, object, int]] = [(name, name, value, 0)]
     seen: set[int] = set()
@@ -64,13 +64,13 @@ def in_value(name: str, value: object, pickle: bytes) -> Found | None:
         where, called, part, depth = todo.pop()
         if isinstance(part, str | bytes):
             if is_credential(called, part):
-                return Found(where, called or name, name)
+                return SecretFinding(where, called or name, name)
         elif id(part) not in seen and depth < _DEEPEST:
             seen.add(id(part))
             todo += [(*inner, depth + 1) for inner in islice(_parts(where, called, part), left)]
     if _holds_only_numbers(value):
         return None
-    return Found(name, name, name) if holds_credential(pickle) else None
+    return SecretFinding(name, name, name) if holds_credential(pickle) else None
 
 
 def _holds_only_numbers(value: object) -> bool:
@@ -92,7 +92,7 @@ def _parts(where: str, called: str, value: object) -> Iterator[tuple[str, str, o
             yield f"{where}.{key}", str(key), item
 
 
-def in_script(text: str, tree: ast.Module, source_map: Sequence[str]) -> Iterator[Found]:
+def in_script(text: str, tree: ast.Module, source_map: Sequence[str]) -> Iterator[SecretFinding]:
     """The credentials that code spells out, at most one a line; a line may say that it has none."""
     lines = text.split("\n")
     named: dict[int, str] = {}
@@ -105,7 +105,7 @@ def in_script(text: str, tree: ast.Module, source_map: Sequence[str]) -> Iterato
     for number, line in enumerate(lines, 1):
         if (number in named or holds_credential(line)) and ALLOWED not in line:
             label = source_map[number - 1] if number <= len(source_map) else ""
-            yield Found(label or f"line {number} of the script", named.get(number, ""))
+            yield SecretFinding(label or f"line {number} of the script", named.get(number, ""))
 
 
 def _named_texts(tree: ast.Module) -> Iterator[tuple[str, ast.Constant]]:
@@ -144,7 +144,7 @@ def _name_of(target: ast.AST | str | None) -> str:
     return str(getattr(target, "id", "") or getattr(target, "attr", ""))
 
 
-def _error(found: Sequence[Found]) -> CaptureError:
+def _error(found: Sequence[SecretFinding]) -> CaptureError:
     rows = [f"  {one.where}" + (f" ({one.name})" if one.name and not one.variable else "") for one in found]
     if len(rows) > _SHOWN:
         rows = [*rows[: _SHOWN - 1], f"  and {len(found) - _SHOWN + 1} more"]

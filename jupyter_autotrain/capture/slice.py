@@ -8,18 +8,18 @@ import types
 from collections import ChainMap
 from collections.abc import Collection, Mapping
 
-from jupyter_autotrain.capture import taken
 from jupyter_autotrain.capture.definitions import imports, kernel_only, sources, staleness
 from jupyter_autotrain.capture.definitions.rerun import Notebook
 from jupyter_autotrain.capture.differences import Difference
-from jupyter_autotrain.capture.items import EARLIEST, Item, import_item, in_order
-from jupyter_autotrain.capture.syntax.history import History, Kind
+from jupyter_autotrain.capture.items import EARLIEST, Item, data_item, import_item, in_order, source_item
+from jupyter_autotrain.capture.provided_names import ProvidedNames
+from jupyter_autotrain.capture.syntax.history import BindingKind, History
 from jupyter_autotrain.capture.syntax.names import Names, analyse
 from jupyter_autotrain.capture.syntax.scopes import is_special
 from jupyter_autotrain.capture.text_names import TextNames
 from jupyter_autotrain.capture.values import attributes
-from jupyter_autotrain.capture.values.pickles import Values
-from jupyter_autotrain.capture.values.stream import Budget
+from jupyter_autotrain.capture.values.pickles import PickledValues
+from jupyter_autotrain.capture.values.stream import ByteBudget
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 
 
@@ -41,7 +41,7 @@ class Slice:
         *,
         parameters: Collection[str] = (),
         by_value: frozenset[str] = frozenset(),
-        budget: Budget,
+        budget: ByteBudget,
     ) -> None:
         self.namespace = namespace
         self.history = history
@@ -50,12 +50,11 @@ class Slice:
         self.home = str(namespace.get("__name__", "__main__"))
         self.items: dict[str, Item] = {}
         self.missing: dict[str, str] = {}
-        self.taken: list[taken.Taken] = []
-        self.clashes: dict[str, str] = {}
+        self.provided = ProvidedNames(namespace, parameters, history)
         self.texts = TextNames()
         self.attributes: dict[str, object] = {}
         self.live: Mapping[str, object] = ChainMap(self.attributes, namespace)  # type: ignore[arg-type]  # only read
-        self.values = Values(namespace, self.live, self.items, self._in_script, budget)
+        self.values = PickledValues(namespace, self.live, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
         self._sets: set[str] = set()
         self._rebound: set[str] = set()
@@ -78,13 +77,12 @@ class Slice:
                 break
             self.values.add(waiting)
             for name in waiting:
-                item = self.items[name]
-                self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), name)
+                self._use_of(self.items[name])
 
     def take(self, item: Item) -> None:
         """Take in a statement that binds no name, and everything that it needs."""
         self.items[item.name] = item
-        self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), item.name)
+        self._use_of(item)
         self._follow()
 
     def name_of(self, value: object) -> str:
@@ -94,7 +92,7 @@ class Slice:
     def finish(self) -> None:
         """Write the pickles, once everything has been followed."""
         self.missing = {name: user for name, user in self.missing.items() if name not in self._sets}
-        for name, difference in self.texts.drop(self.values.refused, self._origin):
+        for name, difference in self.texts.drop(self.values.refused, self.history.label_of):
             self.items.pop(name, None)
             self.values.pickles.pop(name, None)
             self.differences.append(difference)
@@ -127,13 +125,14 @@ class Slice:
 
     # Following names
 
+    def _use_of(self, item: Item) -> None:
+        self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), item.name)
+
     def _use(self, names: Names, user: str) -> None:
         self._sets |= names.sets
-        self.differences += self.texts.use(names, self._origin(user))
+        self.differences += self.texts.use(names, self.history.label_of(user))
         self.values.refused.update(kernel_only.asking(names.called, self.namespace))
-        for name in names.called & self.parameters - set(self.namespace):
-            if callable(getattr(builtins, name, None)):
-                self.clashes[name] = "a function of Python that this code calls"
+        self.provided.check_called(names.called)
         for name in sorted(names.needed | names.hints):
             if name in self.items or name in self._todo:
                 continue
@@ -147,7 +146,7 @@ class Slice:
             return True
         if name not in self.namespace:
             last = self.history.last(name)
-            return name == "get_ipython" or (last is not None and hint and last.kind is Kind.IMPORT)
+            return name == "get_ipython" or (last is not None and hint and last.kind is BindingKind.IMPORT)
         if is_special(name):
             return False
         value = self.namespace[name]
@@ -162,26 +161,10 @@ class Slice:
     def _classify(self, name: str) -> None:
         if name in self.items:
             return
-        item = self._provided(name) or self._imported(name) or self._defined(name)
+        item = self.provided.item(name) or self._imported(name) or self._defined(name)
         if item is None:
             item = self._plain(name)
         self.items[name] = item
-
-    def _provided(self, name: str) -> Item | None:
-        if name in self.parameters:
-            if name in self.namespace and (clash := taken.clash(self.namespace[name], self._origin(name))):
-                self.clashes[name] = clash
-            return Item(name, "parameter", origin="search")
-        if name not in TRIAL_NAMES:
-            return None
-        if not taken.is_notebooks(name, self.namespace):
-            return Item(name, "builtin", origin="trial")
-        self.taken.append(taken.Taken(name, self.namespace[name], self._origin(name)))
-        return None
-
-    def _origin(self, name: str) -> str:
-        binding = self.history.last(name)
-        return binding.label if binding else ""
 
     # Imports
 
@@ -190,7 +173,7 @@ class Slice:
         if name not in self.namespace:
             return self._conditional_import(name)
         last = self.history.last(name)
-        if sources.is_definition(value, self.home) and (last is None or last.kind is not Kind.IMPORT):
+        if sources.is_definition(value, self.home) and (last is None or last.kind is not BindingKind.IMPORT):
             return None
         line = imports.find(name, value, self.history)
         if line is None:
@@ -231,19 +214,12 @@ class Slice:
         origin = binding.label if binding else ""
         return Item(name, "source", text, origin, position=position, eager=frozenset({other.partition(".")[0]}))
 
-    def _source(self, name: str, found: sources.Found) -> Item:
-        binding = found.binding
+    def _source(self, name: str, found: sources.DefinitionSource) -> Item:
         names = self.history.names_of(found.binding)
         self._use(names, name)
-        indented = binding.kind is Kind.DEFINITION and binding.node.col_offset > 0
-        set_later = self._set_later(found)
-        return Item(
-            name, "source", f"if True:\n{binding.source}" if indented else binding.source, binding.label, binding.label,
-            binding.first_line - indented, binding.position, found.stale,
-            eager=names.eager, called=names.called, deferred=names.deferred | names.hints | set_later,
-        )  # fmt: skip
+        return source_item(name, found.binding, found.stale, names, self._set_later(found))
 
-    def _set_later(self, found: sources.Found) -> frozenset[str]:
+    def _set_later(self, found: sources.DefinitionSource) -> frozenset[str]:
         """Add an item for each attribute that a definition has besides what its statement gives it."""
         later, differences = attributes.items(found.attributes, found.binding)
         self.differences += differences
@@ -259,10 +235,7 @@ class Slice:
         if why := kernel_only.reason(name, value, is_bound=name in self.namespace):
             self.values.refused[name] = why
         stale = stale or staleness.of_value(value, binding, self.namespace, self.history)
-        return Item(
-            name, "data", origin=binding.label if binding else "", stale=stale,
-            position=binding.position if binding else EARLIEST,
-        )  # fmt: skip
+        return data_item(name, binding, stale)
 
     def _in_script(self, value: object) -> str | None:
         name = self._known.get(id(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 
 if TYPE_CHECKING:
     from jupyter_autotrain.capture.syntax.names import Names
@@ -24,7 +24,7 @@ class TextNames:
         self._read |= plain
         self.only = (self.only | names.texts) - self._read
         told = "names that only {} reads: its text is not known before it runs"
-        return [Difference(Kind.NOT_CARRIED, told.format(call), origin) for call in sorted(names.unknown)]
+        return [Difference(DifferenceKind.NOT_CARRIED, told.format(call), origin) for call in sorted(names.unknown)]
 
     def drop(self, refused: dict[str, str], origin: Callable[[str], str]) -> Iterator[tuple[str, Difference]]:
         """Take names that cannot travel out of `refused`: in a text they may well be a column, or a parameter.
@@ -37,4 +37,4 @@ class TextNames:
             name = path.partition("[")[0].partition(".")[0]
             if name in self.only:
                 text = f"{name}, which a text names: {refused.pop(path)}"
-                yield name, Difference(Kind.NOT_CARRIED, text, origin(name))
+                yield name, Difference(DifferenceKind.NOT_CARRIED, text, origin(name))

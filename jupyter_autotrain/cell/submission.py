@@ -21,7 +21,7 @@ from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.verbs import PlanRequest
 
-_LIMITS: Final = capture.Limits()
+_LIMITS: Final = capture.CaptureLimits()
 
 
 @dataclass(frozen=True, slots=True)

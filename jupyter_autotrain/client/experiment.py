@@ -15,9 +15,9 @@ from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core import display
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import MetricPoint, TrialRecord, Trials
 from jupyter_autotrain.core.states import ExperimentState
+from jupyter_autotrain.core.trial_warnings import warned
 from jupyter_autotrain.core.wording import number
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns, Store

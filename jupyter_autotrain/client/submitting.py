@@ -66,7 +66,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
 
 
 def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, cwd: Path) -> capture.Capture:
-    limits = capture.Limits(files=header.ship.limits.files, file_bytes=header.ship.limits.size)
+    limits = capture.CaptureLimits(files=header.ship.limits.files, file_bytes=header.ship.limits.size)
     if isinstance(fn_or_source, str):
         return capture.capture(
             textwrap.dedent(fn_or_source), {}, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,

@@ -52,7 +52,10 @@ def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _listed(environ: Mapping[str, str], patterns: Collection[str]) -> list[str]:
-    return sorted(name for name in environ if any(fnmatchcase(name, pattern) for pattern in patterns))
+    matching: set[str] = set()
+    for pattern in patterns:
+        matching.update(name for name in environ if fnmatchcase(name, pattern))
+    return sorted(matching)
 
 
 def _is_secret(name: str, value: str) -> bool:

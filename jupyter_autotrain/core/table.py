@@ -13,11 +13,27 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collect
         rows: The cells, as many per row as there are heads.
         right: The heads of the columns that are aligned to the right.
     """
-    kept = [column for column in range(len(heads)) if any(row[column] for row in rows)]
-    cells = [[row[column] for column in kept] for row in (heads, *rows)]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(kept))]
+    kept = filled_columns(heads, rows)
+    widths = [_width(column, heads, rows) for column in kept]
     to_right = [heads[column] in right for column in kept]
-    return "\n".join(_line(row, widths, to_right) for row in cells)
+    lines: list[str] = []
+    for row in (heads, *rows):
+        cells = [row[column] for column in kept]
+        lines.append(_line(cells, widths, to_right))
+    return "\n".join(lines)
+
+
+def filled_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The columns that are not empty in every row, from 0."""
+    return [column for column in range(len(heads)) if _is_filled(column, rows)]
+
+
+def _is_filled(column: int, rows: Sequence[Sequence[str]]) -> bool:
+    return any(row[column] for row in rows)
+
+
+def _width(column: int, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    return max(len(row[column]) for row in (heads, *rows))
 
 
 def _line(row: Sequence[str], widths: Sequence[int], to_right: Sequence[bool]) -> str:

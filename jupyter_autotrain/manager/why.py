@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.trial_warnings import warned
 from jupyter_autotrain.manager.start import status
 from jupyter_autotrain.store import Store
 

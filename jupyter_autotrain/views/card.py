@@ -13,9 +13,9 @@ from typing import Final
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.trial_warnings import warned
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.views import images

@@ -25,8 +25,8 @@ from typing import Final
 from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.noted import warned
 from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord
+from jupyter_autotrain.core.trial_warnings import warned
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views import images
 from jupyter_autotrain.views.eta import eta_s

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from jupyter_autotrain.core.picture import INK, image
+from jupyter_autotrain.core.svg_image import INK, image
 from jupyter_autotrain.core.wording import cut, number
 from jupyter_autotrain.views.series import Floats
 

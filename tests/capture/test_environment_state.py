@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.differences import DifferenceKind
 from jupyter_autotrain.capture.syntax.cells import Cell
 
 SHOW = "import os\nprint(os.environ.get('SCALE_Q'), os.environ.get('MODE_Q'))"
@@ -38,7 +38,7 @@ SETS = {
 def test_a_variable_that_a_cell_set_is_there_in_a_trial(notebook, cell):
     book = notebook(cell)
     book.both(SHOW)
-    assert {kind for kind, _, _ in told(book, SHOW)} == {Kind.REPLAYED}
+    assert {kind for kind, _, _ in told(book, SHOW)} == {DifferenceKind.REPLAYED}
 
 
 def test_a_variable_that_a_magic_set_is_there_in_a_trial(notebook):
@@ -47,8 +47,8 @@ def test_a_variable_that_a_magic_set_is_there_in_a_trial(notebook):
     os.environ.update(SCALE_Q="3", MODE_Q="fast")
     book.both(SHOW)
     assert told(book, SHOW) == [
-        (Kind.REPLAYED, "os.environ['MODE_Q'] = 'fast'", "cell [2]"),
-        (Kind.REPLAYED, "os.environ['SCALE_Q'] = '3'", "cell [1]"),
+        (DifferenceKind.REPLAYED, "os.environ['MODE_Q'] = 'fast'", "cell [2]"),
+        (DifferenceKind.REPLAYED, "os.environ['SCALE_Q'] = '3'", "cell [1]"),
     ]
 
 

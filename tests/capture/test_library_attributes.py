@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 
-from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.differences import DifferenceKind
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ PATCHES = {
 def test_what_was_set_on_a_library_is_set_in_a_trial(notebook, cells, code):
     book = notebook(*cells)
     book.both(code)
-    assert {kind for kind, _, _ in told(book, code)} == {Kind.REPLAYED}
+    assert {kind for kind, _, _ in told(book, code)} == {DifferenceKind.REPLAYED}
 
 
 OWN = {
@@ -87,7 +87,7 @@ def test_what_was_set_in_a_module_beside_the_notebook_is_set_in_a_trial(notebook
     )
     book = notebook("import sys\nsys.modules.pop('conf_a', None)\nimport conf_a", cell, cwd=folder)
     book.both("print(conf_a.LR, conf_a.CFG, conf_a.REGISTRY, conf_a.settings.lr)")
-    assert {kind for kind, _, _ in told(book, "print(conf_a.LR)")} == {Kind.REPLAYED}
+    assert {kind for kind, _, _ in told(book, "print(conf_a.LR)")} == {DifferenceKind.REPLAYED}
 
 
 def test_a_module_that_only_a_helper_imports_is_set_too(notebook, beside):

@@ -10,7 +10,7 @@ import warnings
 
 import pytest
 
-from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.differences import DifferenceKind
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ REPLAYED = {
 def test_a_call_that_changed_a_library_is_made_again(notebook, cells, code):
     book = notebook(*cells)
     book.both(code)
-    assert {kind for kind, _, _ in told(book, code)} == {Kind.REPLAYED}
+    assert {kind for kind, _, _ in told(book, code)} == {DifferenceKind.REPLAYED}
 
 
 def test_options_of_pandas_are_the_same_in_a_trial(notebook):
@@ -75,7 +75,7 @@ TOLD = {
 
 @pytest.mark.parametrize(("cells", "call"), TOLD.values(), ids=TOLD)
 def test_a_call_that_cannot_be_made_again_is_told(notebook, cells, call):
-    assert told(notebook(*cells), "print(1)") == [(Kind.NOT_CARRIED, call, "cell [2]")]
+    assert told(notebook(*cells), "print(1)") == [(DifferenceKind.NOT_CARRIED, call, "cell [2]")]
 
 
 QUIET = {

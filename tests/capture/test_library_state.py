@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import sklearn
 
-from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.differences import DifferenceKind
 
 
 @pytest.fixture(autouse=True)
@@ -65,12 +65,12 @@ SETTINGS = {
 def test_a_setting_of_an_earlier_cell_is_the_same_in_a_trial(notebook, cells, code):
     book = notebook(*cells)
     book.both(code)
-    assert [kind for kind, _, _ in told(book, code)] == [Kind.REPLAYED]
+    assert [kind for kind, _, _ in told(book, code)] == [DifferenceKind.REPLAYED]
 
 
 def test_what_was_set_again_is_told_as_the_call_that_does_it(notebook):
     book = notebook("import numpy as np", "np.seterr(over='raise')")
-    assert told(book, "print(np.e)") == [(Kind.REPLAYED, "numpy.seterr(over='raise')", "cell [2]")]
+    assert told(book, "print(np.e)") == [(DifferenceKind.REPLAYED, "numpy.seterr(over='raise')", "cell [2]")]
 
 
 def test_a_setting_that_was_set_back_is_not_told(notebook):

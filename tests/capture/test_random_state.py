@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.differences import DifferenceKind
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,11 @@ def test_a_trial_goes_on_with_the_numbers_of_numpy(notebook):
     book = notebook("import numpy as np\nnp.random.seed(0)", "x = np.random.rand(3); np.random.randn()")
     book.both("print(x, np.random.rand(2), np.random.randn())")
     assert told(book, "print(np.random.rand())") == [
-        (Kind.REPLAYED, "the random numbers of numpy: every trial goes on from where they stand now", "cell [1]")
+        (
+            DifferenceKind.REPLAYED,
+            "the random numbers of numpy: every trial goes on from where they stand now",
+            "cell [1]",
+        )
     ]
 
 
@@ -79,7 +83,7 @@ def test_the_seed_of_the_header_goes_before_and_that_is_told(notebook):
     book = notebook("import random\nrandom.seed(4)")
     assert told(book, "print(random.random())", seed=7) == [
         (
-            Kind.NOT_CARRIED,
+            DifferenceKind.NOT_CARRIED,
             "the random numbers of random, seeded here; `seed: 7` of the header goes before",
             "cell [1]",
         )

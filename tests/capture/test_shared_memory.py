@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from jupyter_autotrain.capture import Limits
+from jupyter_autotrain.capture import CaptureLimits
 
 CASES = {
     "a slice": ("a = np.arange(10)\nv = a[:3]", "a += 1\nprint(v)"),
@@ -127,7 +127,7 @@ def test_what_shares_memory_counts_once_against_the_limit(notebook):
     book = notebook(
         "import numpy as np\nX = np.zeros(100_000)\nviews = [X[1:], X[::-1], X.reshape(10, -1)]\nagain = {'X': X}"
     )
-    captured = book.capture("print(X, views, again)", limits=Limits(data_bytes=1_000_000))
+    captured = book.capture("print(X, views, again)", limits=CaptureLimits(data_bytes=1_000_000))
     assert sum(map(len, captured.data.values())) < 900_000
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 
-from jupyter_autotrain.capture.definitions.written import (
-    Scope,
+from jupyter_autotrain.capture.definitions.reproducible import (
+    StatementContext,
     decorated_state,
     function_state,
     gives,
@@ -34,7 +34,7 @@ _PLAIN = (list, dict, set, frozenset, tuple)
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class _ClassMember:
     """How a class body binds one name: by the last of its statements that does, and by how many."""
 
     node: ast.stmt
@@ -42,7 +42,7 @@ class _Member:
     certain: bool
 
 
-def class_state(path: str, cls: type, node: ast.ClassDef, scope: Scope) -> Iterator[tuple[str, object]]:
+def class_state(path: str, cls: type, node: ast.ClassDef, scope: StatementContext) -> Iterator[tuple[str, object]]:
     """Each attribute that the statement alone does not give: (how to reach it, its value or `DELETED`).
 
     Args:
@@ -73,13 +73,13 @@ def is_generated(cls: type, node: ast.ClassDef) -> bool:
     return bool(node.decorator_list or node.keywords) or type(cls) not in {type, ABCMeta} or hooks or fields
 
 
-def _members(node: ast.ClassDef, cls: type) -> dict[str, _Member]:
+def _members(node: ast.ClassDef, cls: type) -> dict[str, _ClassMember]:
     """How the body binds each name, private ones under the name that the class has for them."""
-    members: dict[str, _Member] = {}
+    members: dict[str, _ClassMember] = {}
     for statement in node.body:
         for name in bound_by([statement]):
             key = f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
-            members[key] = _Member(statement, _value_for(statement), isinstance(statement, _CERTAIN))
+            members[key] = _ClassMember(statement, _value_for(statement), isinstance(statement, _CERTAIN))
     return {key: m for key, m in members.items() if not isinstance(m.node, ast.Delete)}
 
 
@@ -95,7 +95,9 @@ def _value_for(statement: ast.stmt) -> ast.expr | None:
     return None
 
 
-def _added(path: str, cls: type, name: str, node: ast.ClassDef, scope: Scope) -> Iterator[tuple[str, object]]:
+def _added(
+    path: str, cls: type, name: str, node: ast.ClassDef, scope: StatementContext
+) -> Iterator[tuple[str, object]]:
     """An attribute that the body does not mention."""
     value = vars(cls)[name]
     if name == "__hash__" and value is None:
@@ -107,13 +109,15 @@ def _added(path: str, cls: type, name: str, node: ast.ClassDef, scope: Scope) ->
     yield f"{path}.{name}", value
 
 
-def _is_users(value: object, cls: type, scope: Scope) -> bool:
+def _is_users(value: object, cls: type, scope: StatementContext) -> bool:
     """Whether a function of the notebook was put here; generated methods are named after the class."""
     own = f"{cls.__qualname__}."
     return any(not function.__qualname__.startswith(own) for function in functions_in(value, scope.namespace))
 
 
-def _bound(path: str, cls: type, name: str, member: _Member, scope: Scope) -> Iterator[tuple[str, object]]:
+def _bound(
+    path: str, cls: type, name: str, member: _ClassMember, scope: StatementContext
+) -> Iterator[tuple[str, object]]:
     """An attribute that the body binds: a method, a nested class or a value."""
     alone = held_once(vars(cls), name)
     value = vars(cls)[name]
@@ -129,7 +133,7 @@ def _bound(path: str, cls: type, name: str, member: _Member, scope: Scope) -> It
         yield here, value
 
 
-def _method(here: str, value: object, node: Function, scope: Scope) -> Iterator[tuple[str, object]]:
+def _method(here: str, value: object, node: Function, scope: StatementContext) -> Iterator[tuple[str, object]]:
     if not node.decorator_list:
         plain = getattr(value, "__func__", value) if node.name in _WRAPPED_BY_PYTHON else value
         if scope.made(plain):
@@ -153,7 +157,9 @@ def _method(here: str, value: object, node: Function, scope: Scope) -> Iterator[
         yield here, value
 
 
-def _is_from_body(value: object, name: str, member: _Member, cls: type, scope: Scope, *, alone: bool) -> bool:
+def _is_from_body(
+    value: object, name: str, member: _ClassMember, cls: type, scope: StatementContext, *, alone: bool
+) -> bool:
     """Whether the body gives this very value again, or one that cannot be told from it."""
     if isinstance(cls, enum.EnumMeta) and (isinstance(value, enum.Enum) or name.startswith("_")):
         return True
@@ -178,7 +184,7 @@ def _is_field(cls: type, name: str) -> bool:
     return issubclass(cls, tuple) and name in getattr(cls, "_fields", ())
 
 
-def _deleted(cls: type, node: ast.ClassDef, members: Mapping[str, _Member]) -> list[str]:
+def _deleted(cls: type, node: ast.ClassDef, members: Mapping[str, _ClassMember]) -> list[str]:
     gone = [name for name, member in members.items() if name not in vars(cls) and member.certain]
     methods = [name for name in gone if isinstance(members[name].node, Function)]
     bare = {name for name in gone if isinstance(members[name].node, ast.AnnAssign) and members[name].value is None}

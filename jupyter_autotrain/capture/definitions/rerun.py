@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 
-from jupyter_autotrain.capture.definitions.written import is_atomic
+from jupyter_autotrain.capture.definitions.reproducible import is_atomic
 from jupyter_autotrain.capture.syntax.codes import (
     cell_content,
     code_names,
@@ -22,7 +22,7 @@ from jupyter_autotrain.capture.syntax.codes import (
     same_code,
     with_nested,
 )
-from jupyter_autotrain.capture.syntax.history import Binding, History, Kind
+from jupyter_autotrain.capture.syntax.history import Binding, BindingKind, History
 from jupyter_autotrain.capture.syntax.scopes import Function
 
 _ONLY_READ = (
@@ -57,7 +57,7 @@ class Notebook:
         if isinstance(value, ModuleType | type | FunctionType) or is_atomic(value) or name not in self.namespace:
             return False
         last = self.history.last(name)
-        return last is not None and last.kind is not Kind.IMPORT
+        return last is not None and last.kind is not BindingKind.IMPORT
 
 
 def effect(value: object, binding: Binding, notebook: Notebook) -> str:

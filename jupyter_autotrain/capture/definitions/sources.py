@@ -15,8 +15,8 @@ from types import CodeType, FunctionType
 
 from jupyter_autotrain.capture.definitions import rerun
 from jupyter_autotrain.capture.definitions.class_state import class_state
+from jupyter_autotrain.capture.definitions.reproducible import StatementContext, decorated_state, function_state
 from jupyter_autotrain.capture.definitions.rerun import Notebook
-from jupyter_autotrain.capture.definitions.written import Scope, decorated_state, function_state
 from jupyter_autotrain.capture.syntax.codes import (
     compiled,
     functions_in,
@@ -35,7 +35,7 @@ _MAKES_OBJECTS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DefinitionSource:
     """Source for a live object.
 
     Attributes:
@@ -66,7 +66,7 @@ def by_identity(namespace: Mapping[str, object], home: str) -> dict[int, str]:
     return found | {id(value): name for name, value in named.items() if getattr(value, "__name__", "") == name}
 
 
-def find(name: str, value: object, notebook: Notebook) -> Found | None:
+def find(name: str, value: object, notebook: Notebook) -> DefinitionSource | None:
     """The source that made `value`, live under `name`; None when no executed cell holds it."""
     history = notebook.history
     last = history.last(name)
@@ -92,7 +92,7 @@ def runs_when_unpickled(value: object) -> bool:
     return isinstance(value, type) and not _MAKES_OBJECTS.isdisjoint(vars(value))
 
 
-def _judge(name: str, value: object, binding: Binding, codes: list[CodeType], notebook: Notebook) -> Found:
+def _judge(name: str, value: object, binding: Binding, codes: list[CodeType], notebook: Notebook) -> DefinitionSource:
     history = notebook.history
     stale = ""
     newer = [b for b in history.bindings(name) if b.position > binding.position]
@@ -101,8 +101,8 @@ def _judge(name: str, value: object, binding: Binding, codes: list[CodeType], no
     elif again := _rerun_without(binding, history):
         stale = f"its cell ran again as {again}, without {name}"
     if why := _unmakeable(name, value, binding, codes, notebook):
-        return Found(binding, stale, why)
-    return Found(binding, stale, attributes=tuple(_state(name, value, binding, codes, notebook)))
+        return DefinitionSource(binding, stale, why)
+    return DefinitionSource(binding, stale, attributes=tuple(_state(name, value, binding, codes, notebook)))
 
 
 def _rerun_without(binding: Binding, history: History) -> str:
@@ -128,12 +128,12 @@ def _changed(name: str, value: object, binding: Binding, codes: list[CodeType], 
     """What has changed in the object that no setting of attributes could change in another; "" when nothing."""
     if isinstance(value, type) and isinstance(binding.node, ast.ClassDef):
         return _other_class(value, binding.node, notebook)
-    if _wrapped_changed(value, binding, Scope(notebook.namespace, with_nested(codes), {})):
+    if _wrapped_changed(value, binding, StatementContext(notebook.namespace, with_nested(codes), {})):
         return "its default or an attribute has changed"
     return "" if isinstance(value, FunctionType | type) else notebook.history.patches(name, binding.position)
 
 
-def _wrapped_changed(value: object, binding: Binding, scope: Scope) -> bool:
+def _wrapped_changed(value: object, binding: Binding, scope: StatementContext) -> bool:
     """Whether a function that a decorator has wrapped holds something else than its statement gives it."""
     if not isinstance(binding.node, Function) or not binding.node.decorator_list:
         return False
@@ -148,13 +148,13 @@ def _other_class(value: type, node: ast.ClassDef, notebook: Notebook) -> str:
         known = base.__module__ != notebook.home or notebook.namespace.get(base.__name__) is base
         if base in value.__bases__ and not known:
             return f"its base {base.__name__} is not the notebook's"
-    written = [part.id for part in node.bases if isinstance(part, ast.Name)]
+    reproducible = [part.id for part in node.bases if isinstance(part, ast.Name)]
     live = [base.__name__ for base in value.__bases__]
-    plain = len(written) == len(node.bases) and "__orig_bases__" not in vars(value) and not node.decorator_list
+    plain = len(reproducible) == len(node.bases) and "__orig_bases__" not in vars(value) and not node.decorator_list
     if (
         plain
-        and [notebook.namespace.get(n, getattr(builtins, n, None)) for n in written] != [*value.__bases__]
-        and (written or live != ["object"])
+        and [notebook.namespace.get(n, getattr(builtins, n, None)) for n in reproducible] != [*value.__bases__]
+        and (reproducible or live != ["object"])
     ):
         return "its bases were replaced"
     if isinstance(value, abc.ABCMeta) and abc._get_dump(value)[0]:  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
@@ -165,14 +165,16 @@ def _other_class(value: type, node: ast.ClassDef, notebook: Notebook) -> str:
 def _state(
     name: str, value: object, binding: Binding, codes: list[CodeType], notebook: Notebook
 ) -> Iterator[tuple[str, object]]:
-    scope = Scope(notebook.namespace, with_nested(codes), {})
+    scope = StatementContext(notebook.namespace, with_nested(codes), {})
     if isinstance(value, type) and isinstance(binding.node, ast.ClassDef):
         yield from class_state(name, value, binding.node, scope)
     elif isinstance(value, FunctionType):
         yield from _function(name, value, binding, scope)
 
 
-def _function(name: str, value: FunctionType, binding: Binding, scope: Scope) -> Iterator[tuple[str, object]]:
+def _function(
+    name: str, value: FunctionType, binding: Binding, scope: StatementContext
+) -> Iterator[tuple[str, object]]:
     node = binding.node.value if isinstance(binding.node, ast.Assign) else binding.node
     if not isinstance(node, Function | ast.Lambda):
         return
@@ -212,8 +214,8 @@ def _class_made_by(value: type, node: ast.ClassDef, codes: list[CodeType], *, tr
         live = vars(value).get(name)
         if not isinstance(live, FunctionType) or live.__qualname__ != f"{value.__qualname__}.{name}":
             continue
-        written = [code for code in methods if code.co_name == name]
-        if not any(same_code(code, live.__code__) for code in written):
+        reproducible = [code for code in methods if code.co_name == name]
+        if not any(same_code(code, live.__code__) for code in reproducible):
             return False
     hints = {s.target.id for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}
     return hints == set(vars(value).get("__annotations__", {})) and value.__name__ == node.name

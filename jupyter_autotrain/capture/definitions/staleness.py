@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jupyter_autotrain.capture.items import Item
-from jupyter_autotrain.capture.syntax.history import Binding, History, Kind
+from jupyter_autotrain.capture.syntax.history import Binding, BindingKind, History
 
 
 def of_value(value: object, binding: Binding | None, namespace: Mapping[str, object], history: History) -> str:
@@ -14,7 +14,7 @@ def of_value(value: object, binding: Binding | None, namespace: Mapping[str, obj
     home = str(namespace.get("__name__", "__main__"))
     if kind.__module__ == home and namespace.get(kind.__name__, kind) is not kind:
         return f"an instance of an older {kind.__name__}"
-    if binding is None or binding.kind is not Kind.OTHER:
+    if binding is None or binding.kind is not BindingKind.OTHER:
         return ""
     for used in sorted(history.names_of(binding).eager - {binding.name}):
         if why := history.changed_since(used, binding.position):

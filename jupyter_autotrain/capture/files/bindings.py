@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 from jupyter_autotrain.capture.files.live_values import objects
 from jupyter_autotrain.capture.files.path_methods import ANY
-from jupyter_autotrain.capture.files.program import Program, Scope
+from jupyter_autotrain.capture.files.program import Program, ProgramScope
 from jupyter_autotrain.capture.script import OWN_PLACE
 
-Values = list[object]
-UNKNOWN: Values = [ANY]
+PossibleValues = list[object]
+UNKNOWN: PossibleValues = [ANY]
 _SEPARATORS = {"os.sep": "/", "os.path.sep": "/", "os.curdir": ".", "os.pardir": ".."}
 
 
@@ -30,19 +30,19 @@ class Bindings(ABC):
         self._program = program
         self._values = values
         self._parameters = parameters
-        self._names: dict[tuple[Scope, str], Values] = {}
-        self._attributes: dict[str, Values] = {}
+        self._names: dict[tuple[ProgramScope, str], PossibleValues] = {}
+        self._attributes: dict[str, PossibleValues] = {}
         self._objects = [one for one in objects(values.values()) if hasattr(one, "__dict__")]
 
     @abstractmethod
-    def of(self, node: ast.expr, scope: Scope) -> Values:
+    def of(self, node: ast.expr, scope: ProgramScope) -> PossibleValues:
         """The values that an expression may have."""
 
-    def name(self, name: str, scope: Scope) -> Values:
+    def name(self, name: str, scope: ProgramScope) -> PossibleValues:
         """The values of a name, read in a scope."""
         if name in {"__file__", OWN_PLACE}:
             return [scope.source.place or "main.py"]
-        inner: Scope | None = scope
+        inner: ProgramScope | None = scope
         while inner is not None and name not in inner.bound:
             inner = inner.parent
         if inner is None:
@@ -55,7 +55,7 @@ class Bindings(ABC):
                 self._names[key] = merged([self._names[key], self.of(value, where)])
         return self._names[key]
 
-    def attribute(self, name: str) -> Values:
+    def attribute(self, name: str) -> PossibleValues:
         """What the code sets as an attribute of anything."""
         if name not in self._attributes:
             self._attributes[name] = []
@@ -63,14 +63,14 @@ class Bindings(ABC):
             self._attributes[name] = merged(self.of(value, where) for value, where in bound)
         return self._attributes[name]
 
-    def imported(self, dotted: str) -> Values:
+    def imported(self, dotted: str) -> PossibleValues:
         """A name of a module that travels along."""
         module, _, name = dotted.rpartition(".")
         if module in self._program.modules and name in self._program.modules[module].bound:
             return self.name(name, self._program.modules[module])
         return [_SEPARATORS[dotted]] if dotted in _SEPARATORS else []
 
-    def _from_outside(self, name: str, scope: Scope) -> list[Values]:
+    def _from_outside(self, name: str, scope: ProgramScope) -> list[PossibleValues]:
         """What a parameter gets from callers, and a name of the script from the notebook and the search."""
         if scope.function is not None:
             return self._given(name, scope)
@@ -79,7 +79,7 @@ class Bindings(ABC):
         live = [[self._values[name]]] if name in self._values else []
         return [*live, UNKNOWN] if name in self._parameters else live
 
-    def _global(self, name: str, scope: Scope) -> Values:
+    def _global(self, name: str, scope: ProgramScope) -> PossibleValues:
         dotted = self._program.dotted(ast.Name(name, ast.Load()), scope.source)
         if dotted:
             return self.imported(dotted)
@@ -90,7 +90,7 @@ class Bindings(ABC):
         is_known = name in self._program.functions or name in self._program.classes
         return [] if is_known or name == "checkpoint" else UNKNOWN
 
-    def _given(self, name: str, scope: Scope) -> list[Values]:
+    def _given(self, name: str, scope: ProgramScope) -> list[PossibleValues]:
         """What callers give for a parameter; of a function that nobody calls by name nothing is known."""
         assert scope.function is not None
         arguments = scope.function.args
@@ -105,15 +105,19 @@ class Bindings(ABC):
         found = [self.of(value, where) for call, where in sites for value in _argument(call, name, place)]
         return found or ([] if scope.bound[name] else [UNKNOWN])
 
-    def _owners(self, method: Scope) -> Values:
+    def _owners(self, method: ProgramScope) -> PossibleValues:
         """The captured objects that `self` may be."""
         own = method.owner.name if method.owner else ""
-        return [one for one in self._objects if own in {kind.__name__ for kind in type(one).__mro__}]
+        return [one for one in self._objects if own in _class_names(one)]
 
 
-def merged(many: Iterable[Values]) -> Values:
+def _class_names(value: object) -> set[str]:
+    return {kind.__name__ for kind in type(value).__mro__}
+
+
+def merged(many: Iterable[PossibleValues]) -> PossibleValues:
     """All values of several lists; texts once."""
-    found: Values = []
+    found: PossibleValues = []
     seen: set[object] = set()
     for one in itertools.chain.from_iterable(many):
         key = one if isinstance(one, str | int | float) else id(one)

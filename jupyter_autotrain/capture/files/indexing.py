@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from jupyter_autotrain.capture.files.program import Program, Scope, Source, called, called_as
+from jupyter_autotrain.capture.files.program import Program, ProgramScope, Source, called, called_as
 
 _ADDS = frozenset({"add", "append", "extend", "insert", "update"})
 
@@ -14,7 +14,7 @@ def index(sources: Iterable[Source]) -> Program:
     """Read the code; the script comes first."""
     program = Program()
     for source in sources:
-        program.modules[source.module] = Scope(source)
+        program.modules[source.module] = ProgramScope(source)
         program.imports[source] = {}
     for scope in program.modules.values():
         _Indexer(program, scope).visit_body(scope.source.tree.body)
@@ -25,7 +25,7 @@ def index(sources: Iterable[Source]) -> Program:
 class _Indexer(ast.NodeVisitor):
     """Fills the index from one text."""
 
-    def __init__(self, program: Program, scope: Scope, owner: ast.ClassDef | None = None) -> None:
+    def __init__(self, program: Program, scope: ProgramScope, owner: ast.ClassDef | None = None) -> None:
         self.program = program
         self.scope = scope
         self.owner = owner
@@ -48,7 +48,7 @@ class _Indexer(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.visit_body([*node.decorator_list, *_defaults(node.args)])
-        inner = Scope(self.scope.source, self.scope, node, self.owner)
+        inner = ProgramScope(self.scope.source, self.scope, node, self.owner)
         names = {inner.name, node.name}
         for name in names:
             self.program.functions.setdefault(name, []).append(inner)
@@ -59,7 +59,7 @@ class _Indexer(ast.NodeVisitor):
         self.visit_FunctionDef(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        inner = Scope(self.scope.source, self.scope, node)
+        inner = ProgramScope(self.scope.source, self.scope, node)
         _bind_defaults(inner, self.scope)
         _Indexer(self.program, inner).visit(node.body)
         self.program.note_use("lambda", inner)
@@ -172,7 +172,7 @@ def _defaults(arguments: ast.arguments) -> list[ast.expr]:
     return [*arguments.defaults, *(one for one in arguments.kw_defaults if one is not None)]
 
 
-def _bind_defaults(inner: Scope, outer: Scope) -> None:
+def _bind_defaults(inner: ProgramScope, outer: ProgramScope) -> None:
     """Bind the parameters of a function to their defaults, which belong to the scope around it."""
     assert inner.function is not None
     arguments = inner.function.args

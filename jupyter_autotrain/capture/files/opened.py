@@ -9,10 +9,10 @@ from pathlib import Path
 
 from jupyter_autotrain.capture.files.indexing import index
 from jupyter_autotrain.capture.files.live_values import objects
-from jupyter_autotrain.capture.files.openers import How, Use, uses
+from jupyter_autotrain.capture.files.openers import FileCall, FileOperation, uses
 from jupyter_autotrain.capture.files.path_patterns import is_known
 from jupyter_autotrain.capture.files.path_values import PathValues
-from jupyter_autotrain.capture.files.program import Program, Scope, Source
+from jupyter_autotrain.capture.files.program import Program, ProgramScope, Source
 
 THIS_CELL = "this cell"
 
@@ -29,7 +29,7 @@ class Opening:
         root: The folder of the module that it stands in, where that is not the notebook's; else None.
     """
 
-    use: Use
+    use: FileCall
     texts: frozenset[str]
     origin: str
     order: tuple[str, int]
@@ -37,7 +37,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class TrialCode:
     """What runs in a trial.
 
     Attributes:
@@ -55,7 +55,7 @@ class Code:
     modules: Mapping[str, Path] = field(default_factory=dict)
 
 
-def openings(code: Code) -> list[Opening]:
+def openings(code: TrialCode) -> list[Opening]:
     """Every call of the code that does something with files, in the order of the text."""
     program = index([Source(code.script), *_sources(code.modules)])
     paths = PathValues(program, code.values, code.parameters)
@@ -68,7 +68,7 @@ def openings(code: Code) -> list[Opening]:
     return [one for one in found if one.texts] + list(_held(code.values))
 
 
-def import_roots(code: Code) -> list[str]:
+def import_roots(code: TrialCode) -> list[str]:
     """Folders that the script adds to `sys.path`, as far as they are known."""
     if not any(isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path" for node in ast.walk(code.script)):
         return []
@@ -83,12 +83,12 @@ def import_roots(code: Code) -> list[str]:
     return [text for path, scope in adds for text in sorted(paths.texts(path, scope)) if is_known(text)]
 
 
-def _uses(call: ast.Call, scope: Scope, program: Program) -> Iterator[Use]:
+def _uses(call: ast.Call, scope: ProgramScope, program: Program) -> Iterator[FileCall]:
     if not program.function(call, scope):
         yield from uses(call, program.dotted(call.func, scope.source))
 
 
-def _opening(use: Use, paths: PathValues, scope: Scope, source_map: Sequence[str]) -> Opening:
+def _opening(use: FileCall, paths: PathValues, scope: ProgramScope, source_map: Sequence[str]) -> Opening:
     line = use.call.lineno
     origin = f"{scope.source.place}, line {line}" if scope.source.place else origin_of(source_map, line)
     return Opening(use, paths.texts(use.path, scope), origin, (scope.source.place, line), scope.source.root)
@@ -120,4 +120,4 @@ def _held(values: Mapping[str, object]) -> Iterator[Opening]:
             root = getattr(one, "root", None) if is_folder else None
             if isinstance(root, str | Path):
                 call = ast.Call(ast.Name(name), [], [])
-                yield Opening(Use(How.FOLDER, call.func, call), frozenset([str(root)]), name, ("", 0))
+                yield Opening(FileCall(FileOperation.FOLDER, call.func, call), frozenset([str(root)]), name, ("", 0))

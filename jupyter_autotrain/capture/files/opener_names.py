@@ -52,8 +52,8 @@ CHECKS: Final = frozenset({
     "os.stat",
 })  # fmt: skip
 REMOVES: Final = frozenset({"remove", "rmdir", "rmtree", "unlink"})
-PATH_METHODS: Final = PATH_READS | PATH_LISTS | PATH_CHECKS | PATH_WRITES | {"glob", "mkdir", "open", "rglob"}
 MAKES: Final = frozenset({"makedirs", "mkdir"})
+PATH_METHODS: Final = PATH_READS | PATH_LISTS | PATH_CHECKS | PATH_WRITES | MAKES | {"glob", "open", "rglob"}
 SECOND_WRITTEN: Final = frozenset({
     "joblib.dump", "save_file", "save_image", "save_model", "saved_model.save", "torch.jit.save", "torch.save",
     "copy", "copy2", "copyfile", "copytree", "move", "rename", "replace", "write_image",

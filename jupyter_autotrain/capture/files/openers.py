@@ -12,7 +12,7 @@ from jupyter_autotrain.capture.files import opener_names as known
 from jupyter_autotrain.capture.files.program import called
 
 
-class How(StrEnum):
+class FileOperation(StrEnum):
     """What a call does with a file."""
 
     READ = "reads"
@@ -26,7 +26,7 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class FileCall:
     """A call that does something with a file.
 
     Attributes:
@@ -38,15 +38,20 @@ class Use:
         strict: Whether it fails where the folder of a file that it writes is missing.
     """
 
-    how: How
+    how: FileOperation
     path: ast.expr
     call: ast.Call
     sure: bool = True
     folders: bool = False
     strict: bool = False
 
+    @property
+    def makes_folder(self) -> bool:
+        """Whether the folder exists after it: it makes one, or writes a file and its folder."""
+        return self.how is FileOperation.MAKE or (self.how is FileOperation.WRITE and not self.strict)
 
-def uses(call: ast.Call, dotted: str) -> Iterator[Use]:
+
+def uses(call: ast.Call, dotted: str) -> Iterator[FileCall]:
     """What a call does with files.
 
     Args:
@@ -57,78 +62,70 @@ def uses(call: ast.Call, dotted: str) -> Iterator[Use]:
     is_method = isinstance(call.func, ast.Attribute) and not dotted
     if dotted in known.PLAIN_OPEN | known.MODES or (name == "open" and isinstance(call.func, ast.Name)):
         yield from _opened(call, 0)
-    elif (
-        is_method
-        and name
-        in known.PATH_READS
-        | known.PATH_LISTS
-        | known.PATH_CHECKS
-        | known.PATH_WRITES
-        | known.MAKES
-        | {
-            "open",
-            "glob",
-            "rglob",
-        }
-    ):
+    elif is_method and name in known.PATH_METHODS:
         yield from _of_path(call, name)
     else:
         yield from _by_name(call, name, dotted, is_method=is_method)
 
 
-def _of_path(call: ast.Call, name: str) -> Iterator[Use]:
+def _of_path(call: ast.Call, name: str) -> Iterator[FileCall]:
     """Methods of paths."""
     assert isinstance(call.func, ast.Attribute)
     owner = call.func.value
     if name == "open":
         yield from _opened(call, -1)
     elif name in {"glob", "rglob"}:
-        yield Use(How.READ, call, call)
+        yield FileCall(FileOperation.READ, call, call)
     elif name in known.PATH_READS:
-        yield Use(How.READ, owner, call)
+        yield FileCall(FileOperation.READ, owner, call)
     elif name in known.PATH_WRITES:
-        yield Use(How.WRITE, owner, call, strict=True)
+        yield FileCall(FileOperation.WRITE, owner, call, strict=True)
     else:
-        yield Use(_PATH_HOW.get(name, How.CHECK), owner, call)
+        yield FileCall(_PATH_OPERATION.get(name, FileOperation.CHECK), owner, call)
 
 
-_PATH_HOW: Final = {"iterdir": How.FOLDER, "walk": How.FOLDER, "makedirs": How.MAKE, "mkdir": How.MAKE}
+_PATH_OPERATION: Final = {
+    "iterdir": FileOperation.FOLDER,
+    "walk": FileOperation.FOLDER,
+    "makedirs": FileOperation.MAKE,
+    "mkdir": FileOperation.MAKE,
+}
 
 
-def _opened(call: ast.Call, place: int) -> Iterator[Use]:
+def _opened(call: ast.Call, place: int) -> Iterator[FileCall]:
     """`open`, or one like it: what its mode says."""
     path = call.func.value if place < 0 and isinstance(call.func, ast.Attribute) else argument(call, place)
     mode = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
     if mode is None and len(call.args) > place + 1:
         mode = call.args[place + 1]
     if path is not None:
-        how = how_opened(mode)
-        yield Use(how, path, call, strict=how is not How.READ)
+        how = operation_of_mode(mode)
+        yield FileCall(how, path, call, strict=how is not FileOperation.READ)
 
 
-def how_opened(mode: ast.expr | None) -> How:
+def operation_of_mode(mode: ast.expr | None) -> FileOperation:
     """What a mode such as "r+b" means; one that is not spelled out may mean anything."""
     if mode is None:
-        return How.READ
+        return FileOperation.READ
     if not isinstance(mode, ast.Constant) or not isinstance(mode.value, str):
-        return How.UPDATE
+        return FileOperation.UPDATE
     if set(mode.value) & set("a+"):
-        return How.UPDATE
-    return How.WRITE if set(mode.value) & set("wx") else How.READ
+        return FileOperation.UPDATE
+    return FileOperation.WRITE if set(mode.value) & set("wx") else FileOperation.READ
 
 
-def _by_name(call: ast.Call, name: str, dotted: str, *, is_method: bool) -> Iterator[Use]:
+def _by_name(call: ast.Call, name: str, dotted: str, *, is_method: bool) -> Iterator[FileCall]:
     """Functions of libraries, and methods of objects."""
     package = dotted.partition(".")[0]
-    simple = _SIMPLE.get(dotted) or (_HOW_BY_NAME.get(name) if package in {"os", "shutil", "glob"} else None)
+    simple = _SIMPLE.get(dotted) or (_OPERATION_BY_NAME.get(name) if package in {"os", "shutil", "glob"} else None)
     if dotted in known.RUNS:
-        yield from (Use(How.RUN, one, call) for one in call.args[:1])
+        yield from (FileCall(FileOperation.RUN, one, call) for one in call.args[:1])
     elif simple is not None:
         yield from _at(simple, call, 0)
     if package == "torchvision" and "datasets" in dotted and name not in known.FOLDERS:
         yield from _cached(call, name)
     elif name in known.FOLDERS and not (is_method and name != "flow_from_directory"):
-        yield from _at(How.FOLDER, call, 0)
+        yield from _at(FileOperation.FOLDER, call, 0)
     elif _is_write(name, dotted, is_method=is_method):
         yield from _written(call, name, dotted)
     elif _is_read(name, dotted, is_method=is_method) and simple is None:
@@ -138,9 +135,14 @@ def _by_name(call: ast.Call, name: str, dotted: str, *, is_method: bool) -> Iter
 
 
 _SIMPLE: Final = {
-    **dict.fromkeys(known.CHECKS, How.CHECK), **dict.fromkeys(known.UPDATES, How.UPDATE), "numpy.memmap": How.UPDATE,
-}  # fmt: skip
-_HOW_BY_NAME: Final = {**dict.fromkeys(known.REMOVES, How.REMOVE), **dict.fromkeys(known.MAKES, How.MAKE)}
+    **dict.fromkeys(known.CHECKS, FileOperation.CHECK),
+    **dict.fromkeys(known.UPDATES, FileOperation.UPDATE),
+    "numpy.memmap": FileOperation.UPDATE,
+}
+_OPERATION_BY_NAME: Final = {
+    **dict.fromkeys(known.REMOVES, FileOperation.REMOVE),
+    **dict.fromkeys(known.MAKES, FileOperation.MAKE),
+}
 
 
 def _is_read(name: str, dotted: str, *, is_method: bool) -> bool:
@@ -157,7 +159,7 @@ def _is_read(name: str, dotted: str, *, is_method: bool) -> bool:
     )
 
 
-def _read(call: ast.Call, name: str, dotted: str) -> Iterator[Use]:
+def _read(call: ast.Call, name: str, dotted: str) -> Iterator[FileCall]:
     package = dotted.partition(".")[0]
     sure = dotted in known.SURE or (package == "pandas" and name.startswith("read_"))
     place = 1 if name == "spec_from_file_location" else 0
@@ -165,12 +167,12 @@ def _read(call: ast.Call, name: str, dotted: str) -> Iterator[Use]:
     if path is not None:
         takes = name in known.TAKES_FOLDERS and (name != "load_dataset" or package == "datasets")
         mapped = any(keyword.arg == "mmap_mode" and "+" in ast.unparse(keyword.value) for keyword in call.keywords)
-        yield Use(How.UPDATE if mapped else How.READ, path, call, sure=sure, folders=takes)
+        yield FileCall(FileOperation.UPDATE if mapped else FileOperation.READ, path, call, sure=sure, folders=takes)
         if name in known.PREFIXES:
             star = ast.copy_location(ast.BinOp(path, ast.Add(), ast.Constant(".*")), path)
-            yield Use(How.READ, star, call, sure=False)
+            yield FileCall(FileOperation.READ, star, call, sure=False)
     if package == "shutil" and len(call.args) > 1:
-        yield Use(How.WRITE, call.args[1], call)
+        yield FileCall(FileOperation.WRITE, call.args[1], call)
 
 
 def _is_write(name: str, dotted: str, *, is_method: bool) -> bool:
@@ -183,41 +185,41 @@ def _is_write(name: str, dotted: str, *, is_method: bool) -> bool:
     )
 
 
-def _written(call: ast.Call, name: str, dotted: str) -> Iterator[Use]:
+def _written(call: ast.Call, name: str, dotted: str) -> Iterator[FileCall]:
     if dotted in {"shutil.move", "os.rename", "os.replace"}:
-        yield from (Use(How.UPDATE, one, call) for one in call.args[:1])
+        yield from (FileCall(FileOperation.UPDATE, one, call) for one in call.args[:1])
     second = name in known.SECOND_WRITTEN or any(dotted.endswith(one) for one in known.SECOND_WRITTEN)
     path = argument(call, int(second and bool(dotted)))
     if path is not None:
-        yield Use(How.WRITE, path, call, strict=bool(known.STRICT.fullmatch(name)))
+        yield FileCall(FileOperation.WRITE, path, call, strict=bool(known.STRICT.fullmatch(name)))
 
 
-def _cached(call: ast.Call, name: str) -> Iterator[Use]:
+def _cached(call: ast.Call, name: str) -> Iterator[FileCall]:
     """A data set of torchvision: what it keeps below its root; where it may download, that stays here."""
     root = argument(call, 0)
     downloads = any(k.arg == "download" and ast.unparse(k.value) != "False" for k in call.keywords)
     if root is not None and not downloads:
         inner = ast.BinOp(root, ast.Div(), ast.Constant(known.CACHES[name])) if name in known.CACHES else root
-        yield Use(How.FOLDER, ast.copy_location(inner, root), call)
+        yield FileCall(FileOperation.FOLDER, ast.copy_location(inner, root), call)
 
 
-def _by_keyword(call: ast.Call, name: str) -> Iterator[Use]:
+def _by_keyword(call: ast.Call, name: str) -> Iterator[FileCall]:
     """Arguments whose names say that they are files to read: `vocab_file="vocab.txt"`."""
     if name in known.FIRST_WRITTEN or known.WRITE_VERBS.fullmatch(name):
         return
     for keyword in call.keywords:
         if keyword.arg and known.READ_KEYWORDS.fullmatch(keyword.arg):
-            yield Use(How.READ, keyword.value, call, sure=False)
+            yield FileCall(FileOperation.READ, keyword.value, call, sure=False)
         elif keyword.arg in known.FOLDER_KEYWORDS and name == "flow_from_dataframe":
-            yield Use(How.FOLDER, keyword.value, call)
+            yield FileCall(FileOperation.FOLDER, keyword.value, call)
 
 
-def _at(how: How, call: ast.Call, place: int) -> Iterator[Use]:
+def _at(how: FileOperation, call: ast.Call, place: int) -> Iterator[FileCall]:
     path = argument(call, place)
     if path is not None:
-        yield Use(how, path, call)
-    elif how is How.FOLDER and called(call) in {"listdir", "scandir"}:
-        yield Use(how, ast.copy_location(ast.Constant("."), call), call)
+        yield FileCall(how, path, call)
+    elif how is FileOperation.FOLDER and called(call) in {"listdir", "scandir"}:
+        yield FileCall(how, ast.copy_location(ast.Constant("."), call), call)
 
 
 def argument(call: ast.Call, place: int, names: Collection[str] = known.KEYWORDS) -> ast.expr | None:

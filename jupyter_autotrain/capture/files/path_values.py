@@ -7,18 +7,17 @@ What can be no path (an open file, a tensor) has no values at all. A container s
 from __future__ import annotations
 
 import ast
-import itertools
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import PurePath
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from jupyter_autotrain.capture.files import path_methods
-from jupyter_autotrain.capture.files.bindings import UNKNOWN, Bindings, Values, merged
-from jupyter_autotrain.capture.files.live_values import attribute, elements, is_container, item, scalars
+from jupyter_autotrain.capture.files.bindings import UNKNOWN, Bindings, PossibleValues, merged
+from jupyter_autotrain.capture.files.live_values import attribute, elements, item, scalars
 from jupyter_autotrain.capture.files.path_methods import ANY, MOST
-from jupyter_autotrain.capture.files.program import Program, Scope, called
+from jupyter_autotrain.capture.files.possible_values import added, combined, filled, of_method, single
+from jupyter_autotrain.capture.files.program import Program, ProgramScope, called
 
 _MOST_DEPTH = 40
 _MOST_LOOKS = 50_000
@@ -51,14 +50,14 @@ class PathValues(Bindings):
 
     def __init__(self, program: Program, values: Mapping[str, object], parameters: Collection[str]) -> None:
         super().__init__(program, values, parameters)
-        self._busy: set[Scope] = set()
+        self._busy: set[ProgramScope] = set()
         self._depth = self._looks = 0
 
-    def texts(self, node: ast.expr, scope: Scope) -> frozenset[str]:
+    def texts(self, node: ast.expr, scope: ProgramScope) -> frozenset[str]:
         """The texts that an expression may be; none when it is no path."""
         return frozenset(str(one) for one in scalars(self.of(node, scope)))
 
-    def of(self, node: ast.expr, scope: Scope) -> Values:
+    def of(self, node: ast.expr, scope: ProgramScope) -> PossibleValues:
         """The values that an expression may have."""
         if self._depth >= _MOST_DEPTH or self._looks >= _MOST_LOOKS:
             return UNKNOWN
@@ -66,61 +65,61 @@ class PathValues(Bindings):
         if method is None:
             return []
         self._depth, self._looks = self._depth + 1, self._looks + 1
-        found: Values = getattr(self, method)(node, scope)
+        found: PossibleValues = getattr(self, method)(node, scope)
         self._depth -= 1
         return found[:MOST]
 
     # Expressions
 
-    def _constant(self, node: ast.Constant, _: Scope) -> Values:
+    def _constant(self, node: ast.Constant, _: ProgramScope) -> PossibleValues:
         value = node.value
         return [value] if isinstance(value, str | int | float) and not isinstance(value, bool) else []
 
-    def _named(self, node: ast.Name, scope: Scope) -> Values:
+    def _named(self, node: ast.Name, scope: ProgramScope) -> PossibleValues:
         return self.name(node.id, scope)
 
-    def _value(self, node: ast.NamedExpr | ast.Await, scope: Scope) -> Values:
+    def _value(self, node: ast.NamedExpr | ast.Await, scope: ProgramScope) -> PossibleValues:
         return self.of(node.value, scope)
 
-    def _either(self, node: ast.IfExp | ast.BoolOp, scope: Scope) -> Values:
+    def _either(self, node: ast.IfExp | ast.BoolOp, scope: ProgramScope) -> PossibleValues:
         return self._union(node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse], scope)
 
-    def _union(self, nodes: Iterable[ast.expr], scope: Scope) -> Values:
+    def _union(self, nodes: Iterable[ast.expr], scope: ProgramScope) -> PossibleValues:
         return merged(self.of(node, scope) for node in nodes)
 
-    def _sequence(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Values:
-        return [[_one(self.of(part, scope)) for part in node.elts]] if node.elts else []
+    def _sequence(self, node: ast.List | ast.Tuple | ast.Set, scope: ProgramScope) -> PossibleValues:
+        return [[single(self.of(part, scope)) for part in node.elts]] if node.elts else []
 
     def _comprehension(
-        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
-    ) -> Values:
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: ProgramScope
+    ) -> PossibleValues:
         return [self.of(node.value if isinstance(node, ast.DictComp) else node.elt, scope)]
 
-    def _element(self, node: ast.Starred, scope: Scope) -> Values:
+    def _element(self, node: ast.Starred, scope: ProgramScope) -> PossibleValues:
         return merged(elements(value) for value in self.of(node.value, scope))
 
-    def _dict(self, node: ast.Dict, scope: Scope) -> Values:
-        found: dict[object, Values] = {}
+    def _dict(self, node: ast.Dict, scope: ProgramScope) -> PossibleValues:
+        found: dict[object, PossibleValues] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             name = key.value if isinstance(key, ast.Constant) else None
             found[name] = merged([found.get(name, []), self.of(value, scope)])
-        return [{name: _one(values) for name, values in found.items()}]
+        return [{name: single(values) for name, values in found.items()}]
 
-    def _operation(self, node: ast.BinOp, scope: Scope) -> Values:
+    def _operation(self, node: ast.BinOp, scope: ProgramScope) -> PossibleValues:
         match node.op:
             case ast.Div():
                 return self._joined([node.left, node.right], scope)
             case ast.Add():
-                return _added(self.of(node.left, scope), self.of(node.right, scope))
+                return added(self.of(node.left, scope), self.of(node.right, scope))
             case ast.Mod():
                 parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-                return _filled(self.of(node.left, scope), _PERCENT, [self.of(part, scope) for part in parts])
+                return filled(self.of(node.left, scope), _PERCENT, [self.of(part, scope) for part in parts])
         return UNKNOWN
 
-    def _f_string(self, node: ast.JoinedStr, scope: Scope) -> Values:
-        return _texts([self._formatted(part, scope) for part in node.values])
+    def _f_string(self, node: ast.JoinedStr, scope: ProgramScope) -> PossibleValues:
+        return combined([self._formatted(part, scope) for part in node.values])
 
-    def _formatted(self, part: ast.expr, scope: Scope) -> Values:
+    def _formatted(self, part: ast.expr, scope: ProgramScope) -> PossibleValues:
         if not isinstance(part, ast.FormattedValue):
             return self.of(part, scope)
         values = self.of(part.value, scope)
@@ -129,7 +128,7 @@ class PathValues(Bindings):
         spec = self.texts(part.format_spec, scope)
         return path_methods.formatted(scalars(values), next(iter(spec)) if len(spec) == 1 else ANY)
 
-    def _attribute(self, node: ast.Attribute, scope: Scope) -> Values:
+    def _attribute(self, node: ast.Attribute, scope: ProgramScope) -> PossibleValues:
         dotted = self._program.dotted(node, scope.source)
         if dotted:
             return self.imported(dotted) or UNKNOWN
@@ -141,7 +140,7 @@ class PathValues(Bindings):
             return found
         return UNKNOWN if owners and node.attr not in _OF_LOGGERS else []  # what these say, the run itself has written
 
-    def _item(self, node: ast.Subscript, scope: Scope) -> Values:
+    def _item(self, node: ast.Subscript, scope: ProgramScope) -> PossibleValues:
         owners = self.of(node.value, scope)
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         bound = self._program.items.get(key, ()) if isinstance(key, str) else ()
@@ -149,7 +148,7 @@ class PathValues(Bindings):
 
     # Calls
 
-    def _call(self, call: ast.Call, scope: Scope) -> Values:
+    def _call(self, call: ast.Call, scope: ProgramScope) -> PossibleValues:
         name = called(call)
         own = self._program.function(call, scope)
         if own or (isinstance(call.func, ast.Name) and name in self._program.classes):
@@ -163,15 +162,15 @@ class PathValues(Bindings):
             return []
         return self._method(name, owner, call, scope)
 
-    def _returned(self, functions: Iterable[Scope]) -> Values:
-        found: list[Values] = []
+    def _returned(self, functions: Iterable[ProgramScope]) -> PossibleValues:
+        found: list[PossibleValues] = []
         for one in [one for one in functions if one not in self._busy]:
             self._busy.add(one)
             found += [self.of(value, one) for value in one.returns]
             self._busy.discard(one)
         return merged(found)
 
-    def _function(self, name: str, call: ast.Call, scope: Scope) -> Values:
+    def _function(self, name: str, call: ast.Call, scope: ProgramScope) -> PossibleValues:
         """Functions that are not the user's own."""
         if name in path_methods.JOINS:
             return self._joined(call.args, scope) if call.args else ["."]
@@ -180,73 +179,26 @@ class PathValues(Bindings):
         if name in {"getenv", "get", "pop", "__autotrain_override__"}:
             return [*self._union(call.args[1:], scope), ANY]
         if name in {"dict", "Namespace", "SimpleNamespace", "Box", "DotDict"}:
-            return [{keyword.arg: _one(self.of(keyword.value, scope)) for keyword in call.keywords}]
+            return [{keyword.arg: single(self.of(keyword.value, scope)) for keyword in call.keywords}]
         arguments = [self.of(argument, scope) for argument in call.args]
         if name == "range":
             return path_methods.counted(arguments)
         return path_methods.of_function(name, scalars(arguments[0]) if arguments else ["."])
 
-    def _method(self, name: str, owner: ast.expr, call: ast.Call, scope: Scope) -> Values:
+    def _method(self, name: str, owner: ast.expr, call: ast.Call, scope: ProgramScope) -> PossibleValues:
         if name == "joinpath":
             return self._joined([owner, *call.args], scope)
         owners = self.of(owner, scope)
         arguments = [self.of(argument, scope) for argument in call.args]
         if name == "format":
-            return _filled(owners, _BRACES, [*arguments, *(self.of(one.value, scope) for one in call.keywords)])
+            return filled(owners, _BRACES, [*arguments, *(self.of(one.value, scope) for one in call.keywords)])
         if name == "get" and call.args and isinstance(call.args[0], ast.Constant):
             found = [item(one, call.args[0].value) for one in owners]
             return merged([*found, *arguments[1:]])
-        return merged(_by_method(one, name, arguments) for one in owners)
+        return merged(of_method(one, name, arguments) for one in owners)
 
-    def _joined(self, parts: Iterable[ast.expr], scope: Scope) -> Values:
+    def _joined(self, parts: Iterable[ast.expr], scope: ProgramScope) -> PossibleValues:
         """The parts of a path, put together in all ways."""
-        return _texts(
+        return combined(
             [UNKNOWN if isinstance(one, ast.Starred) else self.of(one, scope) for one in parts], posixpath.join
         )
-
-
-def _one(values: Values) -> object:
-    """What a place in a container holds; several values stand together."""
-    return values[0] if len(values) == 1 else values
-
-
-def _by_method(value: object, name: str, arguments: list[Values]) -> Values:
-    if isinstance(value, str | PurePath):
-        return path_methods.called(str(value), name, arguments)
-    if isinstance(value, Mapping) and name in {"items", "keys", "values"}:
-        return [[[key, held] for key, held in value.items()] if name == "items" else list(getattr(value, name)())]
-    return [value] if is_container(value) else UNKNOWN
-
-
-def _filled(templates: Values, hole: re.Pattern[str], given: list[Values]) -> Values:
-    """Texts with holes, filled in order as far as the numbers agree."""
-    found: list[Values] = []
-    for text in scalars(templates):
-        fixed = hole.split(str(text))
-        fills = given if len(given) == len(fixed) - 1 else [UNKNOWN] * (len(fixed) - 1)
-        pieces: list[Values] = [[fixed[0]]]
-        for fill, rest in zip(fills, fixed[1:], strict=True):
-            pieces += [fill, [rest]]
-        found.append(_texts(pieces))
-    return merged(found)
-
-
-def _texts(parts: Iterable[Values], join: Callable[..., str] | None = None) -> Values:
-    """The parts put together in all ways; a part of which nothing is known may be anything.
-
-    What lies in a folder that can be no path of the notebook (a temporary one) can be none either.
-    """
-    choices = [[str(one) for one in scalars(part)] for part in parts]
-    if choices and not choices[0] and (join or all(text.startswith("/") for text in [*choices, ["-"]][1])):
-        return []
-    products = itertools.islice(itertools.product(*(choice or [ANY] for choice in choices)), MOST)
-    return merged([[join(*texts) if join else "".join(texts) for texts in products if texts]])
-
-
-def _added(left: Values, right: Values) -> Values:
-    """`+`: texts are put together (with each text of a table), lists hold what both hold; numbers are not known."""
-    if any(isinstance(one, list | tuple | set) for one in (*left, *right)):
-        return merged([left, right])
-    if not any(isinstance(one, str) for one in scalars([*left, *right])):
-        return UNKNOWN
-    return _texts([left, right])

@@ -36,7 +36,7 @@ class Source:
 
 
 @dataclass(eq=False, slots=True)
-class Scope:
+class ProgramScope:
     """The names of a module or a function.
 
     Attributes:
@@ -49,10 +49,10 @@ class Scope:
     """
 
     source: Source
-    parent: Scope | None = None
+    parent: ProgramScope | None = None
     function: FunctionNode | None = None
     owner: ast.ClassDef | None = None
-    bound: dict[str, list[Bound]] = field(default_factory=dict)
+    bound: dict[str, list[BoundExpression]] = field(default_factory=dict)
     returns: list[ast.expr] = field(default_factory=list)
 
     @property
@@ -68,8 +68,8 @@ class Scope:
         return self.owner is not None and "staticmethod" not in decorators
 
 
-Bound = tuple[ast.expr, Scope]
-CallSite = tuple[ast.Call, Scope]
+BoundExpression = tuple[ast.expr, ProgramScope]
+CallSite = tuple[ast.Call, ProgramScope]
 
 
 class Program:
@@ -88,16 +88,16 @@ class Program:
     """
 
     def __init__(self) -> None:
-        self.modules: dict[str, Scope] = {}
-        self.functions: dict[str, list[Scope]] = {}
+        self.modules: dict[str, ProgramScope] = {}
+        self.functions: dict[str, list[ProgramScope]] = {}
         self.classes: dict[str, ast.ClassDef] = {}
-        self.attributes: dict[str, list[Bound]] = {}
-        self.items: dict[str, list[Bound]] = {}
+        self.attributes: dict[str, list[BoundExpression]] = {}
+        self.items: dict[str, list[BoundExpression]] = {}
         self.calls: list[CallSite] = []
         self.sites: dict[str, list[CallSite]] = {}
         self.imports: dict[Source, dict[str, str]] = {}
-        self.live: set[Scope] = set()
-        self._used: dict[Scope, set[str]] = {}
+        self.live: set[ProgramScope] = set()
+        self._used: dict[ProgramScope, set[str]] = {}
 
     def finish(self) -> None:
         """Link what only the whole code tells."""
@@ -118,7 +118,7 @@ class Program:
         parts = dotted.split(".")
         return any(".".join(parts[:many]) in self.modules for many in range(1, len(parts) + 1))
 
-    def function(self, call: ast.Call, scope: Scope) -> list[Scope]:
+    def function(self, call: ast.Call, scope: ProgramScope) -> list[ProgramScope]:
         """The functions among this code that a call may mean."""
         name = called(call)
         dotted = self.dotted(call.func, scope.source)
@@ -126,7 +126,7 @@ class Program:
             return []
         return self.functions.get(dotted.rpartition(".")[2] or name, [])
 
-    def note_call(self, call: ast.Call, scope: Scope) -> None:
+    def note_call(self, call: ast.Call, scope: ProgramScope) -> None:
         """Keep a call by the name of what it calls; a function handed on is called with what stands beside it."""
         self.calls.append((call, scope))
         dotted = self.dotted(call.func, scope.source)
@@ -138,7 +138,7 @@ class Program:
             name = self.dotted(call.args[0], scope.source).rpartition(".")[2] or called(handed)
             self.sites.setdefault(name, []).append((handed, scope))
 
-    def note_use(self, name: str, scope: Scope) -> None:
+    def note_use(self, name: str, scope: ProgramScope) -> None:
         """Keep that some code reads a name or an attribute."""
         self._used.setdefault(scope, set()).add(name)
 
@@ -149,7 +149,7 @@ class Program:
                 for base in node.bases:
                     self.sites.setdefault(called_as(base), []).extend(self.sites.get(name, ()))
 
-    def _live(self) -> set[Scope]:
+    def _live(self) -> set[ProgramScope]:
         """The scopes that may run: those whose names are read by code that may run."""
         scopes = [scope for found in self.functions.values() for scope in found]
         live = {scope for scope in self._used if scope.function is None} | set(self.modules.values())
@@ -162,7 +162,7 @@ class Program:
             live |= fresh
 
 
-def _reached(scope: Scope, used: set[str], live: set[Scope]) -> bool:
+def _reached(scope: ProgramScope, used: set[str], live: set[ProgramScope]) -> bool:
     own = str(getattr(scope.function, "name", ""))
     if scope.parent is not None and scope.parent not in live:
         return False

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
-from jupyter_autotrain.capture.limits import Limits
+from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.sizes import tree
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.wording import count, cut
@@ -51,7 +51,7 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
         ) from None
 
 
-def check_limits(files: Mapping[str, Path], limits: Limits) -> None:
+def check_limits(files: Mapping[str, Path], limits: CaptureLimits) -> None:
     """Add up the files and their sizes.
 
     Raises:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from jupyter_autotrain.capture.files import modules, opened, ship
-from jupyter_autotrain.capture.files.found import Found
+from jupyter_autotrain.capture.files.file_selection import FileSelection
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
-from jupyter_autotrain.capture.files.travelling import Travelling
+from jupyter_autotrain.capture.files.required_files import RequiredFiles
 from jupyter_autotrain.core.spec import CapturedName
 
 
-def find(code: opened.Code, imported: Iterable[str], folder: Path, patterns: Sequence[str]) -> Found:
+def find(code: opened.TrialCode, imported: Iterable[str], folder: Path, patterns: Sequence[str]) -> RequiredFiles:
     """Find the files that travel.
 
     Args:
@@ -29,13 +29,13 @@ def find(code: opened.Code, imported: Iterable[str], folder: Path, patterns: Seq
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
     roots = [folder / text for text in opened.import_roots(code)]
     local = modules.local_files(modules.imported(code.script).union(imported), folder, ignore, roots)
-    found = Travelling(folder, ignore, named=bool(wanted)).add(opened.openings(replace(code, modules=local)))
+    found = FileSelection(folder, ignore, named=bool(wanted)).add(opened.openings(replace(code, modules=local)))
     found.add_all(local, "import")
     found.add_all(ship.globbed(wanted, folder, ignore), "ship:")
     return found
 
 
-def rows(found: Found) -> list[CapturedName]:
+def rows(found: RequiredFiles) -> list[CapturedName]:
     """The rows of the capture table: each file with the line that names it, and its size."""
     return [
         CapturedName(place, "file", found.origins.get(place, ""), path.stat().st_size)

@@ -1,6 +1,6 @@
 """What earlier cells changed that is no variable: settings of libraries, their random generators, their attributes.
 
-`touches` finds in the cells' text what was called and set, `uses` says which libraries a trial uses. Where the live
+`effects` finds in the cells' text what was called and set, `uses` says which libraries a trial uses. Where the live
 value can be read, it is what counts (`settings`, `generators`, `own_values`, `attributes`); other calls are made again
 as they were written, or told (`calls`). `environment` is for variables of the process, `hash_order`
 for the order of sets.
@@ -17,18 +17,19 @@ from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.state import (
     attributes,
     calls,
+    effects,
     environment,
     generators,
     hash_order,
     own_values,
     settings,
-    touches,
+    statements,
     uses,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class HeaderOptions:
     """What trials get by the header.
 
     Attributes:
@@ -40,7 +41,7 @@ class Given:
     variables: Collection[str] = ()
 
 
-def carry(slice_: Slice, code: ast.Module, given: Given) -> None:
+def carry(slice_: Slice, code: ast.Module, given: HeaderOptions) -> None:
     """Add to a slice what sets the state of libraries again, and tell what is not carried.
 
     Args:
@@ -48,14 +49,14 @@ def carry(slice_: Slice, code: ast.Module, given: Given) -> None:
         code: The cell's code.
         given: What trials get by the header.
     """
-    found = touches.find(slice_.history.cells, slice_.namespace)
+    found = effects.find(slice_.history.cells, slice_.namespace)
     written = [item for item in slice_.items.values() if item.how in {"import", "source"} and item.text]
     trees = [code, *(ast.parse(item.text) for item in written)]
     used = uses.of(trees, (one.modules for one in slice_.values.pickles.values()))
     values = [*own_values.carry(found, used)]
     paths = [path for path, _, _ in values]
     done = [
-        *environment.carry(found, slice_.history.cells, trees, touches.aliases_in(trees), given.variables),
+        *environment.carry(found, slice_.history.cells, trees, statements.aliases_in(trees), given.variables),
         *settings.carry(found, used),
         *((item, difference) for _, item, difference in values),
         *attributes.carry(found, used, slice_, paths),

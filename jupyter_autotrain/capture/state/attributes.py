@@ -10,15 +10,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.state import settings
-from jupyter_autotrain.capture.state.at_hand import repeatable
+from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.literals import is_literal_value
 from jupyter_autotrain.capture.state.paths import path_of_value, text_of
-from jupyter_autotrain.capture.state.touches import Touch
-from jupyter_autotrain.capture.state.uses import Uses
+from jupyter_autotrain.capture.state.repeatable import repeatable
+from jupyter_autotrain.capture.state.uses import UsedLibraries
 from jupyter_autotrain.capture.syntax.history import Position
 from jupyter_autotrain.core.credentials import is_credential
 from jupyter_autotrain.core.wording import cut
@@ -34,24 +34,24 @@ class _Missing:
 
 
 def carry(
-    touches: Sequence[Touch], uses: Uses, slice_: Slice, written: Sequence[str]
+    effects: Sequence[Effect], uses: UsedLibraries, slice_: Slice, written: Sequence[str]
 ) -> Iterator[tuple[Item | None, Difference]]:
     """What sets such attributes again, and what is told.
 
     Args:
-        touches: What the cells did.
+        effects: What the cells did.
         uses: What the trial uses.
         slice_: The captured names.
         written: Paths that are carried already.
     """
-    latest = {touch.path: touch for touch in touches if _is_assignment(touch) and touch.path in uses}
-    for path, touch in latest.items():
+    latest = {effect.path: effect for effect in effects if _is_assignment(effect) and effect.path in uses}
+    for path, effect in latest.items():
         if any(path == done or path.startswith((f"{done}.", f"{done}[")) for done in written):
             continue
         value = live(path)
         if isinstance(value, _Missing) or path_of_value(value) == path:
             continue  # deleted, or set back to what it was
-        yield _again(path, value, touch, slice_)
+        yield _again(path, value, effect, slice_)
 
 
 def live(path: str) -> object:
@@ -69,47 +69,49 @@ def live(path: str) -> object:
         return _Missing()
 
 
-def _is_assignment(touch: Touch) -> bool:
-    if isinstance(touch.target, ast.Call) or touch.path.startswith(_ELSEWHERE) or settings.covers(touch):
+def _is_assignment(effect: Effect) -> bool:
+    if isinstance(effect.target, ast.Call) or effect.path.startswith(_ELSEWHERE) or settings.covers(effect):
         return False
-    if "(" in touch.path:
+    if "(" in effect.path:
         return False
-    return all(isinstance(part.slice, ast.Constant) for part in _subscripts(touch.target))
+    return all(isinstance(part.slice, ast.Constant) for part in _subscripts(effect.target))
 
 
 def _subscripts(target: ast.expr) -> Iterator[ast.Subscript]:
     return (part for part in ast.walk(target) if isinstance(part, ast.Subscript))
 
 
-def _again(path: str, value: object, touch: Touch, slice_: Slice) -> tuple[Item | None, Difference]:
-    label = touch.place.label
+def _again(path: str, value: object, effect: Effect, slice_: Slice) -> tuple[Item | None, Difference]:
+    label = effect.site.label
     if isinstance(value, str | bytes) and is_credential(path.rpartition(".")[2], value):
         shown = f"{path}, which looks like a secret: name it under `secrets:` and set it in the cell"
-        return None, Difference(Kind.NOT_CARRIED, shown, label)
+        return None, Difference(DifferenceKind.NOT_CARRIED, shown, label)
     if is_literal_value(value):
         text = f"{text_of(path)} = {value!r}"
-        return _item(path, text, touch.position), Difference(Kind.REPLAYED, cut(f"{path} = {value!r}", _SHOWN), label)
+        return _item(path, text, effect.position), Difference(
+            DifferenceKind.REPLAYED, cut(f"{path} = {value!r}", _SHOWN), label
+        )
     if name := slice_.name_of(value):
-        item = _item(path, f"{text_of(path)} = {name}", touch.position)
+        item = _item(path, f"{text_of(path)} = {name}", effect.position)
         item.eager = frozenset({name})
-        return item, Difference(Kind.REPLAYED, f"{path} = {name}", label)
-    return _as_written(path, touch, slice_)
+        return item, Difference(DifferenceKind.REPLAYED, f"{path} = {name}", label)
+    return _as_written(path, effect, slice_)
 
 
-def _as_written(path: str, touch: Touch, slice_: Slice) -> tuple[Item | None, Difference]:
+def _as_written(path: str, effect: Effect, slice_: Slice) -> tuple[Item | None, Difference]:
     """By the text of what was assigned last."""
-    label = touch.place.label
+    label = effect.site.label
     again = None
-    if touch.value is not None and not touch.place.blocks:
-        statement = ast.copy_location(ast.Expr(touch.value), touch.node)
-        again = repeatable(statement, touch, slice_)
+    if effect.value is not None and not effect.site.blocks:
+        statement = ast.copy_location(ast.Expr(effect.value), effect.node)
+        again = repeatable(statement, effect, slice_)
     if again is None:
-        return None, Difference(Kind.NOT_CARRIED, f"{path}, set here: set it in the cell", label)
-    item = _item(path, f"{text_of(path)} = {again.text}", touch.position)
+        return None, Difference(DifferenceKind.NOT_CARRIED, f"{path}, set here: set it in the cell", label)
+    item = _item(path, f"{text_of(path)} = {again.text}", effect.position)
     item.eager = again.names.eager
     item.called = again.names.called
     item.deferred = again.names.deferred
-    return item, Difference(Kind.REPLAYED, cut(f"{path} = {again.text}", _SHOWN), label)
+    return item, Difference(DifferenceKind.REPLAYED, cut(f"{path} = {again.text}", _SHOWN), label)
 
 
 def _item(path: str, text: str, position: Position) -> Item:

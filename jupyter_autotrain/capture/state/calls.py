@@ -11,14 +11,14 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.state import generators, settings
-from jupyter_autotrain.capture.state.at_hand import repeatable
+from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.paths import top
-from jupyter_autotrain.capture.state.touches import Touch
-from jupyter_autotrain.capture.state.uses import Uses
+from jupyter_autotrain.capture.state.repeatable import repeatable
+from jupyter_autotrain.capture.state.uses import UsedLibraries
 from jupyter_autotrain.core.wording import cut
 
 _SETS = re.compile(
@@ -48,92 +48,95 @@ _SHOWN = 90
 
 
 def carry(
-    touches: Sequence[Touch], uses: Uses, slice_: Slice, written: Sequence[str]
+    effects: Sequence[Effect], uses: UsedLibraries, slice_: Slice, written: Sequence[str]
 ) -> Iterator[tuple[Item | None, Difference]]:
     """What is done again, and what is told.
 
     Args:
-        touches: What the cells did.
+        effects: What the cells did.
         uses: What the trial uses.
         slice_: The captured names.
         written: Paths that are carried already.
     """
     parts = tuple(f"{path}." for path in written)
-    setting = [touch for touch in touches if _changes_a_library(touch) and touch.path in uses]
-    setting = [touch for touch in setting if not touch.path.startswith(parts)]
-    calls = [touch.target for touch in touches if _changes_a_library(touch) or settings.covers(touch)]
-    latest = {_unit(touch)[1]: touch for touch in setting}  # what ran twice is done once
-    for text, touch in latest.items():
-        node = _unit(touch)[0]
-        again = repeatable(node, touch, slice_, calls, text) if _may_repeat(touch) else None
+    setting = [effect for effect in effects if _changes_a_library(effect) and effect.path in uses]
+    setting = [effect for effect in setting if not effect.path.startswith(parts)]
+    calls = [effect.target for effect in effects if _changes_a_library(effect) or settings.covers(effect)]
+    latest = {_unit(effect)[1]: effect for effect in setting}  # what ran twice is done once
+    for text, effect in latest.items():
+        node = _unit(effect)[0]
+        again = repeatable(node, effect, slice_, calls, text) if _may_repeat(effect) else None
         if again is None:
-            yield None, Difference(Kind.NOT_CARRIED, _shown(touch), touch.place.label)
+            yield None, Difference(DifferenceKind.NOT_CARRIED, _shown(effect), effect.site.label)
             continue
-        label = "" if touch.place.in_function else touch.place.label
+        label = "" if effect.site.in_function else effect.site.label
         item = Item(
-            f"call {text}", "state", again.text, label, label, node.lineno, touch.position,
+            f"call {text}", "state", again.text, label, label, node.lineno, effect.position,
             eager=again.names.eager, called=again.names.called, deferred=again.names.deferred,
         )  # fmt: skip
-        yield item, Difference(Kind.REPLAYED, _shown(touch), touch.place.label)
-    for touch in touches:
-        if _may_change_a_library(touch) and uses.loads(top(touch.path)):
-            yield None, Difference(Kind.NOT_CARRIED, f"{_shown(touch)}, if it sets anything", touch.place.label)
+        yield item, Difference(DifferenceKind.REPLAYED, _shown(effect), effect.site.label)
+    for effect in effects:
+        if _may_change_a_library(effect) and uses.loads(top(effect.path)):
+            yield (
+                None,
+                Difference(DifferenceKind.NOT_CARRIED, f"{_shown(effect)}, if it sets anything", effect.site.label),
+            )
 
 
-def _shown(touch: Touch) -> str:
-    return cut(ast.unparse(touch.target), _SHOWN)
+def _shown(effect: Effect) -> str:
+    return cut(ast.unparse(effect.target), _SHOWN)
 
 
-def _is_candidate(touch: Touch) -> bool:
+def _is_candidate(effect: Effect) -> bool:
     """A call that stands for itself, and that nothing else accounts for."""
-    if not touch.is_alone or touch.is_followed or touch.path.startswith(_QUIET):
+    if not effect.is_alone or effect.is_followed or effect.path.startswith(_QUIET):
         return False
-    return not (generators.is_seeding(touch) or settings.covers(touch) or _is_undone(touch))
+    return not (generators.is_seeding(effect) or settings.covers(effect) or _is_undone(effect))
 
 
-def _changes_a_library(touch: Touch) -> bool:
-    owner, _, name = touch.path.rpartition(".")
-    if not _is_candidate(touch):
+def _changes_a_library(effect: Effect) -> bool:
+    owner, _, name = effect.path.rpartition(".")
+    if not _is_candidate(effect):
         return False
     is_part = name in _CHANGES_A_PART and "." in owner and "(" not in owner
-    return is_part or bool(_SETS.match(name)) or touch.path in _BY_FULL_NAME
+    return is_part or bool(_SETS.match(name)) or effect.path in _BY_FULL_NAME
 
 
-def _may_change_a_library(touch: Touch) -> bool:
+def _may_change_a_library(effect: Effect) -> bool:
     """A call without a telling name, on nothing but values written out, whose value nobody saw."""
-    if not _is_candidate(touch) or _changes_a_library(touch) or touch.is_last or touch.place.in_function:
+    if not _is_candidate(effect) or _changes_a_library(effect) or effect.is_last or effect.site.in_function:
         return False
-    name = touch.path.rpartition(".")[2]
-    if top(touch.path) in sys.stdlib_module_names or "(" in touch.path:
+    name = effect.path.rpartition(".")[2]
+    if top(effect.path) in sys.stdlib_module_names or "(" in effect.path:
         return False
     if _STARTS.match(name):
         return True
-    if _DOES_NO_LASTING.match(name) or not isinstance(touch.target, ast.Call):
+    if _DOES_NO_LASTING.match(name) or not isinstance(effect.target, ast.Call):
         return False
-    given = [*touch.target.args, *(keyword.value for keyword in touch.target.keywords)]
+    given = [*effect.target.args, *(keyword.value for keyword in effect.target.keywords)]
     return all(isinstance(part, ast.Constant) for part in given)
 
 
-def _is_undone(touch: Touch) -> bool:
+def _is_undone(effect: Effect) -> bool:
     """In a block such as `with warnings.catch_warnings():`, which sets all back at its end."""
     managers = [
-        item.context_expr for block in touch.place.blocks if isinstance(block, ast.With) for item in block.items
+        item.context_expr for block in effect.site.blocks if isinstance(block, ast.With) for item in block.items
     ]
     named = {part.id for manager in managers for part in ast.walk(manager) if isinstance(part, ast.Name)}
-    return top(touch.path) in {top(touch.place.aliases.get(name, "")) for name in named}
+    return top(effect.path) in {top(effect.site.aliases.get(name, "")) for name in named}
 
 
-def _may_repeat(touch: Touch) -> bool:
+def _may_repeat(effect: Effect) -> bool:
     """False for what writes files, talks to a service, or ran only under a condition inside a function."""
-    if touch.path.startswith(_KEEPS_ELSEWHERE) or (touch.place.in_function and touch.place.blocks):
+    if effect.path.startswith(_KEEPS_ELSEWHERE) or (effect.site.in_function and effect.site.blocks):
         return False
-    keywords = {keyword.arg for keyword in touch.target.keywords} if isinstance(touch.target, ast.Call) else set()
+    keywords = {keyword.arg for keyword in effect.target.keywords} if isinstance(effect.target, ast.Call) else set()
     return not keywords & {"filename", "handlers"}
 
 
-def _unit(touch: Touch) -> tuple[ast.stmt, str]:
+def _unit(effect: Effect) -> tuple[ast.stmt, str]:
     """What is done again as one: the statement, or the whole block at the left margin that it stands in."""
-    if touch.place.in_function or not touch.place.blocks:
-        return touch.node, touch.text
-    outer = touch.place.outer
-    return outer, ast.get_source_segment(touch.place.text, outer) or ast.unparse(outer)
+    if effect.site.in_function or not effect.site.blocks:
+        return effect.node, effect.text
+    outer = effect.site.outer
+    return outer, ast.get_source_segment(effect.site.text, outer) or ast.unparse(outer)

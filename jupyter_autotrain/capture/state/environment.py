@@ -9,10 +9,10 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import FIRST, Item
+from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.paths import path_of
-from jupyter_autotrain.capture.state.touches import Touch
 from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.core import environment
 from jupyter_autotrain.core.wording import cut
@@ -23,7 +23,7 @@ _SHOWN = 80
 
 
 def carry(
-    touches: Sequence[Touch], cells: Iterable[Cell], trees: Sequence[ast.Module], aliases: dict[str, str],
+    effects: Sequence[Effect], cells: Iterable[Cell], trees: Sequence[ast.Module], aliases: dict[str, str],
     given: Collection[str],
 ) -> Iterator[tuple[Item | None, Difference | None]]:  # fmt: skip
     """What sets the notebook's variables again, and what is told of those that stay here.
@@ -31,7 +31,7 @@ def carry(
     A variable that the trial has already, from the header or because it is always passed on, is left as it is.
 
     Args:
-        touches: What the cells did.
+        effects: What the cells did.
         cells: The executed cells.
         trees: The code that travels.
         aliases: The full names of what it imports.
@@ -39,30 +39,30 @@ def carry(
     """
     here = dict(os.environ)
     passed = environment.passed(os.environ)
-    found = {**_set_by_magic(cells), **_set_by(touches)}
+    found = {**_set_by_magic(cells), **_set_by(effects)}
     origins = {name: label for name, label in found.items() if name in here and not _fits(name, (*_OF_A_PLACE, *given))}
     secret = set(environment.held_back(here, origins))
     for name in sorted(secret & set(origins)):
-        yield None, Difference(Kind.NOT_CARRIED, _ask_for(name, is_secret=True), origins[name])
+        yield None, Difference(DifferenceKind.NOT_CARRIED, _ask_for(name, is_secret=True), origins[name])
     values = {name: here[name] for name in sorted(origins) if name not in secret}
     for name, value in values.items():
         if name not in passed:
             text = cut(f"os.environ[{name!r}] = {value!r}", _SHOWN)
-            yield None, Difference(Kind.REPLAYED, text, origins[name])
+            yield None, Difference(DifferenceKind.REPLAYED, text, origins[name])
     if values:
         lines = [_line(name, value, is_passed=name in passed) for name, value in values.items()]
         yield Item("environment", "state", "\n".join(lines), position=FIRST), None
     for name in sorted(_asked_for(trees, aliases) & set(here) - set(passed) - set(origins)):
         if not _fits(name, given):
             is_secret = name in environment.held_back(here, [name])
-            yield None, Difference(Kind.NOT_CARRIED, _ask_for(name, is_secret=is_secret))
+            yield None, Difference(DifferenceKind.NOT_CARRIED, _ask_for(name, is_secret=is_secret))
 
 
-def has_fixed_hashes(touches: Sequence[Touch], cells: Iterable[Cell]) -> bool:
+def has_fixed_hashes(effects: Sequence[Effect], cells: Iterable[Cell]) -> bool:
     """Whether the kernel was started with the `PYTHONHASHSEED` that trials get; set later, it changes no hash here."""
     if not sys.flags.hash_randomization and os.environ.get("PYTHONHASHSEED", "0") == "0":
         return True
-    is_set_here = "PYTHONHASHSEED" in {**_set_by_magic(cells), **_set_by(touches)}
+    is_set_here = "PYTHONHASHSEED" in {**_set_by_magic(cells), **_set_by(effects)}
     return os.environ.get("PYTHONHASHSEED", "random").isdigit() and not is_set_here
 
 
@@ -87,18 +87,18 @@ def _set_by_magic(cells: Iterable[Cell]) -> dict[str, str]:
     return {name: cell.label for cell in cells if "env" in cell.source for name in _MAGIC.findall(cell.source)}
 
 
-def _set_by(touches: Iterable[Touch]) -> dict[str, str]:
+def _set_by(effects: Iterable[Effect]) -> dict[str, str]:
     """Variables that code sets by name, each with its cell."""
-    return {name: touch.place.label for touch in touches for name in _names(touch)}
+    return {name: effect.site.label for effect in effects for name in _names(effect)}
 
 
-def _names(touch: Touch) -> Iterator[str]:
-    target = touch.target
-    if isinstance(target, ast.Subscript) and touch.path.startswith("os.environ["):
+def _names(effect: Effect) -> Iterator[str]:
+    target = effect.target
+    if isinstance(target, ast.Subscript) and effect.path.startswith("os.environ["):
         yield from _text(target.slice)
-    elif isinstance(target, ast.Call) and touch.path == "os.environ.setdefault" and target.args:
+    elif isinstance(target, ast.Call) and effect.path == "os.environ.setdefault" and target.args:
         yield from _text(target.args[0])
-    elif isinstance(target, ast.Call) and touch.path == "os.environ.update":
+    elif isinstance(target, ast.Call) and effect.path == "os.environ.update":
         yield from (keyword.arg for keyword in target.keywords if keyword.arg)
         for given in target.args:
             for key in given.keys if isinstance(given, ast.Dict) else ():

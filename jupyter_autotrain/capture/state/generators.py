@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 
-from jupyter_autotrain.capture.differences import Difference, Kind
-from jupyter_autotrain.capture.state.touches import Touch
-from jupyter_autotrain.capture.state.uses import Uses
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
+from jupyter_autotrain.capture.state.effects import Effect
+from jupyter_autotrain.capture.state.uses import UsedLibraries
 
 _NO_SEEDS = frozenset({"initial_seed", "get_seed", "random_seed"})
 _STATES = frozenset({"set_rng_state", "set_rng_state_all", "set_state", "setstate"})
@@ -81,25 +81,25 @@ class Carried:
     differences: tuple[Difference, ...] = ()
 
 
-def carry(touches: Iterable[Touch], uses: Uses, seed: int | None) -> Carried:
+def carry(effects: Iterable[Effect], uses: UsedLibraries, seed: int | None) -> Carried:
     """Take the state of each generator that the notebook has seeded and the trial uses.
 
     Args:
-        touches: What the cells did.
+        effects: What the cells did.
         uses: What the trial uses.
         seed: The header's seed, which goes before the notebook's.
     """
-    seeded = _seeded(touches)
+    seeded = _seeded(effects)
     used = [
         one for one in GENERATORS if one.library in seeded and one.module in sys.modules and uses.reaches(one.library)
     ]
     if not used:
         return Carried()
     names = ", ".join(dict.fromkeys(one.library for one in used))
-    origin = seeded[used[-1].library].place.label
+    origin = seeded[used[-1].library].site.label
     if seed is not None:
         text = f"the random numbers of {names}, seeded here; `seed: {seed}` of the header goes before"
-        return Carried(differences=(Difference(Kind.NOT_CARRIED, text, origin),))
+        return Carried(differences=(Difference(DifferenceKind.NOT_CARRIED, text, origin),))
     states = dict[str, bytes]()
     lines = list[str]()
     for index, one in enumerate(used):
@@ -109,25 +109,25 @@ def carry(touches: Iterable[Touch], uses: Uses, seed: int | None) -> Carried:
             states[file] = pickle.dumps(state)
             lines.append(one.restore.replace("{state}", f'__autotrain_data__("{file}")'))
     text = f"the random numbers of {names}: every trial goes on from where they stand now"
-    return Carried("\n".join(lines), states, (Difference(Kind.REPLAYED, text, origin),))
+    return Carried("\n".join(lines), states, (Difference(DifferenceKind.REPLAYED, text, origin),))
 
 
-def is_seeding(touch: Touch) -> bool:
+def is_seeding(effect: Effect) -> bool:
     """Whether a call seeds a global generator."""
-    name = touch.path.rpartition(".")[2]
-    if touch.value is not None or "(" in touch.path or name in _NO_SEEDS or touch.path.startswith(_OTHER_GENERATORS):
+    name = effect.path.rpartition(".")[2]
+    if effect.value is not None or "(" in effect.path or name in _NO_SEEDS or effect.path.startswith(_OTHER_GENERATORS):
         return False
-    own = any(touch.path.startswith(one.seeders) for one in GENERATORS)
-    return (own and name in _STATES) or ("seed" in name and isinstance(touch.target, ast.Call))
+    own = any(effect.path.startswith(one.seeders) for one in GENERATORS)
+    return (own and name in _STATES) or ("seed" in name and isinstance(effect.target, ast.Call))
 
 
-def _seeded(touches: Iterable[Touch]) -> dict[str, Touch]:
+def _seeded(effects: Iterable[Effect]) -> dict[str, Effect]:
     """The libraries whose generators were seeded, each with the latest call that did; a helper may seed them all."""
-    seeded: dict[str, Touch] = {}
-    for touch in touches:
-        if not is_seeding(touch) or touch.is_followed:
+    seeded: dict[str, Effect] = {}
+    for effect in effects:
+        if not is_seeding(effect) or effect.is_followed:
             continue
-        own = [one.library for one in GENERATORS if touch.path.startswith(one.seeders)]
+        own = [one.library for one in GENERATORS if effect.path.startswith(one.seeders)]
         for library in own or [one.library for one in GENERATORS]:
-            seeded[library] = touch
+            seeded[library] = effect
     return seeded

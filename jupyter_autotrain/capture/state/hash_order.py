@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.core.wording import cut
 
 _LOOKS_AT_ALL = frozenset({"all", "any", "frozenset", "len", "max", "min", "set", "sorted"})
@@ -40,7 +40,7 @@ def find(
         if found is not None:
             why = _BY_ADDRESS if same_seed else _BY_HASH
             text = f"the order of `{cut(ast.unparse(found), _SHOWN)}`: {why}"
-            yield Difference(Kind.NOT_CARRIED, text)
+            yield Difference(DifferenceKind.NOT_CARRIED, text)
             return
 
 

@@ -6,13 +6,13 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import LATEST, Item
 from jupyter_autotrain.capture.state import own_modules
+from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.literals import is_literal_value
 from jupyter_autotrain.capture.state.paths import import_text, top
-from jupyter_autotrain.capture.state.touches import Touch
-from jupyter_autotrain.capture.state.uses import Uses
+from jupyter_autotrain.capture.state.uses import UsedLibraries
 from jupyter_autotrain.capture.syntax.history import is_literal
 from jupyter_autotrain.core.credentials import is_credential
 from jupyter_autotrain.core.wording import cut
@@ -20,23 +20,23 @@ from jupyter_autotrain.core.wording import cut
 _SHOWN = 90
 
 
-def carry(touches: Sequence[Touch], uses: Uses) -> Iterator[tuple[str, Item, Difference]]:
+def carry(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[str, Item, Difference]]:
     """The full name of each such value, what sets it again, and what is told.
 
     Args:
-        touches: What the cells did.
+        effects: What the cells did.
         uses: What the trial uses.
     """
     for module in (name for name in uses.own if top(name) in uses.direct):
-        last = next((touch for touch in reversed(touches) if touch.path.startswith(f"{module}.")), None)
+        last = next((effect for effect in reversed(effects) if effect.path.startswith(f"{module}.")), None)
         for name, value in _changed(module):
             path = f"{module}.{name}"
-            label = last.place.label if last else ""
+            label = last.site.label if last else ""
             if isinstance(value, str | bytes) and is_credential(name, value):
                 continue
             position = last.position if last else (LATEST[0] - 1, 0, 0)
             item = Item(f"attribute {path}", "state", _text(import_text(module), name, value), position=position)
-            yield path, item, Difference(Kind.REPLAYED, cut(f"{path} = {value!r}", _SHOWN), label)
+            yield path, item, Difference(DifferenceKind.REPLAYED, cut(f"{path} = {value!r}", _SHOWN), label)
 
 
 def _changed(module: str) -> Iterator[tuple[str, object]]:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import LATEST, Item
 from jupyter_autotrain.capture.state import plotting, tensors
+from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.literals import arguments, is_literal_value
 from jupyter_autotrain.capture.state.paths import import_text
-from jupyter_autotrain.capture.state.touches import Touch
-from jupyter_autotrain.capture.state.uses import Uses
+from jupyter_autotrain.capture.state.uses import UsedLibraries
 from jupyter_autotrain.core.wording import cut
 
 _ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
@@ -29,7 +29,7 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class LibrarySetting:
     """Something that a library keeps for the whole process.
 
     Attributes:
@@ -116,29 +116,29 @@ def _csv(csv: ModuleType) -> Iterator[str]:
 
 
 SETTINGS = (
-    Setting("sys", ("sys.setrecursionlimit",), _recursion, is_for_all=True),
-    Setting("sys", ("sys.set_int_max_str_digits",), _digits, is_for_all=True),
-    Setting("gc", ("gc.enable", "gc.disable"), _collector, is_for_all=True),
-    Setting("locale", ("locale.setlocale",), _locale, is_for_all=True),
-    Setting("socket", ("socket.setdefaulttimeout",), _socket, is_for_all=True),
-    Setting(
+    LibrarySetting("sys", ("sys.setrecursionlimit",), _recursion, is_for_all=True),
+    LibrarySetting("sys", ("sys.set_int_max_str_digits",), _digits, is_for_all=True),
+    LibrarySetting("gc", ("gc.enable", "gc.disable"), _collector, is_for_all=True),
+    LibrarySetting("locale", ("locale.setlocale",), _locale, is_for_all=True),
+    LibrarySetting("socket", ("socket.setdefaulttimeout",), _socket, is_for_all=True),
+    LibrarySetting(
         "multiprocessing", ("multiprocessing.set_start_method", "torch.multiprocessing.set_start_method"), _start_method
     ),
-    Setting("csv", ("csv.field_size_limit",), _csv),
-    Setting("decimal", ("decimal.getcontext()", "decimal.setcontext"), _decimal),
-    Setting("numpy", ("numpy.seterr",), _numpy_errors),
-    Setting("numpy", ("numpy.set_printoptions",), _numpy_printing),
-    Setting("sklearn", ("sklearn.set_config",), _sklearn),
-    *(Setting("torch", setters, read) for setters, read in tensors.SETTINGS),
-    Setting("matplotlib", plotting.SETTERS, plotting.read),
+    LibrarySetting("csv", ("csv.field_size_limit",), _csv),
+    LibrarySetting("decimal", ("decimal.getcontext()", "decimal.setcontext"), _decimal),
+    LibrarySetting("numpy", ("numpy.seterr",), _numpy_errors),
+    LibrarySetting("numpy", ("numpy.set_printoptions",), _numpy_printing),
+    LibrarySetting("sklearn", ("sklearn.set_config",), _sklearn),
+    *(LibrarySetting("torch", setters, read) for setters, read in tensors.SETTINGS),
+    LibrarySetting("matplotlib", plotting.SETTERS, plotting.read),
 )
 
 
-def carry(touches: Sequence[Touch], uses: Uses) -> Iterator[tuple[Item | None, Difference | None]]:
+def carry(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[Item | None, Difference | None]]:
     """What sets the changed settings again, and what is told: those that a cell's text shows.
 
     Args:
-        touches: What the cells did.
+        effects: What the cells did.
         uses: What the trial uses.
     """
     for setting in SETTINGS:
@@ -146,20 +146,20 @@ def carry(touches: Sequence[Touch], uses: Uses) -> Iterator[tuple[Item | None, D
         statements = _statements(setting, module) if module is not None else []
         if not statements or not (setting.is_for_all or uses.reaches(setting.library)):
             continue
-        last = next((touch for touch in reversed(touches) if touch.path.startswith(setting.setters)), None)
+        last = next((effect for effect in reversed(effects) if effect.path.startswith(setting.setters)), None)
         text = "\n".join(statements).replace("{m}", import_text(setting.library))
         position = last.position if last else (LATEST[0] - 1, 0, 0)
         item = Item(f"setting {setting.setters[0]}", "state", text, position=position)
         shown = cut("; ".join(statements).replace("{m}", setting.library), _SHOWN)
-        yield item, Difference(Kind.REPLAYED, shown, last.place.label) if last else None
+        yield item, Difference(DifferenceKind.REPLAYED, shown, last.site.label) if last else None
 
 
-def covers(touch: Touch) -> bool:
+def covers(effect: Effect) -> bool:
     """Whether a call or assignment sets something that is read live."""
-    return any(touch.path.startswith(setting.setters) for setting in SETTINGS)
+    return any(effect.path.startswith(setting.setters) for setting in SETTINGS)
 
 
-def _statements(setting: Setting, module: ModuleType) -> list[str]:
+def _statements(setting: LibrarySetting, module: ModuleType) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a library may call a setting of its own deprecated
         try:

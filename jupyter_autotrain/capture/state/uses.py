@@ -13,7 +13,7 @@ from jupyter_autotrain.capture.state import own_modules
 from jupyter_autotrain.capture.state.paths import top
 
 
-class Uses:
+class UsedLibraries:
     """The packages that a trial uses; the standard library always counts as used.
 
     Args:
@@ -58,10 +58,10 @@ class Uses:
         return members
 
 
-def of(trees: Iterable[ast.Module], pickled: Iterable[Collection[str]]) -> Uses:
+def of(trees: Iterable[ast.Module], pickled: Iterable[Collection[str]]) -> UsedLibraries:
     """The packages that some code and the pickled values need."""
     names = {name for tree in trees for name in modules.imported(tree)}.union(*pickled)
-    return Uses({top(name) for name in names})
+    return UsedLibraries({top(name) for name in names})
 
 
 def _with_own(direct: Collection[str], own: Collection[str]) -> frozenset[str]:

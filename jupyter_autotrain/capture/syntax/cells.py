@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.capture.syntax import magics
 from jupyter_autotrain.capture.syntax.editing import replaced
-from jupyter_autotrain.capture.syntax.magic_rules import Outcome, judge
+from jupyter_autotrain.capture.syntax.magic_rules import MagicTranslation, judge
 from jupyter_autotrain.capture.syntax.magics import Magic
 from jupyter_autotrain.errors import CaptureError
 
@@ -103,7 +103,7 @@ def _cell_magic_of(code: str) -> Magic | None:
     return magics.read(line, index) if _CELL_MAGIC.match(line) else None
 
 
-def _note(magic: Magic, outcome: Outcome, first_line: int) -> str:
+def _note(magic: Magic, outcome: MagicTranslation, first_line: int) -> str:
     line = first_line + magic.index
     written = magic.written.partition("\n")[0]
     if outcome.code == "pass":
@@ -111,7 +111,7 @@ def _note(magic: Magic, outcome: Outcome, first_line: int) -> str:
     return f"Line {line} runs as plain Python: `{written}`; {outcome.note}."
 
 
-def _refused(refused: list[tuple[Magic, Outcome]], first_line: int) -> CaptureError:
+def _refused(refused: list[tuple[Magic, MagicTranslation]], first_line: int) -> CaptureError:
     lines = [f"line {first_line + magic.index}: {magic.written.partition(chr(10))[0]}" for magic, _ in refused]
     more = [f"and {len(lines) - _SHOWN_MAGICS} more"] if len(lines) > _SHOWN_MAGICS else []
     first = refused[0][1]

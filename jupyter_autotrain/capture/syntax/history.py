@@ -19,7 +19,7 @@ Position = tuple[int, int, int]
 """(place of the cell in the order of execution, line in it, column in that line)."""
 
 
-class Kind(StrEnum):
+class BindingKind(StrEnum):
     """How a statement bound a name."""
 
     DEFINITION = "definition"
@@ -43,7 +43,7 @@ class Binding:
     """
 
     name: str
-    kind: Kind
+    kind: BindingKind
     node: ast.stmt
     outer: ast.stmt
     position: Position
@@ -59,7 +59,7 @@ class Binding:
     @property
     def source(self) -> str:
         """The statement's text; a definition as whole lines, indented as it stands."""
-        if self.kind is not Kind.DEFINITION:
+        if self.kind is not BindingKind.DEFINITION:
             return ast.get_source_segment(self.text, self.node) or ast.unparse(self.node)
         lines = self.text.split("\n")[self.first_line - 1 : self.node.end_lineno]
         return "\n".join(lines)
@@ -113,9 +113,18 @@ class History:
         fitting = [b for b in self.bindings(name) if before is None or b.position < before]
         return fitting[-1] if fitting else None
 
+    def label_of(self, name: str) -> str:
+        """The cell that bound a name last, or ""."""
+        last = self.last(name)
+        return last.label if last else ""
+
     def named(self, name: str) -> Iterator[Binding]:
         """Definitions called `name`, newest first."""
-        return (b for b in reversed(self.bindings(name)) if b.kind is not Kind.OTHER and b.kind is not Kind.IMPORT)
+        return (
+            b
+            for b in reversed(self.bindings(name))
+            if b.kind is not BindingKind.OTHER and b.kind is not BindingKind.IMPORT
+        )
 
     def names_of(self, binding: Binding) -> Names:
         """The names that a binding's statement needs."""
@@ -138,10 +147,10 @@ class History:
             return ""
         if now is not then and not _same_again(now, then):
             return f"{now.label} bound {name} again" if then else f"{now.label} bound {name}"
-        if now.kind is Kind.IMPORT:
+        if now.kind is BindingKind.IMPORT:
             return ""
         uses = self.names_of(now)
-        for used in sorted((uses.needed if now.kind is not Kind.OTHER else frozenset()) - seen):
+        for used in sorted((uses.needed if now.kind is not BindingKind.OTHER else frozenset()) - seen):
             seen.add(used)
             if why := self._changed(used, position, seen):
                 return why
@@ -185,21 +194,21 @@ def _same_again(now: Binding, then: Binding | None) -> bool:
         return False
     if isinstance(now.node, ast.ClassDef):
         return False  # the same text makes another class: what was derived from the first is no subclass of it
-    if now.kind is not Kind.OTHER:
+    if now.kind is not BindingKind.OTHER:
         return True
     return isinstance(now.node, ast.Assign | ast.AnnAssign) and is_literal(now.node.value)
 
 
-def _bindings_in(outer: ast.stmt) -> Iterator[tuple[ast.stmt, Kind, set[str]]]:
+def _bindings_in(outer: ast.stmt) -> Iterator[tuple[ast.stmt, BindingKind, set[str]]]:
     """Each statement at or below `outer` that binds module-level names."""
     if isinstance(outer, Function | ast.ClassDef):
-        yield outer, Kind.DEFINITION, {outer.name}
+        yield outer, BindingKind.DEFINITION, {outer.name}
         return
     if isinstance(outer, ast.Import | ast.ImportFrom):
-        yield outer, Kind.IMPORT, bound_by([outer])
+        yield outer, BindingKind.IMPORT, bound_by([outer])
         return
     if isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Lambda) and len(outer.targets) == 1:
-        yield outer, Kind.LAMBDA, bound_by([outer])
+        yield outer, BindingKind.LAMBDA, bound_by([outer])
         return
     inner = [part for part in ast.iter_child_nodes(outer) if isinstance(part, ast.stmt)]
     holders = [part for part in ast.iter_child_nodes(outer) if isinstance(part, ast.ExceptHandler | ast.match_case)]
@@ -207,15 +216,15 @@ def _bindings_in(outer: ast.stmt) -> Iterator[tuple[ast.stmt, Kind, set[str]]]:
     below = [found for part in inner for found in _bindings_in(part)]
     own = bound_by([outer]) - {name for _, _, names in below for name in names}
     if own and not (isinstance(outer, ast.AnnAssign) and outer.value is None):
-        yield outer, Kind.OTHER, own
+        yield outer, BindingKind.OTHER, own
     yield from below
     yield from _patches_in(outer)
 
 
-def _patches_in(statement: ast.stmt) -> Iterator[tuple[ast.stmt, Kind, set[str]]]:
+def _patches_in(statement: ast.stmt) -> Iterator[tuple[ast.stmt, BindingKind, set[str]]]:
     """Attributes of names, set at the left margin; kept under `.NAME`, which no variable can be called."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     attributes = [target.value for target in targets if isinstance(target, ast.Attribute)]
     owners = {f".{value.id}" for value in attributes if isinstance(value, ast.Name)}
     if owners:
-        yield statement, Kind.OTHER, owners
+        yield statement, BindingKind.OTHER, owners

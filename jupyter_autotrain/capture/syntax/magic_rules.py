@@ -69,7 +69,7 @@ _REFUSED_CELLS: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MagicTranslation:
     """What becomes of one line.
 
     Attributes:
@@ -85,7 +85,7 @@ class Outcome:
     action: str = ""
 
 
-def judge(magic: Magic) -> Outcome:
+def judge(magic: Magic) -> MagicTranslation:
     """What becomes of a line in a trial."""
     if magic.is_cell:
         return _cell(magic)
@@ -94,11 +94,11 @@ def judge(magic: Magic) -> Outcome:
     if magic.target:
         return _assigned(magic)
     if magic.name in _NOTES:
-        return Outcome(note=_NOTES[magic.name])
+        return MagicTranslation(note=_NOTES[magic.name])
     return _effect(magic)
 
 
-def _effect(magic: Magic) -> Outcome:
+def _effect(magic: Magic) -> MagicTranslation:
     if magic.name == SHELL:
         return _shell(magic.argument)
     if magic.name in {"env", "set_env"}:
@@ -106,39 +106,41 @@ def _effect(magic: Magic) -> Outcome:
     if magic.name == "run":
         module = magic.argument.partition(" ")[0].removesuffix(".py").replace("/", ".") or "NAME"
         expected = "A trial runs plain Python, and modules beside the notebook travel with it."
-        return Outcome(expected=expected, action=f"Write `from {module} import *`, or run it in a cell above.")
+        return MagicTranslation(expected=expected, action=f"Write `from {module} import *`, or run it in a cell above.")
     expected, action = _REFUSED_LINES.get(magic.name, (_PLAIN, _ABOVE))
-    return Outcome(expected=expected, action=action)
+    return MagicTranslation(expected=expected, action=action)
 
 
-def _timed(magic: Magic) -> Outcome:
+def _timed(magic: Magic) -> MagicTranslation:
     """`%time STATEMENT` runs the statement once and binds its names."""
     statement = magic.argument.removeprefix("--no-raise-error").strip()
     note = "the statement runs, without being timed"
     if statement.startswith(("%", "!")):
         return judge(read(statement, magic.index))
     if not statement:
-        return Outcome(note="it measures, and binds no names")
-    return Outcome(f"{magic.target} = {statement}" if magic.target else statement, note)
+        return MagicTranslation(note="it measures, and binds no names")
+    return MagicTranslation(f"{magic.target} = {statement}" if magic.target else statement, note)
 
 
-def _assigned(magic: Magic) -> Outcome:
+def _assigned(magic: Magic) -> MagicTranslation:
     if magic.name == SHELL:
         run = f"subprocess.run({magic.argument!r}, shell=True, capture_output=True, text=True).stdout.splitlines()"
         action = f"Write `{magic.target} = {run}`, or run it in a cell above."
-        return Outcome(expected="A trial runs plain Python; only IPython assigns what a program prints.", action=action)
+        return MagicTranslation(
+            expected="A trial runs plain Python; only IPython assigns what a program prints.", action=action
+        )
     if magic.name == "env" and magic.argument.isidentifier():
-        return Outcome(expected=_PLAIN, action=f'Write `{magic.target} = os.environ["{magic.argument}"]`.')
-    return Outcome(expected=_PLAIN, action="Run the line in a cell above: its result travels as data.")
+        return MagicTranslation(expected=_PLAIN, action=f'Write `{magic.target} = os.environ["{magic.argument}"]`.')
+    return MagicTranslation(expected=_PLAIN, action="Run the line in a cell above: its result travels as data.")
 
 
-def _shell(command: str) -> Outcome:
+def _shell(command: str) -> MagicTranslation:
     parts = [part.split() for part in re.split(r"&&|\|\||[;|&\n]", command) if part.strip()]
     if all(_installs(words) for words in parts):
-        return Outcome(note="trials use what is installed already")
+        return MagicTranslation(note="trials use what is installed already")
     if ">" not in command and all(_installs(words) or words[0] in _READERS for words in parts):
-        return Outcome(note="it only shows something here")
-    return Outcome(
+        return MagicTranslation(note="it only shows something here")
+    return MagicTranslation(
         expected="A trial runs plain Python; what this program does to files here is not done there.",
         action="Run it in a cell of its own above, and name the files under `ship:`, or use subprocess.run(...).",
     )
@@ -151,19 +153,19 @@ def _installs(words: list[str]) -> bool:
     return tool in _INSTALLERS
 
 
-def _environment(argument: str) -> Outcome:
+def _environment(argument: str) -> MagicTranslation:
     name, _, value = (part.strip() for part in argument.partition("=" if "=" in argument else " "))
     if not value:
-        return Outcome(note="it only shows something here")
+        return MagicTranslation(note="it only shows something here")
     if not name.isidentifier() or set("${}") & set(value):
-        return Outcome(expected=_PLAIN, action='Write `os.environ["NAME"] = value`.')
+        return MagicTranslation(expected=_PLAIN, action='Write `os.environ["NAME"] = value`.')
     code = f"import os as __autotrain_os; __autotrain_os.environ[{name!r}] = {value!r}"
-    return Outcome(code, "it is set by os.environ")
+    return MagicTranslation(code, "it is set by os.environ")
 
 
-def _cell(magic: Magic) -> Outcome:
+def _cell(magic: Magic) -> MagicTranslation:
     if magic.name == "time" and not magic.argument:
-        return Outcome(note="the lines below run, without being timed")
+        return MagicTranslation(note="the lines below run, without being timed")
     remove = f"Remove %%{magic.name}, or give its lines a cell of their own."
     expected, action = _REFUSED_CELLS.get(magic.name, (_PLAIN, remove))
-    return Outcome(expected=expected, action=action)
+    return MagicTranslation(expected=expected, action=action)

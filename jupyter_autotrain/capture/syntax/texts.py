@@ -7,13 +7,16 @@ calls mean nothing here.
 from __future__ import annotations
 
 import ast
-import io
-import keyword
-import re
-import string
-import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from jupyter_autotrain.capture.syntax.text_languages import (
+    at_names,
+    format_fields,
+    identifiers,
+    percent_names,
+    template_placeholders,
+)
 
 _FORMULAS = frozenset({
     "build_design_matrices", "dmatrices", "dmatrix", "from_formula", "gee", "glm", "gls", "glsar", "lmer", "logit",
@@ -23,8 +26,6 @@ _FORMULAS = frozenset({
 _TIMERS = frozenset({"Timer", "repeat", "timeit"})
 _OF_A_TABLE = frozenset({"eval", "evaluate", "query"})
 _OF_SCOPE = frozenset({"globals", "locals", "vars"})
-_PERCENT = re.compile(r"%\((\w+)\)")
-_AT = re.compile(r"@\s*([^\W\d]\w*)")
 
 Known = Callable[[ast.expr], object]
 """Gives the value of an expression where that is known, else None."""
@@ -71,7 +72,7 @@ def in_percent(node: ast.BinOp, known: Known) -> Reading | None:
     text = known(node.left)
     reading = Reading(used=[node.right])
     if isinstance(text, str):
-        reading.names.update(_PERCENT.findall(text))
+        reading.names.update(percent_names(text))
     else:
         reading.unknown = f"the text before % {ast.unparse(node.right)}"
     return reading
@@ -105,7 +106,7 @@ def _called(call: ast.Call) -> tuple[str, str]:
 
 
 def _argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    given = next((keyword_.value for keyword_ in call.keywords if keyword_.arg in names), None)
+    given = next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
     return given if given is not None or len(call.args) <= place else call.args[place]
 
 
@@ -127,7 +128,7 @@ def _runs(call: ast.Call, known: Known) -> Reading | None:
 
 def _times(call: ast.Call, known: Known) -> Reading | None:
     name, owner = _called(call)
-    scope = next((keyword_.value for keyword_ in call.keywords if keyword_.arg == "globals"), None)
+    scope = next((keyword.value for keyword in call.keywords if keyword.arg == "globals"), None)
     if name not in _TIMERS or owner not in {"", "timeit"} or not is_scope(scope):
         return None
     reading = Reading(used=[scope] if scope is not None else [])
@@ -156,16 +157,16 @@ def _of_a_table(call: ast.Call, known: Known) -> Reading | None:
     if not isinstance(value, str):
         return None
     if (name == "eval" and owner in {"pd", "pandas"}) or (name == "evaluate" and owner in {"ne", "numexpr"}):
-        return Reading(set(_identifiers(value.replace("@", " "))))
+        return Reading(set(identifiers(value.replace("@", " "))))
     if name in {"eval", "query"}:
-        return Reading(set(_AT.findall(value)))
+        return Reading(set(at_names(value)))
     return None
 
 
 def _formula(call: ast.Call, known: Known) -> Reading | None:
     """Formulas of statsmodels and patsy: a name that is no column of the data is the caller's."""
     name, _ = _called(call)
-    named = [keyword_.value for keyword_ in call.keywords if "formula" in (keyword_.arg or "")]
+    named = [keyword.value for keyword in call.keywords if "formula" in (keyword.arg or "")]
     if name not in _FORMULAS and not named:
         return None
     texts = [known(part) for part in (*call.args, *named)]
@@ -173,7 +174,7 @@ def _formula(call: ast.Call, known: Known) -> Reading | None:
     if not formulas:
         return None
     data = _argument(call, 1, "data")
-    found = {word for text in formulas for word in _identifiers(text)}
+    found = set[str]().union(*map(identifiers, formulas))
     return Reading(found - _columns(known(data) if data is not None else None))
 
 
@@ -187,7 +188,8 @@ def _columns(data: object) -> set[str]:
 
 def _format(call: ast.Call, known: Known) -> Reading | None:
     """`"{name}".format(**globals())`, `.format_map(globals())` and `Template("$name").substitute(globals())`."""
-    scopes = [part for part in (*call.args, *(one.value for one in call.keywords)) if is_scope(part)]
+    named = [keyword.value for keyword in call.keywords]
+    scopes = [part for part in (*call.args, *named) if is_scope(part)]
     if not scopes or not isinstance(call.func, ast.Attribute):
         return None
     owner = call.func.value
@@ -195,10 +197,10 @@ def _format(call: ast.Call, known: Known) -> Reading | None:
     reading = Reading(used=scopes)
     if method in {"format", "format_map"}:
         text = known(owner)
-        find = _fields
+        find = format_fields
     elif method in {"safe_substitute", "substitute"} and isinstance(owner, ast.Call) and owner.args:
         text = known(owner.args[0])
-        find = _placeholders
+        find = template_placeholders
     else:
         return None
     if isinstance(text, str):
@@ -217,34 +219,6 @@ def _lookup(call: ast.Call, known: Known) -> Reading | None:
     if call.func.attr in {"get", "pop", "__getitem__"} and call.args:
         return _key(call.func.value, call.args[0], known)
     return None
-
-
-def _fields(text: str) -> Iterator[str]:
-    try:
-        for _, name, spec, _ in string.Formatter().parse(text):
-            yield from [re.split(r"[.\[]", name)[0]] if name else []
-            yield from _fields(spec) if spec else []
-    except ValueError:
-        return  # it fails in the notebook too
-
-
-def _placeholders(text: str) -> Iterator[str]:
-    for match in string.Template.pattern.finditer(text):
-        if name := match["named"] or match["braced"]:
-            yield name
-
-
-def _identifiers(text: str) -> Iterator[str]:
-    """The names in an expression; attributes and the names of keyword arguments are none."""
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text.strip()).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        is_attribute = before is not None and before.string == "."
-        is_keyword = after is not None and after.string == "="
-        if token.type == tokenize.NAME and not (is_attribute or is_keyword or keyword.iskeyword(token.string)):
-            yield token.string
 
 
 def _known_parts(node: ast.JoinedStr, known: Known) -> str:

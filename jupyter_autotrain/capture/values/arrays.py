@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from jupyter_autotrain.capture.values.array_layout import ArrayLayout, ReducedValue
 from jupyter_autotrain.capture.values.embedded import Embedded
 from jupyter_autotrain.capture.values.memory import Region, Span, is_sparse, span
-from jupyter_autotrain.capture.values.places import Places, Reduced
 
 _ARRAY = Embedded("array")
 _ATTRIBUTES = Embedded("set_attributes")
@@ -15,27 +15,27 @@ _OBJECT_VIEW = Embedded("object_view")
 _WRITES_TO_FILE = {"r+", "w+"}
 
 
-def reduce_array(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - any array
+def reduce_array(value: Any, layout: ArrayLayout) -> ReducedValue:  # noqa: ANN401 - any array
     """Pickle an array; one that owns its memory, which nothing else lies in, as NumPy does it."""
     np = sys.modules["numpy"]
     kind = type(value)
     if value.dtype.hasobject:
-        return _objects(value, places) if kind is np.ndarray else None
-    if not value.size or places.is_apart(value):
+        return _objects(value, layout) if kind is np.ndarray else None
+    if not value.size or layout.is_apart(value):
         return None
     if not _is_pickled_by_numpy(kind, np):
-        places.copies.append(f"is a {kind.__name__}, which pickles itself: memory that it shares becomes its own")
+        layout.copies.append(f"is a {kind.__name__}, which pickles itself: memory that it shares becomes its own")
         return None
     one = _span(value)
     owns = value.flags.owndata
     if not owns:
-        places.copies += _mapped_file(value, np)
-    region = places.shared(one, owns=owns)
+        layout.copies += _mapped_file(value, np)
+    region = layout.shared(one, owns=owns)
     if region is None:
         if kind is np.ndarray and value.flags.forc:
             return None
         one = _span(np.ndarray.copy(value, order="K")) if is_sparse(one) else one
-        region = places.alone(one)
+        region = layout.alone(one)
     return _rebuilt(value, one, region)
 
 
@@ -55,7 +55,7 @@ def _is_pickled_by_numpy(kind: type[Any], np: Any) -> bool:  # noqa: ANN401 - Nu
     return inherited or kind is np.ma.MaskedArray
 
 
-def _rebuilt(value: Any, one: Span, region: Region) -> Reduced:  # noqa: ANN401 - any array
+def _rebuilt(value: Any, one: Span, region: Region) -> ReducedValue:  # noqa: ANN401 - any array
     strides = None if value.flags.c_contiguous else one.strides
     layout = (value.dtype, value.shape, strides, region.offset(one.start))
     arguments = (region.buffer(), type(value), layout, value.flags.writeable)
@@ -65,12 +65,12 @@ def _rebuilt(value: Any, one: Span, region: Region) -> Reduced:  # noqa: ANN401 
     return _ARRAY, arguments, attributes, None, None, _ATTRIBUTES
 
 
-def _objects(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - any array
+def _objects(value: Any, layout: ArrayLayout) -> ReducedValue:  # noqa: ANN401 - any array
     """An array of objects: its elements travel one by one, so a view of it is made upon the whole."""
     root = value
     while type(root.base) is type(root) and root.base.dtype == value.dtype:
         root = root.base
-    if not places.shares_objects(root, value) or root is value:
+    if not layout.shares_objects(root, value) or root is value:
         return None
     here, first = (array.__array_interface__["data"][0] for array in (value, root))
     return _OBJECT_VIEW, (root, (value.shape, value.strides, here - first))

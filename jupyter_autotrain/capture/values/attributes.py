@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from jupyter_autotrain.capture.definitions.class_state import DELETED
-from jupyter_autotrain.capture.definitions.written import can_be_written
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.definitions.reproducible import can_be_written
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.syntax.history import Binding
 from jupyter_autotrain.capture.values import unpicklable
@@ -46,7 +46,9 @@ def made_anew(path: str, why: str, binding: Binding) -> list[Difference]:
     """What to tell about an attribute that cannot travel, so that the trial makes it again; nothing about locks."""
     if why == "a lock":
         return []
-    return [Difference(Kind.NOT_CARRIED, f"{path} is made again by its statement, being {why}", binding.label)]
+    return [
+        Difference(DifferenceKind.NOT_CARRIED, f"{path} is made again by its statement, being {why}", binding.label)
+    ]
 
 
 def caches(path: str, value: object) -> Iterator[str]:
@@ -64,7 +66,8 @@ def emptied(items: Mapping[str, Item], live: Mapping[str, object], pickles: Mapp
     defined = [name for name, item in items.items() if item.how == "source" and name in live]
     found = found.union(*(caches(name, live[name]) for name in defined))
     return [
-        Difference(Kind.NOT_CARRIED, f"what {name} has cached; a trial computes it again") for name in sorted(found)
+        Difference(DifferenceKind.NOT_CARRIED, f"what {name} has cached; a trial computes it again")
+        for name in sorted(found)
     ]
 
 

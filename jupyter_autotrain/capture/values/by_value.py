@@ -15,10 +15,10 @@ from typing import Any
 
 from cloudpickle import cloudpickle
 
-Reduced = tuple[object, ...]
+ReducedValue = tuple[object, ...]
 
 
-def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> Reduced:
+def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> ReducedValue:
     """How to make a class again without its hooks, with all attributes of its own.
 
     Args:
@@ -59,7 +59,7 @@ def make_class(
     return cloudpickle._lookup_class_or_track(tracker, made)  # type: ignore[no-any-return]  # noqa: SLF001 - as above
 
 
-def function_reduced(value: object, home: str) -> Reduced | None:
+def function_reduced(value: object, home: str) -> ReducedValue | None:
     """How to make a caching or dispatching function of the notebook again; None for any other."""
     if getattr(value, "__module__", None) != home:
         return None

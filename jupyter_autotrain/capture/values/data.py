@@ -9,10 +9,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from jupyter_autotrain.capture.values.array_layout import ArrayLayout
 from jupyter_autotrain.capture.values.memory import Span, span
-from jupyter_autotrain.capture.values.pickler import Pickler, Surroundings, UnpicklableError
-from jupyter_autotrain.capture.values.places import Places
-from jupyter_autotrain.capture.values.stream import LimitError, Stream
+from jupyter_autotrain.capture.values.pickler import Surroundings, UnpicklableError, ValuePickler
+from jupyter_autotrain.capture.values.stream import LimitError, PickleStream
 
 _LONGEST_FILE_NAME = 100
 
@@ -38,7 +38,7 @@ class Pickled:
     uses: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
     spans: tuple[Span, ...] = ()
-    pickler: Pickler | None = None
+    pickler: ValuePickler | None = None
     again: bool = False
     copies: tuple[str, ...] = ()
     emptied: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ class Pickled:
         return [] if self.pickler is None else list(_buffers(self.pickler.kept()))
 
 
-def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool = False) -> Pickled:
+def dump(value: object, around: Surroundings, stream: PickleStream, *, is_joined: bool = False) -> Pickled:
     """Pickle a value.
 
     Args:
@@ -65,7 +65,7 @@ def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool
         UnpicklableError: Something in it cannot be pickled.
         LimitError: It has more bytes than may travel.
     """
-    pickler = Pickler(stream, around, Places(around.memory, is_joined=is_joined))
+    pickler = ValuePickler(stream, around, ArrayLayout(around.memory, is_joined=is_joined))
     try:
         pickler.dump(value)
     except LimitError:
@@ -79,10 +79,10 @@ def dump(value: object, around: Surroundings, stream: Stream, *, is_joined: bool
         refers=frozenset(pickler.refers),
         uses=frozenset(pickler.uses),
         modules=frozenset(pickler.modules),
-        spans=tuple(pickler.places.spans),
+        spans=tuple(pickler.layout.spans),
         pickler=pickler,
-        again=pickler.places.again,
-        copies=tuple(pickler.places.copies),
+        again=pickler.layout.again,
+        copies=tuple(pickler.layout.copies),
         emptied=frozenset(pickler.emptied),
     )
 

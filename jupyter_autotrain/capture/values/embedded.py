@@ -15,14 +15,14 @@ def _expression() -> str:
     return f"(lambda names: exec({code!r}, names) or names)({{}})"
 
 
-class _Names:
+class _RebuildNames:
     """Pickles as the names of `rebuild`, made from its text."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return eval, (_expression(),)
 
 
-_NAMES = _Names()
+_NAMES = _RebuildNames()
 
 
 class Embedded:
@@ -43,4 +43,4 @@ class Embedded:
         return operator.getitem, (_NAMES, self._name)
 
 
-EMBEDDED = (Embedded, _Names)
+EMBEDDED = (Embedded, _RebuildNames)

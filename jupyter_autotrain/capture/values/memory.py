@@ -94,7 +94,7 @@ class Region:
         return bytearray(self._lead_bytes) + whole if self._lead_bytes else whole
 
 
-class Memory:
+class ArrayMemory:
     """The memory of all arrays of one capture.
 
     They are first noted, as they are found; once all are known, `join` makes regions of those that overlap.
@@ -140,8 +140,11 @@ class Memory:
             owners: Other objects that arrays may be views of, such as bytearrays; they travel themselves.
         """
         parts = [part for cluster in _clusters([*spans, *owners]) for part in _overlapping(cluster)]
-        whole = {id(one.value): one for one in owners}
-        regions = [Region(part, next((one.value for one in part if id(one.value) in whole), None)) for part in parts]
+        whole = {id(one.value) for one in owners}
+        regions: list[Region] = []
+        for part in parts:
+            owned = (one.value for one in part if id(one.value) in whole)
+            regions.append(Region(part, next(owned, None)))
         self._regions = sorted((one for one in regions if one.is_shared), key=lambda one: one.low)
         self._starts = [one.low for one in self._regions]
 
@@ -201,7 +204,10 @@ def _overlapping(cluster: list[Span]) -> list[list[Span]]:
             joined = group[one]
             left = group[other]
             group = [joined if number == left else number for number in group]
-    return [[one for one, number in zip(cluster, group, strict=True) if number == kept] for kept in sorted(set(group))]
+    parts: dict[int, list[Span]] = {number: [] for number in sorted(set(group))}
+    for span, number in zip(cluster, group, strict=True):
+        parts[number].append(span)
+    return list(parts.values())
 
 
 def _meet(view: Any, other: Any, np: Any) -> bool:  # noqa: ANN401 - NumPy and its arrays

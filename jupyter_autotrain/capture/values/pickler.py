@@ -15,12 +15,12 @@ import cloudpickle
 
 from jupyter_autotrain.capture.syntax.codes import code_names, has_globals
 from jupyter_autotrain.capture.values import unpicklable
+from jupyter_autotrain.capture.values.array_layout import ArrayLayout, LaterError, ReducedValue
 from jupyter_autotrain.capture.values.arrays import reduce_array
 from jupyter_autotrain.capture.values.by_value import CACHED, TRAVELS, class_reduced, function_reduced, has_cached
 from jupyter_autotrain.capture.values.embedded import EMBEDDED
-from jupyter_autotrain.capture.values.memory import Memory
-from jupyter_autotrain.capture.values.places import LaterError, Places, Reduced
-from jupyter_autotrain.capture.values.stream import Stream
+from jupyter_autotrain.capture.values.memory import ArrayMemory
+from jupyter_autotrain.capture.values.stream import PickleStream
 from jupyter_autotrain.capture.values.tables import reduce_table_part
 from jupyter_autotrain.capture.values.tensors import reduce_torch
 
@@ -31,7 +31,7 @@ _NEVER_SHARED = (
 )  # fmt: skip
 
 _DEFINITIONS = (type, types.FunctionType)
-Reducer = Callable[[object, Places], Reduced]
+Reducer = Callable[[object, ArrayLayout], ReducedValue]
 
 
 class UnpicklableError(Exception):
@@ -50,7 +50,7 @@ class Surroundings:
 
     namespace: Mapping[str, object]
     in_script: Callable[[object], str | None]
-    memory: Memory = field(default_factory=Memory)
+    memory: ArrayMemory = field(default_factory=ArrayMemory)
 
 
 class _Main:
@@ -67,7 +67,7 @@ class _MainGlobals:
         return vars, (_Main(),)
 
 
-class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
     """Pickles one value, and notes what it refers to.
 
     Args:
@@ -76,9 +76,9 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
         places: Finds the memory of its arrays.
     """
 
-    def __init__(self, stream: Stream, around: Surroundings, places: Places) -> None:
+    def __init__(self, stream: PickleStream, around: Surroundings, layout: ArrayLayout) -> None:
         super().__init__(stream, protocol=_PROTOCOL)
-        self.places = places
+        self.layout = layout
         self._namespace = around.namespace
         self._in_script = around.in_script
         self._home = str(self._namespace.get("__name__"))
@@ -99,7 +99,7 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
     def shareable(self) -> list[int]:
         """The identities of those that can be shared with another name so that it makes a difference."""
         can_change: dict[type, bool] = {}
-        found = list(self.places.roots)
+        found = list(self.layout.roots)
         for key, (_, value) in self.memo.copy().items():
             kind = type(value)
             if kind not in can_change:
@@ -142,7 +142,7 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no 
         if reducer is _by_pickle and not callable(value):
             self._ordinary.add(kind)
         try:
-            reduced = reducer(value, self.places)
+            reduced = reducer(value, self.layout)
         except LaterError:
             return bytearray, ()
         return NotImplemented if reduced is None else reduced
@@ -189,7 +189,7 @@ def _reducer(kind: type) -> Reducer:
     return reduce_table_part if kind.__module__.partition(".")[0] == "pandas" else _by_pickle
 
 
-def _by_pickle(_value: object, _places: Places) -> Reduced:
+def _by_pickle(_value: object, _places: ArrayLayout) -> ReducedValue:
     return None
 
 

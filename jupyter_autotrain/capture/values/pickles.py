@@ -6,19 +6,19 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.capture.definitions import sources
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.attributes import owners
 from jupyter_autotrain.capture.values.data import Pickled, dump, embed, file_name, sharing
-from jupyter_autotrain.capture.values.memory import Memory
+from jupyter_autotrain.capture.values.memory import ArrayMemory
 from jupyter_autotrain.capture.values.pickler import Surroundings, UnpicklableError
-from jupyter_autotrain.capture.values.stream import Budget, LimitError, Stream
+from jupyter_autotrain.capture.values.stream import ByteBudget, LimitError, PickleStream
 
 _NOTHING = Pickled()
 
 
-class Values:
+class PickledValues:
     """The pickles of the captured names that travel as data.
 
     Args:
@@ -35,7 +35,7 @@ class Values:
         live: Mapping[str, object],
         items: Mapping[str, Item],
         in_script: Callable[[object], str | None],
-        budget: Budget,
+        budget: ByteBudget,
     ) -> None:
         self._live = live
         self._items = items
@@ -84,14 +84,14 @@ class Values:
         return _NOTHING
 
     def _dump(self, value: object) -> Pickled:
-        return dump(value, self._around, Stream(self._budget))
+        return dump(value, self._around, PickleStream(self._budget))
 
     def _count(self, name: str, known_bytes: int = 0) -> None:
         """Find the size of what is too big together with the others; up to the limit, where counting ends too."""
         if known_bytes > self._budget.limit_bytes:
             self.uncounted.add(name)
             return
-        stream = Stream(self._budget, counts_only=True)
+        stream = PickleStream(self._budget, counts_only=True)
         try:
             dump(self._live.get(name), self._around, stream)
             self.too_big[name] = stream.size_bytes
@@ -136,14 +136,16 @@ class Values:
         """What is only a copy in a trial."""
         said = {name: dict.fromkeys(pickled.copies) for name, pickled in sorted(self.pickles.items())}
         return [
-            Difference(Kind.COPIED, f"{name} {text}", self._items[name].origin) for name in said for text in said[name]
+            Difference(DifferenceKind.COPIED, f"{name} {text}", self._items[name].origin)
+            for name in said
+            for text in said[name]
         ]
 
     def _together(self, names: Sequence[str]) -> Pickled:
         """One pickle of several names, in place of those of each; now that the memory of all arrays is known."""
         self._budget.kept_bytes -= sum(self._items[name].size_bytes for name in names)
         value = embed(names, self._live)
-        stream = Stream(self._budget)
+        stream = PickleStream(self._budget)
         try:
             together = dump(value, self._around, stream, is_joined=True)
         except LimitError as error:
@@ -153,7 +155,7 @@ class Values:
         return together
 
 
-def _shared_memory(pickled: Pickled, memory: Memory) -> set[int]:
+def _shared_memory(pickled: Pickled, memory: ArrayMemory) -> set[int]:
     """What stands for the memory in which arrays lie that others share; no object has such an identity."""
     if not memory.has_views:
         return set()

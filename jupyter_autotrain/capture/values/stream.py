@@ -21,7 +21,7 @@ class LimitError(Exception):
         self.size_bytes = size_bytes
 
 
-class Budget:
+class ByteBudget:
     """The bytes of all pickles of one capture.
 
     Args:
@@ -44,7 +44,7 @@ class Budget:
             self._told_s = time.monotonic()
 
 
-class Stream:
+class PickleStream:
     """A pickle that is being written.
 
     Args:
@@ -52,7 +52,7 @@ class Stream:
         counts_only: Count, but keep no byte; the limit is then that of this pickle alone.
     """
 
-    def __init__(self, budget: Budget, *, counts_only: bool = False) -> None:
+    def __init__(self, budget: ByteBudget, *, counts_only: bool = False) -> None:
         self._budget = budget
         self._counts_only = counts_only
         self._chunks: list[bytes] = []

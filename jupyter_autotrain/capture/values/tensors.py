@@ -7,9 +7,9 @@ import sys
 import warnings
 from typing import Any
 
+from jupyter_autotrain.capture.values.array_layout import ArrayLayout, ReducedValue
 from jupyter_autotrain.capture.values.embedded import Embedded
 from jupyter_autotrain.capture.values.memory import Region, Span, is_sparse, span
-from jupyter_autotrain.capture.values.places import Places, Reduced
 
 _TENSOR = Embedded("tensor")
 _FINISH_TENSOR = Embedded("finish_tensor")
@@ -41,13 +41,13 @@ class _Storage:
         return _STORAGE, self._arguments
 
 
-def reduce_torch(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - anything of torch
+def reduce_torch(value: Any, layout: ArrayLayout) -> ReducedValue:  # noqa: ANN401 - anything of torch
     """Pickle a tensor, a storage, a module or an optimizer; other values as pickle does it."""
     torch = sys.modules["torch"]
     if isinstance(value, torch.Tensor):
-        return _tensor(value, places, torch)
+        return _tensor(value, layout, torch)
     if isinstance(value, torch.UntypedStorage):
-        return _untyped(value, places)
+        return _untyped(value, layout)
     if isinstance(value, torch.TypedStorage):
         return _TYPED_STORAGE, (value._untyped_storage, value.dtype)  # noqa: SLF001 - torch has no public name for it
     if isinstance(value, torch.nn.Module):
@@ -71,22 +71,22 @@ def _fits(one: Span, region: Region) -> bool:
 # Tensors
 
 
-def _tensor(value: Any, places: Places, torch: Any) -> Reduced:  # noqa: ANN401 - any tensor
+def _tensor(value: Any, layout: ArrayLayout, torch: Any) -> ReducedValue:  # noqa: ANN401 - any tensor
     if not _is_plain(value, torch):
         return _by_torch(value)
     if not value.numel():
         return _made(value, _Storage(None, 0, 0, shared=False), 0, torch)
     one = _span(value)
-    region = places.shared(one, owns=False)
+    region = layout.shared(one, owns=False)
     source = value
     if region is None:
         source = value.detach().clone() if is_sparse(one) else value
         one = _span(source)
-        region = places.alone(one)
+        region = layout.alone(one)
     # Memory that begins inside an element of another type is a storage of its own.
     low = one.start if (one.start - region.low) % one.item_bytes else region.low
     shared = value.is_shared()
-    storage = places.once((region.low, low), lambda: _Storage(region, low, region.high - low, shared=shared))
+    storage = layout.once((region.low, low), lambda: _Storage(region, low, region.high - low, shared=shared))
     return _made(value, storage, (one.start - low) // one.item_bytes, torch, source.stride())
 
 
@@ -106,14 +106,14 @@ def _span(value: Any) -> Span:  # noqa: ANN401 - any tensor
     return span(value.data_ptr(), tuple(value.shape), strides, item_bytes, value)
 
 
-def _made(value: Any, storage: object, offset: int, torch: Any, strides: Any = None) -> Reduced:  # noqa: ANN401 - any tensor
+def _made(value: Any, storage: object, offset: int, torch: Any, strides: Any = None) -> ReducedValue:  # noqa: ANN401 - any tensor
     layout = (value.dtype, offset, tuple(value.shape), tuple(value.stride() if strides is None else strides))
     arguments = (storage, layout, value.requires_grad, type(value) is torch.nn.Parameter)
     state = _state(value)
     return (_TENSOR, arguments, state, None, None, _FINISH_TENSOR) if state else (_TENSOR, arguments)
 
 
-def _by_torch(value: Any) -> Reduced:  # noqa: ANN401 - any tensor
+def _by_torch(value: Any) -> ReducedValue:  # noqa: ANN401 - any tensor
     """A tensor that torch must pickle, with what it leaves out."""
     state = _state(value)
     if not state:
@@ -135,16 +135,16 @@ def _state(value: Any) -> tuple[object, ...] | None:  # noqa: ANN401 - any tenso
     return attributes, gradient, hooks or None, later_hooks or None, _next_handle()
 
 
-def _untyped(value: Any, places: Places) -> Reduced:  # noqa: ANN401 - any storage
+def _untyped(value: Any, layout: ArrayLayout) -> ReducedValue:  # noqa: ANN401 - any storage
     if value.device.type != "cpu" or not value.nbytes():
         return None
     low = value.data_ptr()
     size_bytes = value.nbytes()
     one = span(low, (size_bytes,), (1,), 1, value)
-    region = places.shared(one, owns=False) or places.alone(one)
+    region = layout.shared(one, owns=False) or layout.alone(one)
     storage = _Storage(region, low, size_bytes, shared=value.is_shared())
     whole = (low, size_bytes) == (region.low, region.high - region.low)
-    return operator.getitem, ((places.once((region.low, low), lambda: storage) if whole else storage,), 0)
+    return operator.getitem, ((layout.once((region.low, low), lambda: storage) if whole else storage,), 0)
 
 
 # Modules and optimizers
@@ -159,7 +159,7 @@ def _has_hooks(value: object) -> bool:
     return any("_hooks" in name and item for name, item in vars(value).items())
 
 
-def _module(value: Any) -> Reduced:  # noqa: ANN401 - any module
+def _module(value: Any) -> ReducedValue:  # noqa: ANN401 - any module
     """A module; where it has hooks, later ones must not take their places."""
     if not _has_hooks(value):
         return None
@@ -178,7 +178,7 @@ def _computed_by_hooks(value: Any) -> list[str]:  # noqa: ANN401 - any module
     return [getattr(hook, "_tensor_name", "") or getattr(hook, "name", "") for hook in hooks]
 
 
-def _optimizer(value: Any, torch: Any) -> Reduced:  # noqa: ANN401 - any optimizer
+def _optimizer(value: Any, torch: Any) -> ReducedValue:  # noqa: ANN401 - any optimizer
     """An optimizer with all it has: its own way leaves out hooks and what its class adds."""
     kind = type(value)
     if kind.__getstate__ is not torch.optim.Optimizer.__getstate__:

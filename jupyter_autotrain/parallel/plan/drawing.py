@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.picture import INK, image
 from jupyter_autotrain.core.sizes import format_memory
+from jupyter_autotrain.core.svg_image import INK, image
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.naming import colour, label
 from jupyter_autotrain.parallel.plan.priced import PricedDecision

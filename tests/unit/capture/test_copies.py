@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.differences import DifferenceKind
 
 CLASSES = """
 class Module:
@@ -21,7 +21,7 @@ layer = Module(); layer._parameters["w"] = [1.0]
 
 
 def copied(book, code, **options):
-    lines = [one.text for one in book.capture(code, **options).differences if one.kind is Kind.COPIED]
+    lines = [one.text for one in book.capture(code, **options).differences if one.kind is DifferenceKind.COPIED]
     assert len(lines) <= 1
     return lines[0].partition(":")[0].split(", ") if lines else []
 

@@ -4,12 +4,11 @@ import os
 
 import pytest
 
-from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.differences import DifferenceKind
 
 
 @pytest.fixture(autouse=True)
-def _same_variables_afterwards(alone):
-    alone("pass")  # what runs the scripts starts before any variable is set
+def _same_variables_afterwards():
     before = dict(os.environ)
     yield
     for name in set(os.environ) - set(before):
@@ -40,7 +39,7 @@ def test_a_secret_stays_here_and_is_told(notebook):
     assert "a1b2c3d4e5f6" not in captured.script
     assert [(one.kind, one.text) for one in captured.differences] == [
         (
-            Kind.NOT_CARRIED,
+            DifferenceKind.NOT_CARRIED,
             "os.environ['QUAY_API_KEY'] looks like a secret: write `secrets: [QUAY_API_KEY]` in the header",
         )
     ]
@@ -50,5 +49,5 @@ def test_a_variable_of_the_kernel_that_the_cell_asks_for_and_that_is_not_passed_
     os.environ["SCALE_Q"] = "3"
     book = notebook("import os")
     assert told(book, "print(os.getenv('SCALE_Q'), os.environ.get('NOT_THERE_Q'), os.environ['PATH'])") == [
-        (Kind.NOT_CARRIED, "os.environ['SCALE_Q']: write `pass_env: [SCALE_Q]` in the header", "")
+        (DifferenceKind.NOT_CARRIED, "os.environ['SCALE_Q']: write `pass_env: [SCALE_Q]` in the header", "")
     ]

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from jupyter_autotrain.capture.differences import Kind
+from jupyter_autotrain.capture.differences import DifferenceKind
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def told(book, code, **options):
 
 def test_what_was_set_is_told_with_its_value(notebook):
     book = notebook("import string", "string.WIDTH = 12")
-    assert told(book, "print(string.WIDTH)") == [(Kind.REPLAYED, "string.WIDTH = 12", "cell [2]")]
+    assert told(book, "print(string.WIDTH)") == [(DifferenceKind.REPLAYED, "string.WIDTH = 12", "cell [2]")]
 
 
 def test_what_was_set_back_is_not_told(notebook):
@@ -55,14 +55,16 @@ def test_what_was_set_back_is_not_told(notebook):
 
 def test_what_cannot_be_written_again_is_told_by_name(notebook):
     book = notebook("import string", "string.THING = object()")
-    assert told(book, "print(string)") == [(Kind.NOT_CARRIED, "string.THING, set here: set it in the cell", "cell [2]")]
+    assert told(book, "print(string)") == [
+        (DifferenceKind.NOT_CARRIED, "string.THING, set here: set it in the cell", "cell [2]")
+    ]
 
 
 def test_a_secret_set_on_a_module_is_told_and_its_value_stays_here(notebook):
     key = "sk-" + "a1B2c3D4" * 6
     book = notebook("import string", f"string.api_key = '{key}'")
     captured = book.capture("print(string)")
-    assert [one.kind for one in captured.differences] == [Kind.NOT_CARRIED]
+    assert [one.kind for one in captured.differences] == [DifferenceKind.NOT_CARRIED]
     assert key not in captured.script + captured.differences[0].text
 
 

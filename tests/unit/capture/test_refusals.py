@@ -5,7 +5,7 @@
 
 import pytest
 
-from jupyter_autotrain.capture import Limits
+from jupyter_autotrain.capture import CaptureLimits
 from jupyter_autotrain.errors import CaptureError, ShipError
 
 
@@ -87,7 +87,7 @@ def test_a_big_array_is_refused_without_pickling_it_and_the_way_out_is_ship(note
      "import pandas as pd\nX = pd.DataFrame({'a': range(500_000)})", "import torch\nX = [torch.zeros(1_000_000)]"],
 )  # fmt: skip
 def test_sizes_are_told_without_pickling(notebook, source):
-    assert "ship:" in refusal(notebook(source), "print(X)", limits=Limits(data_bytes=2_000_000))
+    assert "ship:" in refusal(notebook(source), "print(X)", limits=CaptureLimits(data_bytes=2_000_000))
 
 
 def test_missing_names_come_with_the_nearest_one(notebook):

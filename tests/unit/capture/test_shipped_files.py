@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from jupyter_autotrain.capture import Limits
+from jupyter_autotrain.capture import CaptureLimits
 from jupyter_autotrain.errors import ShipError
 
 
@@ -70,9 +70,9 @@ def test_too_many_or_too_big_files_come_with_a_size_tree(notebook, folder):
     write(folder, **{f"data__f{i}_txt": "x" * 1000 for i in range(30)}, data__big__b_txt="x" * 50_000)
     book = notebook(cwd=folder)
     with pytest.raises(ShipError) as many:
-        book.capture("1", ship=["data"], limits=Limits(files=10))
+        book.capture("1", ship=["data"], limits=CaptureLimits(files=10))
     with pytest.raises(ShipError) as big:
-        book.capture("1", ship=["data"], limits=Limits(file_bytes=1000))
+        book.capture("1", ship=["data"], limits=CaptureLimits(file_bytes=1000))
     assert "31 files, 80 kB" in str(many.value)
     assert "50 kB  data/big/" in str(big.value)
     assert "80 kB  data/ (31 files)" in str(big.value)

@@ -4,11 +4,11 @@ import tracemalloc
 
 import pytest
 
-from jupyter_autotrain.capture import Limits
+from jupyter_autotrain.capture import CaptureLimits
 from jupyter_autotrain.capture.values import stream
 from jupyter_autotrain.errors import CaptureError
 
-SMALL = Limits(data_bytes=2_000_000)
+SMALL = CaptureLimits(data_bytes=2_000_000)
 
 
 def refusal(book, code, limits=SMALL):

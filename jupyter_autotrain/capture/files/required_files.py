@@ -11,7 +11,7 @@ from jupyter_autotrain.capture.files.path_patterns import expression
 
 
 @dataclass(slots=True)
-class Found:
+class RequiredFiles:
     """What the code's calls need of the notebook's folder.
 
     Attributes:

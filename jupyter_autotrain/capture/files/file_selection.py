@@ -9,13 +9,13 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from jupyter_autotrain.capture.differences import Difference, Kind
-from jupyter_autotrain.capture.files.found import Found
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.files.opened import Opening
-from jupyter_autotrain.capture.files.openers import How
+from jupyter_autotrain.capture.files.openers import FileOperation
 from jupyter_autotrain.capture.files.path_methods import ANY, unknown_for_stars
 from jupyter_autotrain.capture.files.path_patterns import expression, is_known, known_start, matching, shown
+from jupyter_autotrain.capture.files.required_files import RequiredFiles
 from jupyter_autotrain.capture.files.ship import below
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import ShipError
@@ -23,11 +23,11 @@ from jupyter_autotrain.errors import ShipError
 _LONGEST = 400
 _SHOWN = 3
 _MOST_FOLDERS = 2_000
-_READS = frozenset({How.READ, How.FOLDER, How.UPDATE, How.CHECK})
-_WRITES = frozenset({How.WRITE, How.UPDATE})
+_READS = frozenset({FileOperation.READ, FileOperation.FOLDER, FileOperation.UPDATE, FileOperation.CHECK})
+_WRITES = frozenset({FileOperation.WRITE, FileOperation.UPDATE})
 
 
-class Travelling:
+class FileSelection:
     """Decides what travels.
 
     Args:
@@ -40,21 +40,18 @@ class Travelling:
         self._folder = folder
         self._ignore = ignore
         self._named = named
-        self.found = Found()
+        self.found = RequiredFiles()
         self._outside: dict[str, str] = {}
 
-    def add(self, openings: list[Opening]) -> Found:
+    def add(self, openings: list[Opening]) -> RequiredFiles:
         """Take in all calls.
 
         Raises:
             ShipError: The code opens what lies outside the notebook's folder by a relative path.
         """
-        makers = [
-            one for one in openings if one.use.how is How.MAKE or (one.use.how is How.WRITE and not one.use.strict)
-        ]
-        made = {text for one in makers for text in one.texts}
+        made = {text for one in openings if one.use.makes_folder for text in one.texts}
         for one in openings:
-            if one.use.how is How.RUN:
+            if one.use.how is FileOperation.RUN:
                 self._run(one)
                 continue
             texts = one.texts - self._own_outputs(one, openings)
@@ -92,7 +89,7 @@ class Travelling:
         if how in _WRITES:
             self.found.written.add(place)
             self._take_folder_of(place, opening, made)
-        if how is How.CHECK and (self._folder / place).is_dir():
+        if how is FileOperation.CHECK and (self._folder / place).is_dir():
             self.found.folders.add(place)
         elif how in _READS:
             self._take_files(place, opening)
@@ -103,7 +100,7 @@ class Travelling:
             return
         paths = self._existing(place, opening)
         for path in paths:
-            whole = opening.use.how is How.FOLDER or opening.use.folders
+            whole = opening.use.how is FileOperation.FOLDER or opening.use.folders
             if path.is_dir() and whole:
                 self._take_subfolders(path)
             if path.is_file() or whole:
@@ -165,12 +162,16 @@ class Travelling:
     def _own_outputs(opening: Opening, openings: list[Opening]) -> set[str]:
         """Paths that the code itself has written above; and those it only looks at to remove them."""
         text, line = opening.order
-        before = {How.WRITE} if opening.use.how is not How.CHECK else {How.WRITE, How.REMOVE}
+        before = (
+            {FileOperation.WRITE}
+            if opening.use.how is not FileOperation.CHECK
+            else {FileOperation.WRITE, FileOperation.REMOVE}
+        )
         if opening.use.how not in _READS:
             return set()
         found: set[str] = set()
         for one in openings:
-            above = one.order[0] == text and (one.order[1] < line or one.use.how is How.REMOVE)
+            above = one.order[0] == text and (one.order[1] < line or one.use.how is FileOperation.REMOVE)
             if one.use.how in before and above:
                 found |= one.texts
         return found
@@ -182,10 +183,17 @@ class Travelling:
         use = opening.use
         if use.how in _WRITES and any(text.startswith(ANY) for text in opening.texts):
             self.found.written.add(ANY)
-        if self._named or not use.sure or use.how not in {How.READ, How.FOLDER} or not _is_unknown(opening.texts):
+        if (
+            self._named
+            or not use.sure
+            or use.how not in {FileOperation.READ, FileOperation.FOLDER}
+            or not _is_unknown(opening.texts)
+        ):
             return
         same = ast.dump(use.path)
-        if not any(one.use.how in _WRITES | {How.MAKE} and ast.dump(one.use.path) == same for one in openings):
+        if not any(
+            one.use.how in _WRITES | {FileOperation.MAKE} and ast.dump(one.use.path) == same for one in openings
+        ):
             self._tell(opening, "opens a file whose name is not known before it runs: name it under `ship:`")
 
     def _run(self, opening: Opening) -> None:
@@ -196,7 +204,7 @@ class Travelling:
 
     def _tell(self, opening: Opening, text: str) -> None:
         call = ast.unparse(opening.use.call.func)
-        one = Difference(Kind.NOT_CARRIED, f"{opening.origin} ({call}) {text}")
+        one = Difference(DifferenceKind.NOT_CARRIED, f"{opening.origin} ({call}) {text}")
         if one not in self.found.differences:
             self.found.differences.append(one)
 

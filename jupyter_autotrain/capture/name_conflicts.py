@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from numbers import Number
 
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.script import place
 from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
 from jupyter_autotrain.core.trial_names import MEMBERS, TRIAL
@@ -27,7 +27,7 @@ _ATTRIBUTES: Mapping[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class NameConflict:
     """A trial's name that stays the notebook's in this cell.
 
     Attributes:
@@ -74,15 +74,15 @@ def way_to(name: str, *, trial_is_free: bool) -> str:
     return f"trial.{name}" if trial_is_free and name != TRIAL else f"at.{name}"
 
 
-def differences(taken: Sequence[Taken], *, trial_is_free: bool) -> list[Difference]:
+def differences(conflicts: Sequence[NameConflict], *, trial_is_free: bool) -> list[Difference]:
     """One line for each name."""
     return [
-        Difference(Kind.RENAMED, _line(one, trial_is_free=trial_is_free))
-        for one in sorted(taken, key=lambda one: one.name)
+        Difference(DifferenceKind.RENAMED, _line(one, trial_is_free=trial_is_free))
+        for one in sorted(conflicts, key=lambda one: one.name)
     ]
 
 
-def _line(one: Taken, *, trial_is_free: bool) -> str:
+def _line(one: NameConflict, *, trial_is_free: bool) -> str:
     if one.name == TRIAL:
         return f"trial is {one.what}; the trial's names are at.report, at.params, ... (import jupyter_autotrain as at)"
     imported = "" if trial_is_free else " (import jupyter_autotrain as at)"
@@ -101,13 +101,13 @@ def unused(bound: Sequence[str], items: Collection[str], script: str) -> list[Di
         return []
     covered = [name for name in bound if name not in items and f'__autotrain_override__("{name}"' not in script]
     text = "{} is bound by the cell itself, to no literal: the searched value is params.{}"
-    return [Difference(Kind.RENAMED, text.format(name, name)) for name in covered]
+    return [Difference(DifferenceKind.RENAMED, text.format(name, name)) for name in covered]
 
 
 def refuse_meant_as_the_trials(
     script: ast.Module,
     source_map: Sequence[str],
-    taken: Sequence[Taken],
+    conflicts: Sequence[NameConflict],
     parameters: Collection[str],
     *,
     trial_is_free: bool,
@@ -117,7 +117,7 @@ def refuse_meant_as_the_trials(
     Args:
         script: The script.
         source_map: For each of its lines "cell label:line", or "".
-        taken: The names that stay the notebook's.
+        conflicts: The names that stay the notebook's.
         parameters: Names of the search space.
         trial_is_free: Whether `trial` itself is the trial's.
 
@@ -125,8 +125,8 @@ def refuse_meant_as_the_trials(
         CaptureError: Such as `report(loss=...)` where `report` is a text.
     """
     attributes = {**_ATTRIBUTES, "params": frozenset(parameters)}
-    for one in taken:
-        uses = _Uses(one.name)
+    for one in conflicts:
+        uses = _NameUses(one.name)
         uses.visit(script)
         wrong = [call for call in uses.calls if one.name in _CALLED and not _may_call(one.value, call)]
         asked = [use for use in uses.attributes if use.attr in attributes.get(one.name, ())]
@@ -136,7 +136,7 @@ def refuse_meant_as_the_trials(
             raise _meant(one, written, place(source_map, node.lineno), trial_is_free=trial_is_free)
 
 
-def _meant(one: Taken, written: str, where: str, *, trial_is_free: bool) -> CaptureError:
+def _meant(one: NameConflict, written: str, where: str, *, trial_is_free: bool) -> CaptureError:
     way = way_to(one.name, trial_is_free=trial_is_free) if one.name != TRIAL else "at.report, at.params, ..."
     imported = " after `import jupyter_autotrain as at`" if way.startswith("at.") else ""
     return CaptureError(
@@ -179,7 +179,7 @@ def _has(value: object, attribute: str) -> bool:
         return True
 
 
-class _Uses(ast.NodeVisitor):
+class _NameUses(ast.NodeVisitor):
     """The calls and attributes of one global name.
 
     Args:

@@ -17,7 +17,7 @@ _GIVES_NEW = frozenset({("pandas", "add"), ("pandas", "eval"), ("torch", "add"),
 _OF_FIRST_ARGUMENT = frozenset({"delattr", "heappop", "heappush", "insort", "next", "setattr", "shuffle"})
 
 
-class Changes:
+class Mutations:
     """Reads code, and the functions and methods that it uses, for objects that it changes.
 
     Args:

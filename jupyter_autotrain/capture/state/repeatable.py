@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.slice import Slice
+from jupyter_autotrain.capture.state.effects import Effect, Site
 from jupyter_autotrain.capture.state.literals import is_literal_value
 from jupyter_autotrain.capture.state.paths import path_of, text_of
-from jupyter_autotrain.capture.state.touches import Place, Touch
-from jupyter_autotrain.capture.syntax.history import Kind, Position
+from jupyter_autotrain.capture.syntax.history import BindingKind, Position
 from jupyter_autotrain.capture.syntax.names import Names, analyse
 from jupyter_autotrain.capture.syntax.scopes import bound_by
 
@@ -52,43 +52,43 @@ class Repeatable:
 
 
 def repeatable(
-    node: ast.stmt, touch: Touch, slice_: Slice, calls: Collection[ast.expr] = (), text: str = ""
+    node: ast.stmt, effect: Effect, slice_: Slice, calls: Collection[ast.expr] = (), text: str = ""
 ) -> Repeatable | None:
     """A statement as something that can run again; None when it cannot.
 
     Args:
         node: The statement.
-        touch: What it does, and where it stands.
+        effect: What it does, and where it stands.
         slice_: The captured names.
         calls: The calls in it that are meant to be made again.
         text: Its text, where it stands at the left margin of a cell.
     """
-    place = touch.place
-    if not all(_is_harmless(part, place, calls) for part in ast.walk(node)):
+    site = effect.site
+    if not all(_is_harmless(part, site, calls) for part in ast.walk(node)):
         return None
-    if place.in_function:
-        node = ast.fix_missing_locations(_FullNames(place).visit(copy.deepcopy(node)))
+    if site.in_function:
+        node = ast.fix_missing_locations(_FullNames(site).visit(copy.deepcopy(node)))
     names = analyse([node])
     needed = {name for name in names.needed if not _is_builtin(name, slice_)}
-    if place.in_function and ((place.own & needed) or (place.module and needed)):
+    if site.in_function and ((site.own & needed) or (site.module and needed)):
         return None
-    if not all(_is_at_hand(name, touch.position, slice_) for name in needed):
+    if not all(_is_at_hand(name, effect.position, slice_) for name in needed):
         return None
-    return Repeatable(text if text and not place.in_function else ast.unparse(node), names)
+    return Repeatable(text if text and not site.in_function else ast.unparse(node), names)
 
 
 class _FullNames(ast.NodeTransformer):
     """Names of imported things, as what does not depend on names."""
 
-    def __init__(self, place: Place) -> None:
-        self.aliases = place.aliases
+    def __init__(self, site: Site) -> None:
+        self.aliases = site.aliases
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         path = self.aliases.get(node.id, "")
         return ast.parse(text_of(path), mode="eval").body if path and "(" not in path and "[" not in path else node
 
 
-def _is_harmless(part: ast.AST, place: Place, calls: Collection[ast.expr]) -> bool:
+def _is_harmless(part: ast.AST, site: Site, calls: Collection[ast.expr]) -> bool:
     if isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign):
         return not bound_by([part])
     if not isinstance(part, ast.Call):
@@ -97,7 +97,7 @@ def _is_harmless(part: ast.AST, place: Place, calls: Collection[ast.expr]) -> bo
         return True
     if isinstance(part.func, ast.Attribute) and isinstance(part.func.value, ast.Constant):
         return True  # a method of a text
-    return path_of(part.func, place.aliases).startswith((*_HARMLESS, *_ASKS))
+    return path_of(part.func, site.aliases).startswith((*_HARMLESS, *_ASKS))
 
 
 def _is_builtin(name: str, slice_: Slice) -> bool:
@@ -110,7 +110,7 @@ def _is_at_hand(name: str, position: Position, slice_: Slice) -> bool:
         return False
     value = slice_.namespace[name]
     last = slice_.history.last(name)
-    if last is not None and last.kind is Kind.IMPORT:
+    if last is not None and last.kind is BindingKind.IMPORT:
         return True
     if slice_.history.changed_since(name, position):
         return False
@@ -118,5 +118,5 @@ def _is_at_hand(name: str, position: Position, slice_: Slice) -> bool:
         sources.is_definition(value, slice_.home)
         or is_literal_value(value)
         or isinstance(value, logging.Logger)
-        or (last is not None and last.kind in {Kind.DEFINITION, Kind.LAMBDA})
+        or (last is not None and last.kind in {BindingKind.DEFINITION, BindingKind.LAMBDA})
     )

@@ -22,7 +22,7 @@ _UNKNOWN = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class StatementContext:
     """What the names in an expression mean, and the code that its statement compiles to.
 
     Attributes:
@@ -61,7 +61,7 @@ def can_be_written(value: object) -> bool:
     return is_atomic(value) and not any(word in repr(value) for word in ("inf", "nan"))
 
 
-def gives(node: ast.expr, live: object, scope: Scope, *, alone: bool) -> bool:
+def gives(node: ast.expr, live: object, scope: StatementContext, *, alone: bool) -> bool:
     """Whether the expression is sure to give the live value.
 
     Args:
@@ -87,14 +87,16 @@ def gives(node: ast.expr, live: object, scope: Scope, *, alone: bool) -> bool:
     return False
 
 
-def function_state(path: str, live: object, node: ast.Lambda | Function, scope: Scope) -> Iterator[tuple[str, object]]:
+def function_state(
+    path: str, live: object, node: ast.Lambda | Function, scope: StatementContext
+) -> Iterator[tuple[str, object]]:
     """What a function holds besides its code, where its statement would not give it: (how to reach it, the value)."""
     if not isinstance(live, FunctionType):
         return
     if not _same_defaults(node.args.defaults, live.__defaults__, scope):
         yield f"{path}.__defaults__", live.__defaults__
-    written = {a.arg: value for a, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value}
-    if not _same_keyword_defaults(written, live.__kwdefaults__ or {}, scope):
+    reproducible = {a.arg: value for a, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value}
+    if not _same_keyword_defaults(reproducible, live.__kwdefaults__ or {}, scope):
         yield f"{path}.__kwdefaults__", live.__kwdefaults__
     for name in list(vars(live)):
         if name != "__isabstractmethod__":
@@ -102,7 +104,7 @@ def function_state(path: str, live: object, node: ast.Lambda | Function, scope: 
     yield from _function_words(path, live, node)
 
 
-def decorated_state(path: str, live: object, node: Function, scope: Scope) -> Iterator[tuple[str, object]]:
+def decorated_state(path: str, live: object, node: Function, scope: StatementContext) -> Iterator[tuple[str, object]]:
     """The same for a function with decorators, which give it a name, a documentation and private attributes."""
     for found, value in function_state(path, live, node, scope):
         name = found.rpartition(".")[2]
@@ -120,11 +122,11 @@ def _function_words(path: str, live: FunctionType, node: ast.Lambda | Function) 
         yield f"{path}.__doc__", live.__doc__
 
 
-def same_text(live: object, written: str | None) -> bool:
+def same_text(live: object, reproducible: str | None) -> bool:
     """Whether two documentations are the same; newer compilers take the indentation off."""
-    if not isinstance(live, str) or written is None:
-        return live is written
-    return live.split() == written.split()
+    if not isinstance(live, str) or reproducible is None:
+        return live is reproducible
+    return live.split() == reproducible.split()
 
 
 def held_once(holder: Mapping[str, object] | tuple[object, ...], key: object) -> bool:
@@ -139,35 +141,37 @@ def _references(holder: Mapping[str, object]) -> int:
 _HELD_ONCE = _references({"key": []})
 
 
-def _same_defaults(written: list[ast.expr], live: tuple[object, ...] | None, scope: Scope) -> bool:
+def _same_defaults(reproducible: list[ast.expr], live: tuple[object, ...] | None, scope: StatementContext) -> bool:
     values = live or ()
-    if len(written) != len(values):
+    if len(reproducible) != len(values):
         return False
     alone = [held_once(values, place) for place in range(len(values))]
-    return all(gives(node, values[i], scope, alone=alone[i]) for i, node in enumerate(written))
+    return all(gives(node, values[i], scope, alone=alone[i]) for i, node in enumerate(reproducible))
 
 
-def _same_keyword_defaults(written: Mapping[str, ast.expr], live: Mapping[str, object], scope: Scope) -> bool:
-    if set(written) != set(live):
+def _same_keyword_defaults(
+    reproducible: Mapping[str, ast.expr], live: Mapping[str, object], scope: StatementContext
+) -> bool:
+    if set(reproducible) != set(live):
         return False
     alone = {name: held_once(live, name) for name in live}
-    return all(gives(node, live[name], scope, alone=alone[name]) for name, node in written.items())
+    return all(gives(node, live[name], scope, alone=alone[name]) for name, node in reproducible.items())
 
 
 def _is_literal_of(node: ast.expr, live: object, *, alone: bool) -> bool:
-    written = ast.literal_eval(node)
-    if type(written) is not type(live):
+    reproducible = ast.literal_eval(node)
+    if type(reproducible) is not type(live):
         return False
-    if is_atomic(written):
-        return repr(written) == repr(live)
+    if is_atomic(reproducible):
+        return repr(reproducible) == repr(live)
     if not alone or not isinstance(live, list | dict | set):
         return False
     flat = all(is_atomic(part) for part in (live.values() if isinstance(live, dict) else live))
-    same = written == live if isinstance(live, set) else repr(written) == repr(live)
+    same = reproducible == live if isinstance(live, set) else repr(reproducible) == repr(live)
     return flat and same
 
 
-def _resolve(node: ast.expr, scope: Scope) -> object:
+def _resolve(node: ast.expr, scope: StatementContext) -> object:
     """What a dotted name means; only modules and classes are asked for attributes."""
     if isinstance(node, ast.Name):
         return scope.lookup(node.id)
@@ -177,7 +181,7 @@ def _resolve(node: ast.expr, scope: Scope) -> object:
     return getattr(owner, node.attr, _UNKNOWN) if isinstance(owner, ModuleType | type) else _UNKNOWN
 
 
-def _is_empty(function: ast.expr, live: object, scope: Scope, *, alone: bool) -> bool:
+def _is_empty(function: ast.expr, live: object, scope: StatementContext, *, alone: bool) -> bool:
     """Whether a call such as `dict()` still stands for what it gave."""
     maker = _resolve(function, scope)
     if not isinstance(maker, type) or maker not in _EMPTY_WHEN_CALLED or type(live) is not maker:

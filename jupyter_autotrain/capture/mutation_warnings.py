@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from jupyter_autotrain.capture.changes import Changes
-from jupyter_autotrain.capture.differences import Difference, Kind
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import Item
+from jupyter_autotrain.capture.mutations import Mutations
 
 _SHOWN = 6
 _UNCHANGEABLE = (int, float, complex, str, bytes, tuple, frozenset, range, type, type(None))
@@ -29,13 +29,13 @@ def told(
     items = list(items)
     written = [ast.parse(item.text) for item in items if item.how == "source"]
     values = {item.name: namespace.get(item.name) for item in items if item.how == "data"}
-    changed = {name for name in Changes(code, written, namespace).names() if _can_change(name, values)}
+    changed = {name for name in Mutations(code, written, namespace).names() if _can_change(name, values)}
     changed |= _trained([values[name] for name in changed], values)
     names = sorted(changed - set(returns))
     if not names:
         return []
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return [Difference(Kind.COPIED, f"{', '.join(names[:_SHOWN])}{more}: {_meaning(one=len(names) == 1)}")]
+    return [Difference(DifferenceKind.COPIED, f"{', '.join(names[:_SHOWN])}{more}: {_meaning(one=len(names) == 1)}")]
 
 
 def _meaning(*, one: bool) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jupyter_autotrain.capture.values.memory import Memory, Region, Span
+from jupyter_autotrain.capture.values.memory import ArrayMemory, Region, Span
 
-Reduced = tuple[object, ...] | None
+ReducedValue = tuple[object, ...] | None
 """How to make a value again, as `__reduce__` gives it; None where pickle knows itself."""
 
 
@@ -14,7 +14,7 @@ class LaterError(Exception):
     """An array can only be pickled once the memory of all arrays is known."""
 
 
-class Places:
+class ArrayLayout:
     """Finds for each array the memory it travels in.
 
     The memory of all names is known only after each was pickled once. Until then an array that lies in memory seen
@@ -25,7 +25,7 @@ class Places:
         is_joined: Whether all of them are known.
     """
 
-    def __init__(self, memory: Memory, *, is_joined: bool) -> None:
+    def __init__(self, memory: ArrayMemory, *, is_joined: bool) -> None:
         self._memory = memory
         self._is_joined = is_joined
         self.spans: list[Span] = []
