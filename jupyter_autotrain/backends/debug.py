@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from jupyter_autotrain.core.backend import (
     Profile,
     Submission,
 )
-from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import Placement, TrialSpec
@@ -65,8 +66,9 @@ class DebugBackend(folder.TrialFolders):
 
     def discover(self) -> Inventory:
         """One CPU: one trial at a time."""
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return Inventory(cpus=1.0, memory_bytes=memory, limits="limits are not kept: trials run in this process")
+        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        node = Node(platform.node(), cpus=1.0, memory_bytes=memory_bytes)
+        return Inventory((node,), limits="limits are not kept: trials run in this process")
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """No command: the script runs right here."""

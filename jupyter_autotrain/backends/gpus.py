@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from jupyter_autotrain.core.inventory import Gpu
+from jupyter_autotrain.core.inventory import Accelerator
 from jupyter_autotrain.core.wire import TRIAL_VARIABLE
 
 
@@ -65,7 +66,7 @@ def _load() -> Nvml:
     return cast("Nvml", import_module("pynvml"))
 
 
-def find(nvml: Nvml | None = None) -> tuple[Gpu, ...]:
+def find(nvml: Nvml | None = None) -> tuple[Accelerator, ...]:
     """All GPUs; none when the library or the driver is absent."""
     return _look(nvml)[0]
 
@@ -73,10 +74,11 @@ def find(nvml: Nvml | None = None) -> tuple[Gpu, ...]:
 def sentence(nvml: Nvml | None = None) -> str:
     """What was found, or why there is none, as part of a sentence."""
     found, reason = _look(nvml)
-    return ", ".join(sorted({f"{sum(g.name == o.name for o in found)} x {g.name}" for g in found})) or reason
+    counts = Counter(gpu.kind for gpu in found)
+    return ", ".join(sorted(f"{count} x {kind}" for kind, count in counts.items())) or reason
 
 
-def _look(nvml: Nvml | None) -> tuple[tuple[Gpu, ...], str]:
+def _look(nvml: Nvml | None) -> tuple[tuple[Accelerator, ...], str]:
     try:
         library = nvml or _load()
         library.nvmlInit()
@@ -92,14 +94,14 @@ def _look(nvml: Nvml | None) -> tuple[tuple[Gpu, ...], str]:
         library.nvmlShutdown()
 
 
-def _gpu(library: Nvml, index: int) -> Gpu:
+def _gpu(library: Nvml, index: int) -> Accelerator:
     handle = library.nvmlDeviceGetHandleByIndex(index)
     memory = library.nvmlDeviceGetMemoryInfo(handle)
     users = [int(process.pid) for process in library.nvmlDeviceGetComputeRunningProcesses(handle)]
-    return Gpu(
+    return Accelerator(
         index=index,
         id=_text(library.nvmlDeviceGetUUID(handle)),
-        name=_text(library.nvmlDeviceGetName(handle)),
+        kind=_text(library.nvmlDeviceGetName(handle)),
         memory_bytes=int(memory.total),
         memory_free_bytes=int(memory.free),
         busy=any(not _is_ours(pid) for pid in users),

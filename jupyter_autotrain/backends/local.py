@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from jupyter_autotrain.core.backend import (
     Profile,
     Submission,
 )
-from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.worker import environment, start_supervisor
 from jupyter_autotrain.worker.limits import describe
@@ -61,12 +62,13 @@ class LocalBackend(folder.TrialFolders):
 
     def discover(self) -> Inventory:
         """What this machine has, as far as this process may use it."""
-        return Inventory(
+        node = Node(
+            platform.node(),
             cpus=float(len(os.sched_getaffinity(0))),
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            gpus=gpus.find(self._nvml),
-            limits=describe(),
+            accelerators=gpus.find(self._nvml),
         )
+        return Inventory((node,), limits=describe())
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """The supervisor's command, the variables set for the trial, and `trial.json`."""

@@ -1,29 +1,63 @@
-"""What a place has to give."""
+"""What a place has to give: nodes with CPUs, memory and accelerators. What is not known is None, never zero."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.core.devices import Link
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
-    """One accelerator. `busy` is true when a process that is not ours uses it."""
+class Accelerator:
+    """One accelerator of a node.
+
+    Attributes:
+        index: Its number on its node.
+        id: Its name for `Placement`, different from that of every other accelerator of the place.
+        kind: Its model, as its driver calls it.
+        busy: Whether a program that is no trial uses it.
+    """
 
     index: int
     id: str
-    name: str = ""
-    memory_bytes: int = 0
-    memory_free_bytes: int = 0
+    kind: str | None = None
+    memory_bytes: int | None = None
+    memory_free_bytes: int | None = None
     busy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
-    """CPUs, memory and accelerators of a place; `limits` says how limits are enforced there."""
+class Node:
+    """One machine of a place.
 
-    cpus: float
-    memory_bytes: int
-    gpus: tuple[Gpu, ...] = ()
+    Attributes:
+        name: Different from that of every other node of the place.
+        link: By which its accelerators are joined, as one of them sees it.
+        labels: Further facts, such as a zone or a partition.
+    """
+
+    name: str
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    accelerators: tuple[Accelerator, ...] = ()
+    link: Link | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The nodes of a place.
+
+    Attributes:
+        network: By which nodes are joined, as one accelerator sees it.
+        limits: How limits on memory and CPUs are enforced there, for people.
+    """
+
+    nodes: tuple[Node, ...]
+    network: Link | None = None
     limits: str = ""
 
 

@@ -10,7 +10,7 @@ from jupyter_autotrain.core import short_table
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.wording import cut, duration, number, parameters
 
@@ -32,7 +32,7 @@ class TrialRecord:
     started_s: float | None = None
     ended_s: float | None = None
     ref: JobRef | None = None
-    gpus: tuple[str, ...] = ()
+    placement: Placement = field(default_factory=Placement)
 
     def took_s(self, now_s: float | None = None) -> float | None:
         """How long its present attempt took, or goes on until `now_s`; never negative, None where it is not known."""
@@ -40,6 +40,11 @@ class TrialRecord:
         if self.started_s is None or end_s is None:
             return None
         return max(end_s - self.started_s, 0.0)
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """Ids of the accelerators that it holds, or held."""
+        return self.placement.accelerators
 
     def _repr_html_(self) -> str:
         """Where a notebook shows it as a value, it is a table of one row."""

@@ -103,10 +103,10 @@ class BackendPool:
         answer = place.allocator.ask(run.need(number, place.profile))
         if isinstance(answer, Grant):
             place.allocator.hold(answer)
-            run.move(number, TrialState.PREPARING, gpus=answer.placement.accelerators)
+            run.move(number, TrialState.PREPARING, placement=answer.placement)
             run.attempts[number] = attempt = Attempt(run.trial_spec(number), answer.placement)
             self.send(run, attempt, secrets)
-        elif answer.for_ever:
+        elif answer.permanent:
             run.fail_waiting(number, answer.sentence)
         else:
             run.blocked[number] = answer.sentence

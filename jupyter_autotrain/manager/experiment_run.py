@@ -12,7 +12,7 @@ from jupyter_autotrain.core.backend import JobRef, JobStatus, Profile
 from jupyter_autotrain.core.inventory import AcceleratorPolicy
 from jupyter_autotrain.core.json import JsonValue, from_json
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
-from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
 from jupyter_autotrain.core.tuner import Observation, Tuner
 from jupyter_autotrain.core.wording import count
@@ -22,7 +22,7 @@ from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.final_state import decide, try_again
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.hold import Hold
-from jupyter_autotrain.manager.resources import Need
+from jupyter_autotrain.manager.node_allocator import Need
 from jupyter_autotrain.store.decisions import DecisionKind
 
 SOFT_STOP_S = 30.0
@@ -148,11 +148,11 @@ class ExperimentRun:
         reason: str = "",
         *,
         ref: JobRef | None = None,
-        gpus: Sequence[str] | None = None,
+        placement: Placement | None = None,
     ) -> None:
         """Move a trial, in the store and here."""
         context = self.context
-        move = partial(context.store.move, reason=reason, ref=ref, gpus=gpus)
+        move = partial(context.store.move, reason=reason, ref=ref, placement=placement)
         self._keep(context.retry_store(move, self.id, number, state, self.now_s()))
 
     def _keep(self, trial: TrialRecord) -> None:
@@ -178,8 +178,7 @@ class ExperimentRun:
 
     def placement(self, number: int) -> Placement:
         """Where the present attempt of a trial was put."""
-        gpus = self.trials[number].gpus
-        return Placement((NodePlacement("", gpus),)) if gpus else Placement()
+        return self.trials[number].placement
 
     def seen(self, attempt: Attempt, status: JobStatus) -> None:
         """Follow a job that goes on."""

@@ -10,7 +10,7 @@ from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 
 _STATES = ", ".join(f"'{state.value}'" for state in TrialState)
-_EMPTY = {"params": "'{}'", "gpus": "'[]'", "ref": "NULL"}
+_EMPTY = {"params": "'{}'", "placement": "'[]'", "ref": "NULL"}
 
 
 def settle(target: sqlite3.Connection) -> dict[str, str]:
@@ -39,7 +39,7 @@ def settle(target: sqlite3.Connection) -> dict[str, str]:
 
 
 def _empty(target: sqlite3.Connection, column: str, empty: str) -> int:
-    kind = list if column == "gpus" else dict
+    kind = list if column == "placement" else dict
     rows = target.execute(f"SELECT experiment, number, {column} FROM trials WHERE {column} IS NOT NULL")  # noqa: S608 - own names
     bad = [(key, number) for key, number, text in rows.fetchall() if not _is_json(text, kind)]
     query = f"UPDATE trials SET {column} = {empty} WHERE experiment = ? AND number = ?"  # noqa: S608 - own names

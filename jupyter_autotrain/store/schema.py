@@ -166,6 +166,13 @@ CREATE TABLE block_reasons (
 ) WITHOUT ROWID
 """
 
+# The node of each device that a trial holds.
+_PLACEMENTS: Final = """
+ALTER TABLE trials RENAME COLUMN gpus TO placement;
+UPDATE trials SET placement = json_array(json_object('node', '', 'accelerators', json(placement)))
+  WHERE placement != '[]' AND json_valid(placement)
+"""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _FIRST,
     _LEASE,
@@ -174,6 +181,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _ORIGINS,
     _RETRIES,
     _DECISIONS,
+    _PLACEMENTS,
 )
 
 

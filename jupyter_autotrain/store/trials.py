@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from jupyter_autotrain.core import ranking
@@ -12,11 +12,12 @@ from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.json import JsonValue, from_json, to_json
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.records import Move, TrialRecord
+from jupyter_autotrain.core.spec import NodePlacement, Placement
 from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.section import Section, check_types, key_of, plain, undamaged
 
-_COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus"
+_COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement"
 _EXTREMES = """
 SELECT number, value FROM trials WHERE experiment = :key AND value IN (
   (SELECT min(value) FROM trials WHERE experiment = :key), (SELECT max(value) FROM trials WHERE experiment = :key)
@@ -58,7 +59,7 @@ class Trials(Section):
         reason: str = "",
         attempt: int | None = None,
         ref: JobRef | None = None,
-        gpus: Sequence[str] | None = None,
+        placement: Placement | None = None,
     ) -> TrialRecord:
         """Move a trial to a state; from a final state to WAITING begins a new attempt, clean of the last one's marks.
 
@@ -70,7 +71,7 @@ class Trials(Section):
             reason: Why, in plain words.
             attempt: The attempt; None keeps it, or counts it up where a new one begins.
             ref: The place's name for the job; None keeps it.
-            gpus: The devices it holds; None keeps them.
+            placement: Where it runs; None keeps it.
 
         Raises:
             StoreError: The move is not legal (it names both states), or there is no such trial.
@@ -83,7 +84,7 @@ class Trials(Section):
             attempt = attempt if attempt is not None else trial.attempt + begins
             _update(connection, key, number, _marks_of_move(state, now_s, begins=begins))
             _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
-            _update(connection, key, number, _marks(ref, gpus))
+            _update(connection, key, number, _marks(ref, placement))
             _keep_move(connection, key, (number, attempt, state, now_s, reason))
             return _trial(connection, experiment_id, key, number)
 
@@ -93,11 +94,11 @@ class Trials(Section):
         number: int,
         *,
         ref: JobRef | None = None,
-        gpus: Sequence[str] | None = None,
+        placement: Placement | None = None,
     ) -> None:
         """Note something about a trial that stays in its state; None keeps what is there."""
         with self._database.write() as connection:
-            _update(connection, key_of(connection, experiment_id), number, _marks(ref, gpus))
+            _update(connection, key_of(connection, experiment_id), number, _marks(ref, placement))
 
     def trials(self, experiment_id: str, *, limit: int | None = None) -> list[TrialRecord]:
         """The trials of an experiment, by number; with `limit` at most so many."""
@@ -156,16 +157,16 @@ def _check_legal(trial: TrialRecord, state: TrialState) -> None:
 
 def _marks_of_move(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
     if begins:
-        return {"started_s": None, "ended_s": None, "value": None, "value_count": 0, "ref": None, "gpus": "[]"}
+        return {"started_s": None, "ended_s": None, "value": None, "value_count": 0, "ref": None, "placement": "[]"}
     if state is TrialState.RUNNING:
         return {"started_s": now_s}
     return {"ended_s": now_s} if state.is_final else {}
 
 
-def _marks(ref: JobRef | None, gpus: Sequence[str] | None) -> dict[str, Any]:
+def _marks(ref: JobRef | None, placement: Placement | None) -> dict[str, Any]:
     marks = {
         "ref": None if ref is None else json.dumps(to_json(ref)),
-        "gpus": None if gpus is None else json.dumps(list(gpus)),
+        "placement": None if placement is None else json.dumps(to_json(placement.nodes)),
     }
     return {column: mark for column, mark in marks.items() if mark is not None}
 
@@ -196,7 +197,7 @@ def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number:
 
 
 def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
-    number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, gpus = row
+    number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement = row
     with undamaged(f"trial {number} of experiment {experiment_id}"):
         check_types(
             (reason, str),
@@ -215,5 +216,5 @@ def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
             started_s=started_s,
             ended_s=ended_s,
             ref=None if ref is None else from_json(JobRef, json.loads(ref)),
-            gpus=tuple(json.loads(gpus)),
+            placement=Placement(tuple(from_json(NodePlacement, placed) for placed in json.loads(placement))),
         )

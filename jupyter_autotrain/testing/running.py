@@ -29,11 +29,18 @@ class RunningContract(BackendHarness):
         assert probe.reason.endswith(".")
         assert "\n" not in probe.reason
 
-    def test_the_inventory_tells_cpus_memory_and_how_limits_are_kept(self, place: Backend) -> None:
+    def test_the_inventory_names_each_node_once_and_says_how_limits_are_kept(self, place: Backend) -> None:
         inventory = place.discover()
-        assert inventory.cpus > 0
-        assert inventory.memory_bytes > 1 << 20
+        names = [node.name for node in inventory.nodes]
+        assert names
+        assert len(set(names)) == len(names)
         assert inventory.limits
+
+    def test_what_a_node_does_not_know_is_none_and_never_zero(self, place: Backend) -> None:
+        for node in place.discover().nodes:
+            assert node.cpus is None or node.cpus > 0
+            assert node.memory_bytes is None or node.memory_bytes > 1 << 20
+            assert all(gpu.memory_bytes is None or gpu.memory_bytes > 0 for gpu in node.accelerators)
 
     def test_rendering_is_pure(self, place: Backend, home: Home) -> None:
         trial = trial_of(home, "", params={"lr": 0.1})

@@ -75,8 +75,8 @@ def test_an_unknown_place_names_the_nearest(tmp_path: Path) -> None:
 
 def test_gpus_are_told_with_memory_and_whether_a_stranger_uses_them(tmp_path: Path) -> None:
     nvml = FakeNvml([FakeGpu("GPU-1"), FakeGpu("GPU-2", pids=[1])])
-    first, second = local(tmp_path, nvml).discover().gpus
-    assert (first.id, first.name, first.memory_bytes, first.busy) == ("GPU-1", "Fake A100", 80 << 30, False)
+    first, second = local(tmp_path, nvml).discover().nodes[0].accelerators
+    assert (first.id, first.kind, first.memory_bytes, first.busy) == ("GPU-1", "Fake A100", 80 << 30, False)
     assert (second.index, second.id, second.busy) == (1, "GPU-2", True)
     assert nvml.sessions == 0
 
@@ -98,7 +98,7 @@ def test_a_gpu_used_by_a_trial_of_ours_is_not_busy() -> None:
 def test_without_a_driver_there_are_no_gpus_and_probe_says_why(tmp_path: Path) -> None:
     nvml = FakeNvml([], fault=RuntimeError("Driver Not Loaded"))
     place = local(tmp_path, nvml)
-    assert place.discover().gpus == ()
+    assert place.discover().nodes[0].accelerators == ()
     assert "Driver Not Loaded" in place.probe().reason
 
 

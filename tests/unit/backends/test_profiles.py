@@ -13,7 +13,7 @@ from jupyter_autotrain.core.backend import BackendContext, Profile
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonValue, to_json
 from jupyter_autotrain.core.records import TrialRecord
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, HeaderError
 from jupyter_autotrain.header.sections import Section
@@ -94,7 +94,8 @@ def test_only_what_the_section_of_the_chosen_place_sets_enters_the_spec() -> Non
 def test_a_trial_spec_names_no_path_and_no_device() -> None:
     bundle = Bundle(sha256="ab12", python="/usr/bin/python3", cwd="/home/ada")
     spec = ExperimentSpec("x", bundle)
-    trial = trial_spec(spec, TrialRecord("e1", 2, TrialState.WAITING, {}, attempt=3, gpus=("GPU-1",)))
+    placement = Placement((NodePlacement("here", ("GPU-1",)),))
+    trial = trial_spec(spec, TrialRecord("e1", 2, TrialState.WAITING, {}, attempt=3, placement=placement))
     assert (trial.bundle_sha256, trial.resume_attempt) == ("ab12", 2)
     assert not [text for text in _texts(to_json(trial)) if text.startswith(("/", "GPU"))]
 

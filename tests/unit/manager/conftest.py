@@ -21,7 +21,7 @@ from jupyter_autotrain.core.backend import (
 )
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
@@ -65,7 +65,7 @@ class Place:
 
     def __init__(self):
         self.jobs: dict[str, Job] = {}
-        self.inventory = Inventory(cpus=4.0, memory_bytes=8_000_000_000)
+        self.inventory = Inventory((Node("here", 4.0, 8_000_000_000),))
         self.capabilities = Capabilities(gpu_slots=True, shares_home=True)
         self.poll_interval = PollInterval()
         self.name = "local"

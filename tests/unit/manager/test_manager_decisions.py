@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_autotrain.core.inventory import Gpu, Inventory
+from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import RandInt
 from jupyter_autotrain.core.spec import Resources
@@ -98,7 +98,7 @@ def test_an_experiment_that_creates_no_more_trials_creates_none_after_a_kill(wor
 
 
 def test_why_tells_the_last_reason_of_a_manager_that_was_killed(world):
-    world.place.inventory = Inventory(4.0, 8_000_000_000, (Gpu(0, "GPU-a"),))
+    world.place.inventory = Inventory((Node("here", 4.0, 8_000_000_000, (Accelerator(0, "GPU-a"),)),))
     world.submit("first", resources=Resources(gpus=1))
     second = world.submit("second", resources=Resources(gpus=1))
     world.step()
@@ -125,7 +125,7 @@ def test_reasons_are_written_only_when_they_change(world, monkeypatch):
     written = []
     keep = world.store.set_block_reasons
     monkeypatch.setattr(world.store, "set_block_reasons", lambda *args: (written.append(args), keep(*args)))
-    world.place.inventory = Inventory(cpus=1.0, memory_bytes=8_000_000_000)
+    world.place.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
     world.submit(trials=2, concurrency=2, resources=Resources(cpus=1.0))
     world.step(20)
     assert len(written) <= 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import TrialState
@@ -54,7 +54,7 @@ def test_trials_held_back_begin_when_a_running_one_reports_the_objective_after_a
 
 
 def test_trials_already_waiting_are_cancelled_with_the_reason_when_held_for_good(world):
-    world.place.inventory = Inventory(cpus=1.0, memory_bytes=8_000_000_000)
+    world.place.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
     wish = Resources(cpus=1.0)
     experiment = world.submit(trials=3, concurrency=3, resources=wish, objective=Objective("val_acc"))
     world.step()

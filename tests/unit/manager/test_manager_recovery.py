@@ -95,10 +95,10 @@ def test_a_retry_due_at_the_moment_of_a_kill_is_begun_after_it(world, monkeypatc
 
 
 def test_held_gpus_stay_held_over_a_restart(world):
-    from jupyter_autotrain.core.inventory import Gpu, Inventory
+    from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
     from jupyter_autotrain.core.spec import Resources
 
-    world.place.inventory = Inventory(4.0, 8_000_000_000, (Gpu(0, "GPU-a"),))
+    world.place.inventory = Inventory((Node("here", 4.0, 8_000_000_000, (Accelerator(0, "GPU-a"),)),))
     experiment = world.submit(trials=2, concurrency=2, resources=Resources(gpus=1))
     world.step()
     world.restart()

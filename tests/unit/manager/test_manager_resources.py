@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupyter_autotrain.core.inventory import AcceleratorPolicy, Gpu, Inventory
+from jupyter_autotrain.core.inventory import Accelerator, AcceleratorPolicy, Inventory, Node
 from jupyter_autotrain.core.spec import Resources
-from jupyter_autotrain.manager.resources import Blocked, Grant, Need, ResourceAllocator
+from jupyter_autotrain.manager.node_allocator import Blocked, Need
+from jupyter_autotrain.manager.resources import Grant, ResourceAllocator
 
 GB = 1_000_000_000
 
 
 def gpu(index, *, busy=False, free=8 * GB):
-    return Gpu(index, f"GPU-{index}", "T", 8 * GB, free, busy)
+    return Accelerator(index, f"GPU-{index}", "T", 8 * GB, free, busy)
 
 
 def need(number, *, options=None, **resources):
@@ -24,11 +25,11 @@ def need(number, *, options=None, **resources):
 
 
 def pool_of(*gpus, cpus=4.0, memory_bytes=16 * GB):
-    return ResourceAllocator(Inventory(cpus, memory_bytes, gpus))
+    return ResourceAllocator(Inventory((Node("here", cpus, memory_bytes, gpus),)))
 
 
-def take(allocator, wish):
-    grant = allocator.ask(wish)
+def take(allocator, need_):
+    grant = allocator.ask(need_)
     assert isinstance(grant, Grant), grant
     allocator.hold(grant)
     return grant
@@ -95,7 +96,7 @@ def test_only_the_chosen_gpus_are_given():
 )
 def test_what_can_never_be_given_is_said_at_once(resources, options, words):
     blocked = pool_of(gpu(0), gpu(1)).ask(need(1, options=options, **resources))
-    assert blocked.for_ever
+    assert blocked.permanent
     assert words in blocked.sentence
 
 
@@ -114,7 +115,58 @@ def test_a_large_trial_is_not_starved_by_small_ones_behind_it():
     assert isinstance(allocator.ask(need(4)), Grant)
 
 
-wishes = st.builds(
+def two_nodes(**first):
+    nodes = Node("n1", 4.0, 16 * GB, **first), Node("n2", 4.0, 16 * GB, (gpu(0),))
+    return ResourceAllocator(Inventory(nodes))
+
+
+def places(grant):
+    return [(placed.node, placed.accelerators) for placed in grant.placement.nodes]
+
+
+def test_a_trial_gets_the_node_that_has_what_it_asks_for():
+    allocator = two_nodes()
+    assert places(take(allocator, need(1, gpus=1))) == [("n2", ("GPU-0",))]
+    assert places(take(allocator, need(2))) == [("n1", ())]
+
+
+def test_what_a_trial_holds_on_one_node_is_free_on_the_other():
+    allocator = two_nodes()
+    given_out = [places(take(allocator, need(number, cpus=3.0)))[0][0] for number in (1, 2)]
+    assert sorted(given_out) == ["n1", "n2"]
+    blocked = allocator.ask(need(3, cpus=3.0))
+    assert not blocked.permanent
+    assert blocked.sentence.startswith("waits for 1 node: on n1 it waits for 3 CPUs: 1 CPU of 4 CPUs free; trial 1")
+    assert "on n2 it waits for 3 CPUs" in blocked.sentence
+
+
+def test_a_trial_that_waits_for_a_node_keeps_it_from_those_behind():
+    allocator = two_nodes()
+    for number in (1, 2):
+        take(allocator, need(number, cpus=2.0))
+    assert isinstance(allocator.ask(need(3, cpus=4.0)), Blocked)
+    assert "behind trial 3" in allocator.ask(need(4, cpus=1.0)).sentence
+
+
+def test_a_trial_of_several_nodes_gets_all_of_them_or_none():
+    allocator = two_nodes()
+    take(allocator, need(1, cpus=3.0))
+    assert isinstance(allocator.ask(need(2, cpus=2.0, nodes=2)), Blocked)
+    allocator.free("e-1-1")
+    allocator.begin_round()
+    assert [node for node, _ in places(take(allocator, need(2, cpus=2.0, nodes=2)))] == ["n1", "n2"]
+    assert allocator.ask(need(3, nodes=3)).sentence == "asks for 3 nodes; this place has 2: ask for fewer"
+    assert allocator.ask(need(4, gpus=1, nodes=2)).permanent
+
+
+def test_what_a_node_does_not_know_of_itself_keeps_nothing_from_it():
+    unknown = Accelerator(0, "GPU-a")
+    allocator = ResourceAllocator(Inventory((Node("here", accelerators=(unknown,)),)))
+    grant = take(allocator, need(1, cpus=64.0, memory_bytes=64 * GB, gpus=1, gpu_memory_bytes=80 * GB))
+    assert places(grant) == [("here", ("GPU-a",))]
+
+
+needs = st.builds(
     lambda cpus, memory, gpus, gpu_memory, share, active, indices: (
         Resources(cpus, memory and memory * GB, gpus, gpu_memory and gpu_memory * GB),
         AcceleratorPolicy(share, active, indices),
@@ -131,14 +183,14 @@ devices = st.lists(st.booleans(), max_size=3)
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)
-@given(devices, st.lists(wishes, min_size=2, max_size=7))
+@given(devices, st.lists(needs, min_size=2, max_size=7))
 def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
     """Freeing all that a refusal names lifts it; freeing all it does not name changes nothing."""
     allocator = pool_of(*(gpu(index, busy=b) for index, b in enumerate(busy)))
     for number, (resources, options) in enumerate(asked):
-        wish = Need(f"e-{number}-1", f"<trial {number}>", resources, options)
+        need_ = Need(f"e-{number}-1", f"<trial {number}>", resources, options)
         allocator.begin_round()
-        answer = allocator.ask(wish)
+        answer = allocator.ask(need_)
         if isinstance(answer, Grant):
             allocator.hold(answer)
             check_sums(allocator)
@@ -148,23 +200,24 @@ def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
         for job in allocator.held:
             (lifted if job in named else spared).free(job)
         spared.begin_round()
-        assert still_blocked(spared, wish, answer)
+        assert still_blocked(spared, need_, answer)
         lifted.begin_round()
         by_others = "outside this manager" in answer.sentence
-        assert answer.for_ever or by_others or not still_blocked(lifted, wish, answer)
-        assert not answer.for_ever or not named
+        assert answer.permanent or by_others or not still_blocked(lifted, need_, answer)
+        assert not answer.permanent or not named
 
 
-def still_blocked(allocator, wish, answer):
-    again = allocator.ask(wish)
+def still_blocked(allocator, need_, answer):
+    again = allocator.ask(need_)
     return isinstance(again, Blocked) and again.resource == answer.resource
 
 
 def check_sums(allocator):
+    (node,) = allocator.inventory.nodes
     grants = list(allocator.held.values())
-    assert sum(g.need.resources.cpus or 0 for g in grants) <= allocator.inventory.cpus
-    assert sum(g.need.resources.memory_bytes or 0 for g in grants) <= allocator.inventory.memory_bytes
-    for device in allocator.inventory.gpus:
+    assert sum(g.need.resources.cpus or 0 for g in grants) <= node.cpus
+    assert sum(g.need.resources.memory_bytes or 0 for g in grants) <= node.memory_bytes
+    for device in node.accelerators:
         holders = [g.need for g in grants if device.id in g.placement.accelerators]
         assert all(len(holders) <= h.policy.max_trials_per_gpu for h in holders)
         assert sum(h.resources.gpu_memory_bytes or 0 for h in holders) <= device.memory_bytes

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus, PollInterval
-from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager import stream as streams
@@ -165,7 +165,7 @@ def counted(world):
 
 def test_all_streams_of_all_jobs_come_in_one_read_and_so_do_their_rests(world):
     world.place.capabilities = replace(world.place.capabilities, shares_home=False)
-    world.place.inventory = Inventory(cpus=40.0, memory_bytes=8_000_000_000)
+    world.place.inventory = Inventory((Node("here", 40.0, 8_000_000_000),))
     experiment = world.submit(trials=5, concurrency=5)
     world.step()
     asked = counted(world)

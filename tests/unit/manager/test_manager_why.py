@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 
 import pytest
 
-from jupyter_autotrain.core.inventory import Gpu, Inventory
+from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.identity import ManagerIdentity
@@ -29,8 +28,12 @@ def say(world, experiment):
     return why(world.store, world.home, world.store.experiment(experiment))
 
 
+def here(gpu):
+    return Inventory((Node("here", 4.0, 8_000_000_000, (gpu,)),))
+
+
 def test_a_waiting_trial_names_the_holder_in_another_experiment(lived_in):
-    lived_in.place.inventory = Inventory(4.0, 8_000_000_000, (Gpu(0, "GPU-a"),))
+    lived_in.place.inventory = here(Accelerator(0, "GPU-a"))
     first = lived_in.submit("first", resources=Resources(gpus=1))
     second = lived_in.submit("second", resources=Resources(gpus=1))
     lived_in.step()
@@ -46,11 +49,11 @@ def test_a_waiting_trial_names_the_holder_in_another_experiment(lived_in):
 
 
 def test_a_gpu_freed_by_a_foreign_program_is_noticed(lived_in):
-    lived_in.place.inventory = Inventory(4.0, 8_000_000_000, (Gpu(0, "GPU-a", busy=True),))
+    lived_in.place.inventory = here(Accelerator(0, "GPU-a", busy=True))
     experiment = lived_in.submit(resources=Resources(gpus=1))
     lived_in.step()
     assert "outside this manager" in say(lived_in, experiment)[0]
-    lived_in.place.inventory = replace(lived_in.place.inventory, gpus=(Gpu(0, "GPU-a"),))
+    lived_in.place.inventory = here(Accelerator(0, "GPU-a"))
     lived_in.step(20)
     assert lived_in.states(experiment) == ["RUNNING"]
 

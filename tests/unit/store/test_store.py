@@ -12,7 +12,7 @@ from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import Uniform
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
 from jupyter_autotrain.store import Ingest, Store
@@ -148,7 +148,7 @@ def test_a_trial_carries_its_marks_and_a_retry_begins_clean(store):
     store.add_experiment("a1", spec(), 1.0)
     store.add_trial("a1", 1, {"lr": 0.1, "net": {"_name": "mlp"}}, 1.0)
     ref = JobRef("local", "a1-1-1", {"pid": [7, 1.5, "boot"]})
-    store.move("a1", 1, TrialState.PREPARING, 2.0, gpus=("GPU-1",))
+    store.move("a1", 1, TrialState.PREPARING, 2.0, placement=Placement((NodePlacement("here", ("GPU-1",)),)))
     store.annotate("a1", 1, ref=ref)
     store.move("a1", 1, TrialState.RUNNING, 3.0)
     store.ingest([Ingest("a1", 1, 1, "metrics", 5, [("acc", 0, 3.0, 0.5)], objective=Objective("acc"))])

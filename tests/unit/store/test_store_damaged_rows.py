@@ -37,7 +37,7 @@ def damage(home, statement):
     [
         ("UPDATE trials SET state = 'RUNNINF'", "trial 1 of experiment e1"),
         ("UPDATE trials SET params = '{'", "trial 1 of experiment e1"),
-        ("UPDATE trials SET gpus = '7'", "trial 1 of experiment e1"),
+        ("UPDATE trials SET placement = '7'", "trial 1 of experiment e1"),
         ("UPDATE trials SET reason = X''", "trial 1 of experiment e1"),
         ("UPDATE trials SET created_s = 'soon'", "trial 1 of experiment e1"),
         ("UPDATE moves SET reason = X''", "of trial 1 of experiment e1"),
@@ -124,7 +124,7 @@ def test_a_trial_number_of_any_size_is_an_error_of_the_store(store):
     "statement",
     [
         "UPDATE trials SET state = 'RUNNINF'",
-        "UPDATE trials SET params = '{', gpus = '7', ref = '['",
+        "UPDATE trials SET params = '{', placement = '7', ref = '['",
         "UPDATE moves SET state = X'ff'",
         "UPDATE trials SET state = 'X'; UPDATE moves SET state = 'Y'",
     ],

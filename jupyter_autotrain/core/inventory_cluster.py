@@ -1,0 +1,111 @@
+"""A place's accelerators as a cluster that a plan can be made for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from jupyter_autotrain.core.cluster import ClusterSpec, joined
+from jupyter_autotrain.core.devices import Device, Link, LinkKind, Preset, presets
+from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
+from jupyter_autotrain.core.levels import Level
+from jupyter_autotrain.errors import PlanError
+
+_WORDS = re.compile(r"[^A-Z0-9]+")
+
+
+def cluster_of(inventory: Inventory, name: str = "") -> ClusterSpec:
+    """The accelerators of an inventory, node by node; nodes without any are left out.
+
+    Memory is what the place reports; rates come from the kind's data sheet, and so do links that are not known.
+
+    Args:
+        inventory: What the place has.
+        name: What to call the cluster.
+
+    Raises:
+        PlanError: There is no accelerator, a kind is not known, or one node has several kinds.
+    """
+    nodes = [node for node in inventory.nodes if node.accelerators]
+    if not nodes:
+        raise PlanError(
+            "This place has no accelerators that are known.",
+            "At least one node with an accelerator.",
+            "Name the cluster yourself, as in `cluster: 8xH100`.",
+        )
+    parts = [_part(list(equal), inventory.network) for _, equal in groupby(nodes, key=_likeness)]
+    whole = parts[0] if len(parts) == 1 else _joined(parts, inventory.network)
+    return replace(whole, name=name)
+
+
+def _likeness(node: Node) -> tuple[object, ...]:
+    """Equal for nodes that make up an even cluster."""
+    memory = min((gpu.memory_bytes or 0 for gpu in node.accelerators), default=0)
+    return _kind(node), len(node.accelerators), memory, node.link
+
+
+def _kind(node: Node) -> str:
+    kinds = {gpu.kind for gpu in node.accelerators}
+    kind = node.accelerators[0].kind
+    if len(kinds) > 1 or kind is None:
+        found = ", ".join(sorted(str(one) for one in kinds)) if kind else "accelerators of an unknown kind"
+        raise PlanError(
+            f"Node {node.name!r} has {found}.",
+            "Accelerators of one known kind on each node.",
+            "Name the cluster yourself, as in `cluster: 8xH100`.",
+        )
+    return kind
+
+
+def _part(nodes: Sequence[Node], network: Link | None) -> ClusterSpec:
+    """The cluster of equal nodes."""
+    first = nodes[0]
+    preset = _preset(_kind(first), first.accelerators)
+    device = _device(preset, first.accelerators)
+    inner = len(first.accelerators)
+    inside = first.link or preset.inside
+    chassis = Level("chassis", inner, inside if inner > 1 else replace(inside, kind=LinkKind.SINGLE))
+    if len(nodes) == 1:
+        return ClusterSpec(((device, inner),), (chassis,))
+    pod = Level("pod", len(nodes), network or preset.outside)
+    return ClusterSpec(((device, inner * len(nodes)),), (chassis, pod))
+
+
+def _joined(parts: list[ClusterSpec], network: Link | None) -> ClusterSpec:
+    whole = joined(parts)
+    if network is None:
+        return whole
+    *inner, outermost = whole.levels
+    return replace(whole, levels=(*inner, replace(outermost, link=network)))
+
+
+def _device(preset: Preset, accelerators: Sequence[Accelerator]) -> Device:
+    """The preset's device with the memory that its driver reports, the least of all."""
+    known = [gpu.memory_bytes for gpu in accelerators if gpu.memory_bytes is not None]
+    if not known:
+        return preset.device
+    reserved_bytes = min(preset.device.reserved_bytes, *known)
+    return replace(preset.device, memory_bytes=min(known), reserved_bytes=reserved_bytes)
+
+
+def _preset(kind: str, accelerators: Sequence[Accelerator]) -> Preset:
+    """The preset that a driver's name means: `NVIDIA A100-SXM4-80GB` is an A100.
+
+    Of several, the one nearest in memory, or that with the least where the memory is not known.
+
+    Raises:
+        PlanError: It means none.
+    """
+    words = set(_WORDS.split(kind.upper()))
+    known = presets()
+    alike = [preset for name, preset in known.items() if _WORDS.split(name.upper())[0] in words]
+    if not alike:
+        raise PlanError(
+            f"The accelerator {kind!r} is not known.",
+            f"Known: {', '.join(sorted(known))}.",
+            "Name the cluster yourself, or give it as a mapping with the device's figures.",
+        )
+    memory_bytes = accelerators[0].memory_bytes or 0
+    return min(alike, key=lambda preset: abs(preset.device.memory_bytes - memory_bytes))

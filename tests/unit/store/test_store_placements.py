@@ -1,0 +1,40 @@
+"""Where a trial runs is in the store, node by node."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.store.schema import MIGRATIONS, migrate
+
+BEFORE_PLACEMENTS = 7
+
+
+def test_a_placement_comes_back_as_it_was_given(tmp_path):
+    placement = Placement((NodePlacement("gpu1", ("GPU-1", "GPU-2")), NodePlacement("gpu2", ("GPU-3",))))
+    with Store.open(Home(tmp_path)) as store:
+        store.add_experiment("a1", ExperimentSpec("mnist", Bundle()), 0.0)
+        store.add_trial("a1", 1, {}, 1.0)
+        store.move("a1", 1, TrialState.PREPARING, 2.0, placement=placement)
+        trial = store.trial("a1", 1)
+    assert trial.placement == placement
+    assert trial.gpus == ("GPU-1", "GPU-2", "GPU-3")
+
+
+def test_devices_kept_by_an_older_version_are_still_held(tmp_path):
+    path = tmp_path / "store.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrate(connection, path, MIGRATIONS[:BEFORE_PLACEMENTS])
+        connection.execute("PRAGMA foreign_keys = OFF")
+        for number, gpus in ((1, '["GPU-1"]'), (2, "[]"), (3, "damaged")):
+            connection.execute(
+                "INSERT INTO trials (experiment, number, state, params, created_s, gpus) VALUES (1, ?, 'x', '', 0, ?)",
+                (number, gpus),
+            )
+        migrate(connection, path)
+        kept = [text for (text,) in connection.execute("SELECT placement FROM trials ORDER BY number")]
+    assert kept == ['[{"node":"","accelerators":["GPU-1"]}]', "[]", "damaged"]
