@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     import torch
 
 E = TypeVar("E", bound=StrEnum)
-Given: TypeAlias = Pins | Imported | Mapping[str, Any] | None
+PinSource: TypeAlias = Pins | Imported | Mapping[str, Any] | None
 TIME_LIMIT_S = 60.0
 
 
-def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part of the request has its own word
+def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of the request is a parameter
     model: torch.nn.Module | OpGraph,
     example_inputs: object = None,
     cluster: str | JsonObject | ClusterSpec = "8xH100",
@@ -48,7 +48,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     memory_limit: str | float | None = None,
     loss_fn: Callable[[Any], torch.Tensor] | None = None,
     *,
-    pins: Given = None,
+    pins: PinSource = None,
     space: StrategySpace | None = None,
     offload: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
@@ -67,7 +67,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
         search: `dynamic_programming` (proved), `recursive_programming` (instant), `exhaustive` (tiny graphs).
         memory_limit: Most memory per device (`"80GB"`); the device's own unless given.
         loss_fn: Makes the loss from what the model returns; not needed where the model returns it.
-        pins: What is decided: `Pins`, a mapping with its fields, or a plan from elsewhere (`Megatron`, `MindSpore`).
+        pins: What is fixed: `Pins`, a mapping with its fields, or a plan from elsewhere (`Megatron`, `MindSpore`).
         space: Where to search.
         offload: Whether optimizer states, and embedding tables with them, may also live in the host's memory.
         time_limit_s: Most seconds for the search.
@@ -77,23 +77,24 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call a notebook makes; every part 
     Raises:
         TraceError: The model cannot be captured; names its line.
         InfeasibleError: No split fits, with the least memory that would do.
-        PlanError: Unknown device or word, pins that contradict something, a batch that cannot be divided, a graph with
-            a cycle.
+        PlanError: Unknown device, mode or solver, pins that contradict something, a batch that cannot be divided, a
+            graph with a cycle.
         MissingExtraError: torch is not installed and `model` is no graph.
     """
     machine = ClusterSpec.parse(cluster)
-    how = _word(Mode, mode, "mode")
-    solver = _word(Method, search, "search")
+    plan_mode = _member(Mode, mode, "mode")
+    solver = _member(Method, search, "search")
     limits = SearchLimits(None if memory_limit is None else memory_of(memory_limit), time_limit_s, proof_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
     graph, _ = retry_on_interrupt(lambda: prepare(traced))
     pinned = _pins(pins, traced, graph, machine)
-    if pinned != Pins() and how is Mode.AUTO_PARALLEL:
-        how = Mode.HYBRID_PARALLEL
-    if how is Mode.DATA_PARALLEL:
+    if pinned != Pins() and plan_mode is Mode.AUTO_PARALLEL:
+        plan_mode = Mode.HYBRID_PARALLEL
+    if plan_mode is Mode.DATA_PARALLEL:
         _check_batch(graph, machine)
-    where = space or StrategySpace()
-    request = SearchRequest(how, solver, limits, pinned, replace(where, offload=offload or where.offload))
+    searched = space or StrategySpace()
+    searched = replace(searched, offload=offload or searched.offload)
+    request = SearchRequest(plan_mode, solver, limits, pinned, searched)
     return Plan.of(request, solve(graph, machine, request), trace_s)
 
 
@@ -103,9 +104,9 @@ def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | 
         return check(model), 0.0
     is_class = isinstance(model, type)
     if is_class or not callable(getattr(model, "named_parameters", None)):
-        there = f"the class {model.__name__}" if is_class else f"a {type(model).__name__}"
+        found = f"the class {model.__name__}" if is_class else f"a {type(model).__name__}"
         raise PlanError(
-            f"There is {there} where a model was expected.",
+            f"There is {found} where a model was expected.",
             "A torch module, or an OpGraph.",
             "Give the model itself, not its class, its output or its configuration.",
         )
@@ -133,19 +134,19 @@ def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | 
     return graph, time.monotonic() - began
 
 
-def _pins(
-    given: Pins | Imported | Mapping[str, Any] | None, traced: OpGraph, graph: OpGraph, cluster: ClusterSpec
-) -> Pins:
+def _pins(given: PinSource, traced: OpGraph, graph: OpGraph, cluster: ClusterSpec) -> Pins:
     if given is None or isinstance(given, Pins):
         return given or Pins()
     if not isinstance(given, Mapping):
         return given.pins(traced, graph, cluster)
     known = [f.name for f in fields(Pins)]
-    odd = [key for key in given if key not in known]
-    if odd:
-        near = difflib.get_close_matches(odd[0], known, n=1, cutoff=0.0)[0]
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], known, n=1, cutoff=0.0)[0]
         raise PlanError(
-            f"Unknown pin {odd[0]!r}.", f"Known: {', '.join(known)}; the nearest is {near!r}.", "Correct or drop it."
+            f"Unknown pin {unknown[0]!r}.",
+            f"Known: {', '.join(known)}; the nearest is {near!r}.",
+            "Correct or drop it.",
         )
     try:
         return from_json(Pins, given)
@@ -163,12 +164,12 @@ def _check_batch(graph: OpGraph, cluster: ClusterSpec) -> None:
         )
 
 
-def _word(kind: type[E], given: str, what: str) -> E:
+def _member(kind: type[E], given: str, what: str) -> E:
     try:
         return kind(given)
     except ValueError:
         known = [str(member) for member in kind]
         near = difflib.get_close_matches(str(given), known, n=1, cutoff=0.0)[0]
         raise PlanError(
-            f"Unknown {what} {given!r}.", f"One of {', '.join(known)}; the nearest is {near!r}.", "Correct the word."
+            f"Unknown {what} {given!r}.", f"One of {', '.join(known)}; the nearest is {near!r}.", "Correct it."
         ) from None

@@ -1,4 +1,4 @@
-"""How one tensor lies on one mesh axis (the words of torch's DTensor)."""
+"""How one tensor lies on one mesh axis (the terms of torch's DTensor)."""
 
 from __future__ import annotations
 

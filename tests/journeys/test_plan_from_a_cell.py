@@ -62,7 +62,7 @@ def test_the_verb_takes_what_the_call_takes(with_model):
         ("net --inputs batches[0]", "No plan without cluster", "give them to %autotrain plan"),
         ("nett --inputs batches[0] --cluster 8xA100", "'nett' raises NameError", "Run the cells that define them"),
         ("net --inputs batches[0] --cluster 8xA9000", "A9000", ""),
-        ("net --inputs batches[0] --cluster 8xA100 --mode auto", "Unknown mode 'auto'", "Correct the word"),
+        ("net --inputs batches[0] --cluster 8xA100 --mode auto", "Unknown mode 'auto'", "Correct it"),
         ("net --inputs batches[0] --cluster 8xA100 --memory 1kB", "No split of the model fits", "more memory"),
         ("net --inputs batches[0] --cluster 3xA100 --mode data_parallel", "batch of 16 cannot be divided", "batch"),
         ("Net --inputs batches[0] --cluster 8xA100", "There is the class Net", "Give the model itself"),

@@ -16,8 +16,8 @@ from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for t
 from jupyter_autotrain.parallel.cost.memory import Recompute, Zero  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.graph.build import gpt  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.plan.hosting import tables  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.modules import Module  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.plan.offload_code import tables  # noqa: E402 - after the check for torch
 
 
 class Block(torch.nn.Module):

@@ -20,7 +20,7 @@ from jupyter_autotrain.parallel.cost.layout import Layouts, as_placements
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.graph import TensorKind
-from jupyter_autotrain.parallel.plan import Doing, Plan
+from jupyter_autotrain.parallel.plan import Activity, Plan
 from jupyter_autotrain.parallel.plan.traffic import collectives
 
 
@@ -124,7 +124,7 @@ def test_a_timeline_fills_the_step_without_holes(found):
         assert all(a.stop_s == pytest.approx(b.start_s, abs=1e-12) for a, b in pairwise(row))
         for segment in row:
             rows[stage, segment.what] += segment.stop_s - segment.start_s
-    busiest = max(rows[i, Doing.FORWARD] + rows[i, Doing.BACKWARD] for i in range(len(found.stages)))
+    busiest = max(rows[i, Activity.FORWARD] + rows[i, Activity.BACKWARD] for i in range(len(found.stages)))
     assert busiest == pytest.approx(found.cost.compute_s, rel=0.08)
 
 
@@ -138,7 +138,7 @@ def test_bubbles_on_screen_are_the_predicted_ones(schedule, stages):
         search="recursive_programming",
     )
     slowest = max(found.cost.ranks, key=lambda rank: rank.micro_s).stage
-    idle = sum(s.stop_s - s.start_s for s in found.timeline() if s.stage == slowest and s.what is Doing.BUBBLE)
+    idle = sum(s.stop_s - s.start_s for s in found.timeline() if s.stage == slowest and s.what is Activity.BUBBLE)
     assert idle == pytest.approx(found.cost.bubble_s, rel=0.15)
 
 

@@ -1,4 +1,4 @@
-"""Which dim of the inputs may be cut into microbatches without changing the mathematics, told by the graph.
+"""Which dim of the inputs may be cut into microbatches without changing the mathematics, read off the graph.
 
 A dim may be cut if every op on the way treats its elements independently, up to a sum or mean over them that enters the
 loss linearly: then the loss is the sum, or mean, of the microbatches' losses, and so are its gradients. From a dim of

@@ -1,4 +1,4 @@
-"""Graphs of well-known models, made without torch: for tests, benchmarks and first looks before a model exists."""
+"""Graphs of well-known models, made without torch: for tests, benchmarks and models that do not exist yet."""
 
 from __future__ import annotations
 

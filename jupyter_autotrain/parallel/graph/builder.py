@@ -56,7 +56,7 @@ class Builder:
         *,
         trainable: bool | None = None,
     ) -> int:
-        """Add a tensor; parameters are trainable unless it is said that they are not. Returns its id."""
+        """Add a tensor; parameters are trainable unless `trainable` is false. Returns its id."""
         learns = kind is TensorKind.PARAMETER and trainable is not False
         self.tensors.append(Tensor(len(self.tensors), name, shape, dtype or self.dtype, kind, learns))
         return len(self.tensors) - 1

@@ -1,4 +1,4 @@
-"""Tells what is wrong with a graph that did not come from our own builder (a file, a test, an import)."""
+"""Validates a graph that was not made by `Builder` (a file, a test, an import)."""
 
 from __future__ import annotations
 

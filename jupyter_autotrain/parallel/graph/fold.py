@@ -21,9 +21,9 @@ from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph, Tensor
 
 CANDIDATE_PERIODS = 32
 OUTSIDE = -1
-"""Stands for the maker of a tensor that no op makes."""
+"""In place of the id of the op that makes a tensor, where no op does."""
 LEAST_SAVING = 4
-"""A run must spare at least this many ops, else it is a coincidence (two ReLUs in a row), not a block."""
+"""A run with fewer ops after its first block is a coincidence (two ReLUs in a row), not a repeated block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _alike(graph: OpGraph, i: int, stretch: _Stretch) -> bool:
     producers = graph.producers
     for here, there in zip(graph.ops[i].inputs, graph.ops[i + period].inputs, strict=True):
         if graph.tensors[here.tensor].kind is TensorKind.PARAMETER:
-            if here.tensor == there.tensor:  # a layer that shares its weights is not a layer more
+            if here.tensor == there.tensor:  # layers that share a weight are not repetitions: it is held once
                 return False
             continue
         made = producers.get(here.tensor, OUTSIDE)

@@ -24,7 +24,7 @@ JOINT = frozenset(("add", "sub", "cat", "stack"))
 
 
 def fuse(graph: OpGraph) -> OpGraph:
-    """The graph of leaders. `Op.members` tells which original ops each holds and how their loops follow.
+    """The graph of leaders. `Op.members` names the original ops of each and maps their loops.
 
     Tensors keep their ids; a tensor inside a fused op that is saved for the backward pass stays one of its outputs.
     Repeated blocks are to be found again afterwards (`fold`).

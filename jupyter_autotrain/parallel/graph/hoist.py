@@ -1,4 +1,4 @@
-"""Takes out of the first layer what all layers read: T5 makes its position bias there, once, for everyone.
+"""Takes out of the first layer what all layers read: T5 computes its position bias there, once for all layers.
 
 An op that needs nothing but weights, inputs and constants can run at any earlier time. When ops of other numbered
 modules read it, it moves before the first op of its own, which then has the form of the layers behind it (see `fold`).

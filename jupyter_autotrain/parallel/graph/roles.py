@@ -1,4 +1,4 @@
-"""What each loop means (batch, sequence, head, ...), told from the inputs on.
+"""What each loop means (batch, sequence, head, ...), propagated from the inputs.
 
 The batch is what the graph says it is where it may be cut (see `batch`); all else is for names and colours only.
 """
@@ -41,7 +41,7 @@ def with_roles(graph: OpGraph) -> OpGraph:
 
 
 def _cut_along(roles: tuple[LoopRole, ...], tensor: Tensor, batch: Batch) -> tuple[LoopRole, ...]:
-    """The roles of an input with the batch where it is cut, and a sequence where it was thought to be."""
+    """The roles of an input with the batch where it is cut, and a sequence where the batch was assumed."""
     other = LoopRole.SEQUENCE if len(roles) > 1 else LoopRole.OTHER
     cut = batch.dims(tensor.id)
     kept = [other if role is LoopRole.BATCH else role for role in roles]

@@ -4,11 +4,11 @@ from jupyter_autotrain.parallel.plan.difference import Change, PlanDifference
 from jupyter_autotrain.parallel.plan.explanation import Explanation, Way
 from jupyter_autotrain.parallel.plan.imports import Imported, Megatron, MindSpore
 from jupyter_autotrain.parallel.plan.plan import Plan
-from jupyter_autotrain.parallel.plan.timeline import Doing, TimeSegment
+from jupyter_autotrain.parallel.plan.timeline import Activity, TimeSegment
 
 __all__ = [
+    "Activity",
     "Change",
-    "Doing",
     "Explanation",
     "Imported",
     "Megatron",

@@ -1,4 +1,4 @@
-"""What of a plan's code does not run as it stands, and why: said in its first lines, and beside it in the preview."""
+"""What of a plan's code does not run as it stands, and why: shown in its first lines, and beside it in the preview."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_NAMED = 4
 
 
 def caveats(priced: PricedDecision, modules: Sequence[Module]) -> tuple[str, ...]:
-    """Sentences, one for each thing that a person must still do; none where the code runs as it stands.
+    """Sentences, one for each thing that is still to be done by hand; none where the code runs as it stands.
 
     What is made of data parallelism, the ZeRO levels and recompute runs. So do splits of weights in `nn.Linear` and
     `nn.Embedding` whose activations are whole between them.
@@ -100,7 +100,7 @@ def _is_cut(graph: OpGraph, op: Op) -> bool:
 
 
 def _other_kinds(graph: OpGraph, modules: Sequence[Module]) -> str:
-    """Splits of modules that torch's styles do not know: they take `nn.Linear` and `nn.Embedding`."""
+    """Splits of modules that torch's styles do not support: they take `nn.Linear` and `nn.Embedding`."""
     styled = {module.path for module in modules if split_over(module)[1].startswith(("Colwise", "Rowwise"))}
     strange = {_path(graph, op) for op in graph.ops if not _is_known(op)} & styled
     found = [module for module in modules if module.path in strange]

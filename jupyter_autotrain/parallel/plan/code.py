@@ -1,4 +1,4 @@
-"""A plan as the torch calls that a person would write for it."""
+"""A plan as torch code."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.plan.caveats import caveats
-from jupyter_autotrain.parallel.plan.hosting import offloaded, tables
+from jupyter_autotrain.parallel.plan.data_parallel_code import replicas, submesh
+from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.plan.modules import STYLES, Module, modules_of, split_over
+from jupyter_autotrain.parallel.plan.offload_code import offloaded, tables
 from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, patterns
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.replicas import replicas, submesh
-from jupyter_autotrain.parallel.plan.units import ms
 
 _SCHEDULES = {
     Schedule.GPIPE: "ScheduleGPipe",

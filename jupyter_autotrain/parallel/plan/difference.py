@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import Op
+from jupyter_autotrain.parallel.plan.formatting import aligned, ms
 from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
-from jupyter_autotrain.parallel.plan.units import aligned, ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.core.svg_image import INK, image
 from jupyter_autotrain.parallel.graph.graph import Op
+from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.plan.naming import colour, label
 from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.timeline import Doing, TimeSegment
-from jupyter_autotrain.parallel.plan.units import ms
+from jupyter_autotrain.parallel.plan.timeline import Activity, TimeSegment
 
 WIDTH: Final = 720
 LEFT: Final = 70
@@ -52,13 +52,13 @@ def bars(segments: Sequence[TimeSegment], step_s: float, stages: int) -> str:
     shown = min(stages, MOST_ROWS)
     body = []
     for segment in segments:
-        if segment.stage < shown and segment.what is not Doing.BUBBLE:
+        if segment.stage < shown and segment.what is not Activity.BUBBLE:
             x = LEFT + segment.start_s / step_s * WIDTH
             width = (segment.stop_s - segment.start_s) / step_s * WIDTH
             body.append(_rect((x, segment.stage * 22, max(width, 0.3), 18), str(segment.what)))
     names = [_text(0, i * 22 + 13, f"stage {i}") for i in range(shown)]
     more = [_text(0, shown * 22 + 13, f"and {stages - shown} more stages")] if stages > shown else []
-    keys = _legend([(str(w), str(w)) for w in Doing if w is not Doing.BUBBLE], (shown + len(more)) * 22 + 14)
+    keys = _legend([(str(w), str(w)) for w in Activity if w is not Activity.BUBBLE], (shown + len(more)) * 22 + 14)
     end = _text(LEFT + WIDTH - 60, (shown + len(more)) * 22 + 14, ms(step_s))
     return _svg(LEFT + WIDTH, (shown + len(more)) * 22 + 22, [*body, *names, *more, *keys, end], "One step over time")
 
@@ -77,8 +77,8 @@ def memory(rows: Sequence[dict[str, JsonValue]]) -> str:
         limit = LEFT + _number(row, "limit_bytes") / most * (WIDTH - 150)
         body.append(f'<path d="M{limit:.1f} {i * 22 - 1}v20" stroke="{INK}" stroke-width="2"/>')
         body.append(_text(0, i * 22 + 13, f"stage {row['stage']}"))
-        told = f"{format_memory(_number(row, 'peak_bytes'))} of {format_memory(_number(row, 'limit_bytes'))}"
-        body.append(_text(LEFT + WIDTH - 140, i * 22 + 13, told))
+        label_ = f"{format_memory(_number(row, 'peak_bytes'))} of {format_memory(_number(row, 'limit_bytes'))}"
+        body.append(_text(LEFT + WIDTH - 140, i * 22 + 13, label_))
     keys = _legend([(name, colour_) for _, name, colour_ in HELD], len(shown) * 22 + 14)
     return _svg(LEFT + WIDTH, len(shown) * 22 + 22, [*body, *keys], "Memory per rank against the limit")
 

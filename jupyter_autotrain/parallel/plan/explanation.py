@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from jupyter_autotrain.core.sizes import format_memory
-from jupyter_autotrain.parallel.plan.units import aligned, ms
+from jupyter_autotrain.parallel.plan.formatting import aligned, ms
 
 SHOWN: Final = 6
 HEADS: Final = ("", "split", "per step", "compute", "inputs", "outputs", "weights", "memory", "")

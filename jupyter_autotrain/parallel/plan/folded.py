@@ -1,4 +1,4 @@
-"""The graph as a person reads it: repeated blocks with equal decisions once, with their count."""
+"""The graph for display: repeated blocks with equal decisions once, with their count."""
 
 from __future__ import annotations
 

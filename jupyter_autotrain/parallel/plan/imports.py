@@ -1,4 +1,4 @@
-"""Plans that others made, as pins, so that they can be priced and completed here.
+"""Plans of other systems as pins, so that they can be priced and completed here.
 
 `Megatron` takes degrees (Shoeybi et al. 2019; sequence parallelism: Korthikanti et al. 2022): a product with weights
 splits its output features where its input comes whole and its input features where that comes split; what lies between
@@ -37,7 +37,7 @@ class Imported(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Megatron:
-    """Degrees as Megatron-LM and its kin name them.
+    """Degrees as Megatron-LM and systems derived from it name them.
 
     Attributes:
         tensor: Devices that split each layer.
@@ -75,7 +75,7 @@ class Megatron:
         schedule = Schedule.INTERLEAVED if self.interleaved else Schedule.ONE_F_ONE_B
         return Pins(
             mesh=tuple(sizes[axis] for axis in axes) or None,
-            ops=folded(wanted) if axes else {},
+            ops=as_patterns(wanted) if axes else {},
             stages=self.pipeline,
             microbatches=self.microbatches,
             schedule=schedule if self.pipeline > 1 else None,
@@ -120,31 +120,31 @@ class MindSpore:
         Raises:
             PlanError: Naming every strategy that contradicts itself, its op, another one, or the cluster.
         """
-        asked = _Asked()
+        collected = _SplitsByOp()
         for pattern, splits in self.strategies.items():
             hit = [op for op in traced.ops if fnmatch.fnmatchcase(op.name, pattern)]
             if not hit:
-                asked.faults.append(f"no op is named {pattern!r}")
+                collected.faults.append(f"no op is named {pattern!r}")
             for op in hit:
-                asked.add(fused, op, splits, pattern)
+                collected.add(fused, op, splits, pattern)
         devices = cluster.devices // self.stages
-        used = {prod(parts.values()) for parts in asked.parts.values()}
-        asked.faults += [f"splits into {n} parts do not fit {devices} devices" for n in sorted(used) if devices % n]
-        mesh = None if asked.faults else asked.mesh(devices)
-        if mesh is None and not asked.faults:
-            asked.faults.append(f"no mesh of {devices} devices with at most {MOST_AXES} axes has all these splits")
-        if asked.faults or mesh is None:
+        used = {prod(parts.values()) for parts in collected.parts.values()}
+        collected.faults += [f"splits into {n} parts do not fit {devices} devices" for n in sorted(used) if devices % n]
+        mesh = None if collected.faults else collected.mesh(devices)
+        if mesh is None and not collected.faults:
+            collected.faults.append(f"no mesh of {devices} devices with at most {MOST_AXES} axes has all these splits")
+        if collected.faults or mesh is None:
             raise PlanError(
-                "; ".join(dict.fromkeys(asked.faults)) + ".",
+                "; ".join(dict.fromkeys(collected.faults)) + ".",
                 "Per input the parts of each dim: equal along one loop, dividing sizes and devices.",
                 "Correct these strategies; ops without one are searched.",
             )
-        wanted = {name: next(_ways(tuple(parts.items()), mesh)) for name, parts in asked.parts.items()}
-        return Pins(mesh=mesh, ops=folded(wanted), stages=self.stages)
+        wanted = {name: next(_ways(tuple(parts.items()), mesh)) for name, parts in collected.parts.items()}
+        return Pins(mesh=mesh, ops=as_patterns(wanted), stages=self.stages)
 
 
 @dataclass
-class _Asked:
+class _SplitsByOp:
     """Splits collected by searched op: loop name → parts; and what is wrong with them."""
 
     parts: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -206,7 +206,7 @@ def _ways(parts: tuple[tuple[str, int], ...], shape: tuple[int, ...]) -> Iterato
             yield way
 
 
-def folded(wanted: Mapping[str, tuple[str | None, ...]]) -> dict[str, tuple[str | None, ...]]:
+def as_patterns(wanted: Mapping[str, tuple[str | None, ...]]) -> dict[str, tuple[str | None, ...]]:
     """Pins of equal layers as one pattern each, where the patterns say the same for every op."""
     patterns: dict[str, tuple[str | None, ...]] = {}
     for name, way in wanted.items():

@@ -11,12 +11,12 @@ Splits = Mapping[int, tuple[str | None, str | None]]  # op → loop split by dat
 
 def tensor_loops(graph: OpGraph, *, sequence_parallel: bool) -> Splits:
     """Names of the loops that the data axis and the tensor axis split, for every op."""
-    lies: dict[int, int | None] = {}  # tensor → dim that the tensor axis splits
+    split: dict[int, int | None] = {}  # tensor → dim that the tensor axis splits
     found = {}
     for op in graph.ops:
-        loop = _tensor_loop(graph, op, lies, sequence_parallel=sequence_parallel)
+        loop = _tensor_loop(graph, op, split, sequence_parallel=sequence_parallel)
         for out in op.outputs:
-            lies[out.tensor] = out.loops.index(loop) if loop is not None and loop in out.loops else None
+            split[out.tensor] = out.loops.index(loop) if loop is not None and loop in out.loops else None
         batch = _role(op, LoopRole.BATCH)
         if batch is not None and batch == loop:
             loop = None
@@ -24,8 +24,8 @@ def tensor_loops(graph: OpGraph, *, sequence_parallel: bool) -> Splits:
     return {op: (data, tensor) for op, (data, tensor) in found.items()}
 
 
-def _tensor_loop(graph: OpGraph, op: Op, lies: Mapping[int, int | None], *, sequence_parallel: bool) -> int | None:
-    arriving = _arriving(op, lies)
+def _tensor_loop(graph: OpGraph, op: Op, split: Mapping[int, int | None], *, sequence_parallel: bool) -> int | None:
+    arriving = _arriving(op, split)
     weights = [x for x in op.inputs if _is_weight(graph, x)]
     if op.family is Family.EMBEDDING and weights:
         return _open(op, weights[0].loops[0])
@@ -57,9 +57,9 @@ def _is_weight(graph: OpGraph, operand: Operand) -> bool:
     return graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
 
 
-def _arriving(op: Op, lies: Mapping[int, int | None]) -> list[int]:
+def _arriving(op: Op, split: Mapping[int, int | None]) -> list[int]:
     """Loops along which inputs come split and that the op may split."""
-    dims = [(x, lies.get(x.tensor)) for x in op.inputs]
+    dims = [(x, split.get(x.tensor)) for x in op.inputs]
     loops = [x.loops[dim] for x, dim in dims if dim is not None and dim < len(x.loops)]
     return [loop for loop in loops if loop is not None and _open(op, loop) is not None]
 

@@ -1,4 +1,4 @@
-"""A plan by module: for every module with weights, how each mesh axis treats it, in the words of torch."""
+"""A plan by module: for every module with weights, how each mesh axis treats it, as torch calls."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def _style(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
     split = placed.dim if isinstance(placed, Shard) else None
     if split is not None and op.family is Family.EMBEDDING:
         style = "RowwiseParallel" if split == 0 else "ColwiseParallel"
-        return _call(style, ("Replicate()", _wanted(priced, op, axis)))
+        return _call(style, ("Replicate()", _output_layout(priced, op, axis)))
     if split is not None and op.family is Family.MATMUL:
         inner = weight.loops[split] in summed_loops(priced.graph, op, weight)
         style = "RowwiseParallel" if inner else "ColwiseParallel"
         if not inner and _meets_loss(priced, op, axis):
-            return _call(style, (_arrives(priced, op, weight, axis), WHOLE_LOGITS))
-        return _call(style, (_arrives(priced, op, weight, axis), _wanted(priced, op, axis)))
+            return _call(style, (_input_layout(priced, op, weight, axis), WHOLE_LOGITS))
+        return _call(style, (_input_layout(priced, op, weight, axis), _output_layout(priced, op, axis)))
     if split is not None:
         return "other"
     if role is LoopRole.SEQUENCE and op.family is Family.NORM:
@@ -124,11 +124,11 @@ def _role(priced: PricedDecision, op: Op, axis: int) -> LoopRole | None:
 
 
 def _layout(placed: Placement, role: LoopRole | None) -> str:
-    """How an activation lies on one axis, in the words of torch."""
+    """How an activation lies on one axis, as a placement of torch."""
     return _LAYOUTS.get(role, "Shard(-1)") if isinstance(placed, Shard) else "Replicate()"
 
 
-def _arrives(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
+def _input_layout(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
     """How the input that meets the weight is left by its maker."""
     graph = priced.graph
     summed = summed_loops(graph, op, weight)
@@ -140,8 +140,8 @@ def _arrives(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
     return _layout(priced.produced(maker, out)[axis], _role(priced, maker, axis))
 
 
-def _wanted(priced: PricedDecision, op: Op, axis: int) -> str:
-    """How the op's first reader wants its output."""
+def _output_layout(priced: PricedDecision, op: Op, axis: int) -> str:
+    """How the op's first reader reads its output."""
     graph = priced.graph
     out = op.outputs[0]
     for reader in graph.consumers.get(out.tensor, ())[:1]:

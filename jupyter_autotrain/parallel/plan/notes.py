@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jupyter_autotrain.parallel.graph.graph import LoopRole, OpGraph, TensorKind
-from jupyter_autotrain.parallel.plan.units import ms
+from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.search import Solution
 from jupyter_autotrain.parallel.search.outer.fewer_devices import idle_devices
 
@@ -46,7 +46,7 @@ def _batch(graph: OpGraph) -> Iterator[str]:
 
 
 def _cut(graph: OpGraph) -> Iterator[str]:
-    """Along which dims inputs are cut, where that is not the first, which torch cuts unless told otherwise."""
+    """Along which dims inputs are cut, where that is not the first, torch's default."""
     inputs = {t.id: t.name for t in graph.tensors if t.kind is TensorKind.INPUT}
     found: dict[str, int] = {}
     for op in graph.ops:

@@ -8,10 +8,10 @@ from html import escape
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
+from jupyter_autotrain.parallel.plan.formatting import ms, proof
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
-from jupyter_autotrain.parallel.plan.units import ms, proof
 
 MOST_BYTES = 50_000
 

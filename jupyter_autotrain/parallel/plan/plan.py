@@ -1,4 +1,4 @@
-"""`Plan`: the answer to how a model should be split, and everything that can be asked of it."""
+"""`Plan`: how a model is split, with every question that can be asked about it as a method."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from jupyter_autotrain.parallel.plan.explain import explain
 from jupyter_autotrain.parallel.plan.explanation import Explanation
 from jupyter_autotrain.parallel.plan.page import page
 from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.sent import with_traffic
+from jupyter_autotrain.parallel.plan.solution_traffic import with_traffic
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import Method, Mode, SearchRequest, Solution, retry_on_interrupt, solve
 
-SLIDER_EFFORT = 0.15  # answers within the 0.2 s in which a slider feels alive
+SLIDER_EFFORT = 0.15  # of a re-plan within 0.2 s, while a slider moves
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,10 +63,10 @@ class Plan(PlanRecord, Displayable):
         cluster = self.given.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
         limits = self.request.limits
         limits = replace(limits, memory_bytes=memory_bytes or limits.memory_bytes, effort=SLIDER_EFFORT)
-        asked = replace(self.request, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
-        if devices and asked.mode is Mode.HYBRID_PARALLEL:
-            asked = replace(asked, pins=replace(asked.pins, mesh=None, stages=None, ops={}))
-        return Plan.of(asked, solve(PreparedGraph(self.graph), cluster, asked))
+        request = replace(self.request, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
+        if devices and request.mode is Mode.HYBRID_PARALLEL:
+            request = replace(request, pins=replace(request.pins, mesh=None, stages=None, ops={}))
+        return Plan.of(request, solve(PreparedGraph(self.graph), cluster, request))
 
     def table(self) -> str:
         """What a rank of each stage holds, and sends in a step on each axis."""
@@ -81,7 +81,7 @@ class Plan(PlanRecord, Displayable):
         return view(self)
 
     def to_code(self) -> str:
-        """The torch calls that a person would write for this plan; its first lines say what does not run as it stands.
+        """The plan as torch code; its first lines say what does not run as it stands.
 
         Data parallelism, the ZeRO levels and recompute run, and so do splits of weights between whole activations.
         """

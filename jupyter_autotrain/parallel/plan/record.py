@@ -15,13 +15,13 @@ from jupyter_autotrain.parallel.decision import Decision, OpDecision, StageDecis
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
 from jupyter_autotrain.parallel.plan.notes import notes_of
 from jupyter_autotrain.parallel.plan.priced import PricedDecision
-from jupyter_autotrain.parallel.plan.unpriced import honest_gap, unpriced_shares
+from jupyter_autotrain.parallel.plan.unpriced import reported_gap, unpriced_shares
 from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, SearchRequest, Solution
 
 
 @dataclass(frozen=True)
 class PlanRecord:
-    """The whole answer as a frozen value; `Plan` adds what can be asked of it.
+    """The whole result as a frozen value; `Plan` adds methods that explain, compare and print it.
 
     Attributes:
         request: Mode, solver, limits, pins.
@@ -99,7 +99,7 @@ class PlanRecord:
 
         Infinite where ops without a rule hold more than 1 % of the estimated work (see `unpriced`).
         """
-        return honest_gap(self.solution.gap, self.unpriced)
+        return reported_gap(self.solution.gap, self.unpriced)
 
     @cached_property
     def unpriced(self) -> Mapping[str, float]:

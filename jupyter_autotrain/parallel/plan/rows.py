@@ -8,10 +8,10 @@ from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.sizes import format_bytes, format_memory
+from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.traffic import sent_bytes
-from jupyter_autotrain.parallel.plan.units import ms
 from jupyter_autotrain.parallel.search import Alternative, Cost
 
 KINDS: Final = {
@@ -96,11 +96,11 @@ def compared(record: PlanRecord) -> Iterator[tuple[str, ...]]:
             step = row["step_s"]
             peak = row["peak_memory_bytes"]
             sent = row["sent_bytes"]
-            words = (_word(step, ms), _word(peak, format_memory), _word(sent, format_bytes))
+            words = (_cell(step, ms), _cell(peak, format_memory), _cell(sent, format_bytes))
             yield str(row["name"]), *words, str(row["what"] if row["fits"] else row["reason"])
 
 
-def _word(value: JsonValue, unit: Callable[[float], str]) -> str:
+def _cell(value: JsonValue, unit: Callable[[float], str]) -> str:
     return unit(value) if isinstance(value, float) else "-"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from jupyter_autotrain.core.sizes import format_bytes, format_memory
+from jupyter_autotrain.parallel.plan.formatting import aligned, ms, proof
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
-from jupyter_autotrain.parallel.plan.units import aligned, ms, proof
 from jupyter_autotrain.parallel.search import RankCost
 
 

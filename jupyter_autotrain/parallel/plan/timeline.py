@@ -22,7 +22,7 @@ from jupyter_autotrain.parallel.search import Cost
 MOST_PASSES = 192
 
 
-class Doing(StrEnum):
+class Activity(StrEnum):
     """What a rank does."""
 
     FORWARD = "forward"
@@ -39,7 +39,7 @@ class TimeSegment:
     stage: int
     start_s: float
     stop_s: float
-    what: Doing
+    what: Activity
     microbatch: int = -1
 
 
@@ -196,9 +196,9 @@ def _parts(passes: Passes, one: _Pass, stage: int, start_s: float, chunks: int) 
         (passes.forward_s, passes.forward_move_s) if one.forward else (passes.backward_s, passes.backward_move_s)
     )
     middle = start_s + compute / chunks
-    yield TimeSegment(stage, start_s, middle, Doing.FORWARD if one.forward else Doing.BACKWARD, one.microbatch)
+    yield TimeSegment(stage, start_s, middle, Activity.FORWARD if one.forward else Activity.BACKWARD, one.microbatch)
     if move:
-        yield TimeSegment(stage, middle, middle + move / chunks, Doing.COMMUNICATION, one.microbatch)
+        yield TimeSegment(stage, middle, middle + move / chunks, Activity.COMMUNICATION, one.microbatch)
 
 
 def _one_piece(row: Sequence[Sequence[TimeSegment]], stage: int) -> Iterator[TimeSegment]:
@@ -208,25 +208,25 @@ def _one_piece(row: Sequence[Sequence[TimeSegment]], stage: int) -> Iterator[Tim
     stop = parts[-1].stop_s
     busy = sum(part.stop_s - part.start_s for part in parts)
     idle = (stop - start) - busy
-    for what in (Doing.FORWARD, Doing.COMMUNICATION, Doing.BACKWARD):
+    for what in (Activity.FORWARD, Activity.COMMUNICATION, Activity.BACKWARD):
         length = sum(part.stop_s - part.start_s for part in parts if part.what is what)
         if length:
             yield TimeSegment(stage, start, start + length, what)
             start += length
     if idle > 1e-9 * stop:
-        yield TimeSegment(stage, start, stop, Doing.BUBBLE)
+        yield TimeSegment(stage, start, stop, Activity.BUBBLE)
 
 
 def _filled(row: Sequence[TimeSegment], once: Passes, stretch: float, step_s: float) -> Iterator[TimeSegment]:
     """The row stretched, its holes as bubbles, then gradients, optimizer and whatever the step waits for."""
     stage = row[0].stage
     now = 0.0
-    tail = [(once.sync_s, Doing.COMMUNICATION), (once.update_s, Doing.OPTIMIZER)]
+    tail = [(once.sync_s, Activity.COMMUNICATION), (once.update_s, Activity.OPTIMIZER)]
     for segment in row:
         start = segment.start_s * stretch
         stop = segment.stop_s * stretch
         if start > now * (1 + 1e-9) + 1e-12:
-            yield TimeSegment(stage, now, start, Doing.BUBBLE)
+            yield TimeSegment(stage, now, start, Activity.BUBBLE)
         if stop > start:
             yield replace(segment, start_s=start, stop_s=stop)
         now = stop
@@ -235,4 +235,4 @@ def _filled(row: Sequence[TimeSegment], once: Passes, stretch: float, step_s: fl
             yield TimeSegment(stage, now, now + length, what)
             now += length
     if now < step_s * (1 - 1e-9):
-        yield TimeSegment(stage, now, step_s, Doing.BUBBLE)
+        yield TimeSegment(stage, now, step_s, Activity.BUBBLE)

@@ -1,4 +1,4 @@
-"""How much of a model's work is in ops without a rule: such a plan can be good, but nobody can call it proved."""
+"""How much of a model's work is in ops without a rule: where it is more than a little, no gap is proved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def unpriced_shares(graph: OpGraph, device: Device) -> Mapping[str, float]:
     return {kind: spent_s[kind] / total_s for kind in kinds}
 
 
-def honest_gap(gap: float, unpriced: Mapping[str, float]) -> float:
+def reported_gap(gap: float, unpriced: Mapping[str, float]) -> float:
     """The gap of a plan; infinite where more work is unpriced than a proof may leave out."""
     return gap if sum(unpriced.values()) <= MOST_UNPRICED_SHARE else inf
 
@@ -43,7 +43,7 @@ def _seconds(graph: OpGraph, op: Op, device: Device) -> float:
 
 
 def _guessed_flops(graph: OpGraph, op: Op) -> float:
-    """What an op could cost whose formula nobody knows: a product along the longest dim of its inputs."""
+    """An estimate for an op without a formula: a product along the longest dim of its inputs."""
     made = sum(graph.tensors[out.tensor].numel for out in op.outputs)
     longest = max((size for operand in op.inputs for size in graph.tensors[operand.tensor].shape), default=1)
     return 2.0 * made * longest * (1 + BACKWARD_PRODUCTS)

@@ -3,7 +3,7 @@
 Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index counts `mesh.axes`, outermost first):
 
 * `version` 1; `name` of the model; `mode`, `search`; `complete` (false: stopped early, best so far); `gap`, `bound_s`;
-  `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that are replicated for want of a rule, and
+  `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that have no rule and are replicated, and
   `unpriced`: `{kind: share of the estimated work}` of them. `gap` is null where nothing is proved: no near bound, or
   more than 1 % of the work unpriced. `notes`: sentences that a reader must know to use the plan.
 * `cluster`: `name`, `devices`, `device`, `memory_bytes` and what training can have of it, `usable_bytes`; `levels`,
@@ -30,7 +30,7 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
   bubble, microbatch}]}`; communication is what is exposed; segments of a stage leave no hole.
 * `ranks`, one row per stage: `{stage, device, ranks, blocks, parameter_bytes, gradient_bytes, optimizer_bytes,
   activation_bytes, peak_bytes, limit_bytes, sent_bytes: {axis name or "stages": bytes a rank sends per step}}`.
-* `code`: the torch calls that a person would write; `caveats`: sentences, why they do not run as they stand (none where
+* `code`: torch code; `caveats`: sentences, why they do not run as they stand (none where
   they do).
 """
 

@@ -140,7 +140,7 @@ def _rank(index: int, stage: Stage, ranks: int) -> RankCost:
 
 
 def solution_of(outcome: Outcome, bound_s: float) -> Solution:
-    """An outcome as the solution; the caller fills in what it knows of the search."""
+    """An outcome as the solution; the caller fills in the fields of the search."""
     model = outcome.models[0]
     return Solution(
         graph=model.graph,

@@ -39,17 +39,17 @@ def solve(
     Args:
         graph: A traced or built graph, after `prepare`.
         cluster: The machine, in any form `ClusterSpec.parse` reads.
-        request: What is asked; the whole space by dynamic programming unless given.
+        request: Mode, solver, limits, pins and space; the whole space by dynamic programming unless given.
         clock: Monotonic seconds.
 
     Raises:
         InfeasibleError: When no split fits, with the least memory that would do.
         PlanError: For a cyclic graph, an unknown device, pins that contradict something.
     """
-    asked = request or SearchRequest()
+    request = request or SearchRequest()
     began = clock()
     search_run, hurried = retry_on_interrupt(
-        lambda: SearchRun.of(graph, ClusterSpec.parse(cluster), asked, clock, began)
+        lambda: SearchRun.of(graph, ClusterSpec.parse(cluster), request, clock, began)
     )
     search = search_run.search
     try:
@@ -70,7 +70,7 @@ def solve(
 
 
 def _answer(search_run: SearchRun, fewer: FewerDevices) -> Solution:
-    """The best plan; with what all devices together come to, where some stay idle."""
+    """The best plan; with the best step of all devices together, where some stay idle."""
     whole = search_run.search
     best = fewer.best
     if best is whole:
@@ -88,7 +88,7 @@ def _within(solution: Solution, bound_s: float) -> Solution:
 
 
 def retry_on_interrupt(work: Callable[[], T]) -> tuple[T, bool]:
-    """Finish a short work, once more from the start when it is interrupted, and tell whether it was."""
+    """Run a short function to its end, again from the start when an interrupt comes; returns whether one came."""
     try:
         return work(), False
     except KeyboardInterrupt:
@@ -101,7 +101,7 @@ def _infeasible(search: BranchAndBound) -> PlanError:
     limit = context.cluster.device.limit_bytes(context.limit_bytes)
     if least == inf:
         return PlanError(
-            "No plan agrees with what is asked: no mesh, number of microbatches and pins go together.",
+            "No plan agrees with the request: no mesh, number of microbatches and pins go together.",
             f"The cluster has {context.cluster.devices} devices.",
             "Drop a pin, or change the batch so that something divides it.",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from jupyter_autotrain.parallel.trace.internals import Passed
-from jupyter_autotrain.parallel.trace.records import Record
+from jupyter_autotrain.parallel.trace.traced_ops import TracedOp
 
 BACKWARD = 2.5
 """Backward over forward: the scores again, then two products each for values and scores (FlashAttention-2, sec. 3)."""
@@ -35,7 +35,7 @@ class Attention(torch.autograd.Function):
 
 
 def attend(
-    record: Record | None,
+    record: TracedOp | None,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,

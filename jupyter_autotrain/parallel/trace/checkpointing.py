@@ -1,4 +1,4 @@
-"""The model's own gradient checkpointing, left out of the trace: what is recomputed is for the plan to decide."""
+"""The model's own gradient checkpointing, left out of the trace: the plan decides what is recomputed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from jupyter_autotrain.parallel.graph.builder import Builder, Costs
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.rules import Call
 from jupyter_autotrain.parallel.graph.samples import CONSTANT, COUNTING
-from jupyter_autotrain.parallel.trace.records import Record, Seen
+from jupyter_autotrain.parallel.trace.traced_ops import Seen, TracedOp
 
 KEEPING = frozenset(("view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "_to_copy", "clone", "alias", "detach"))
 """Ops after which counted elements still count."""
@@ -24,7 +24,7 @@ Tables: TypeAlias = tuple[Sequence[Seen], Mapping[int, int], Mapping[int, int], 
 
 
 def to_graph(
-    name: str, seen: Sequence[Seen], records: Sequence[Record], owners: Mapping[int, int], loss: int
+    name: str, seen: Sequence[Seen], records: Sequence[TracedOp], owners: Mapping[int, int], loss: int
 ) -> OpGraph:
     """The graph of all ops that lead from an input or a parameter to the loss.
 
@@ -54,7 +54,7 @@ def to_graph(
     return builder.graph()
 
 
-def _changing(seen: Sequence[Seen], records: Sequence[Record]) -> set[int]:
+def _changing(seen: Sequence[Seen], records: Sequence[TracedOp]) -> set[int]:
     """Tensors that depend on an input or a parameter; the others are constants."""
     changing = {place for place, tensor in enumerate(seen) if tensor.kind in (TensorKind.INPUT, TensorKind.PARAMETER)}
     for record in records:
@@ -64,7 +64,7 @@ def _changing(seen: Sequence[Seen], records: Sequence[Record]) -> set[int]:
     return changing
 
 
-def _needed(records: Sequence[Record], loss: int) -> list[Record]:
+def _needed(records: Sequence[TracedOp], loss: int) -> list[TracedOp]:
     """Ops whose result reaches the loss."""
     wanted = {loss}
     kept = []
@@ -75,7 +75,7 @@ def _needed(records: Sequence[Record], loss: int) -> list[Record]:
     return kept[::-1]
 
 
-def _counting(records: Sequence[Record]) -> set[int]:
+def _counting(records: Sequence[TracedOp]) -> set[int]:
     """Constants that count from 0 up, in whatever shape."""
     found: set[int] = set()
     for record in records:
@@ -94,7 +94,7 @@ def _tensor(builder: Builder, tensor: Seen, constant: str) -> int:
     return builder.tensor(tensor.name or constant, tensor.shape, kind, dtype, trainable=tensor.trainable)
 
 
-def _add(builder: Builder, record: Record, outputs: Sequence[int], tables: Tables) -> None:
+def _add(builder: Builder, record: TracedOp, outputs: Sequence[int], tables: Tables) -> None:
     seen, ids, _, _ = tables
     call = Call(
         record.kind,
@@ -117,7 +117,7 @@ def _add(builder: Builder, record: Record, outputs: Sequence[int], tables: Table
     builder.add(record.name, call, inputs, [ids[place] for place in outputs], costs, record.source)
 
 
-def _saved(builder: Builder, record: Record, tables: Tables) -> tuple[tuple[int, ...], int]:
+def _saved(builder: Builder, record: TracedOp, tables: Tables) -> tuple[tuple[int, ...], int]:
     """Saved tensors of the graph, and the bytes of those saved that are not in it, each storage once."""
     seen, ids, owners, counted = tables
     tensors = []

@@ -1,4 +1,4 @@
-"""The grouped product of a mixture of experts on shapes: every token meets one expert, whoever it is."""
+"""The grouped product of a mixture of experts on shapes: every token is multiplied with one expert's matrix."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Formula: TypeAlias = Callable[[Sequence[Passed], torch.Tensor], float]
 
 
 def grouped_product(args: Sequence[Passed], out: torch.Tensor) -> float:
-    """Each row of tokens meets one expert's matrix."""
+    """Each row of tokens is multiplied with one expert's matrix."""
     return 2.0 * int(args[0].numel()) * (out if out.dim() == 2 else args[1]).shape[-1]
 
 

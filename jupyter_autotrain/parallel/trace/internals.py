@@ -1,4 +1,4 @@
-"""The few places where torch's own books are read, each where torch offers no public way."""
+"""All uses of torch's private attributes, each where torch has no public function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 Passed: TypeAlias = Any
-"""What torch hands through its hooks: the function, arguments and results of any op."""
+"""What torch passes to its hooks: the function, arguments and results of any op."""
 
 
 def storage_of(tensor: torch.Tensor) -> int:

@@ -49,7 +49,7 @@ def _tensors(out: Passed) -> Iterator[torch.Tensor]:
 
 
 def _parts(out: Passed) -> Sequence[Passed] | None:
-    """What an output is made of; None where it cannot be told."""
+    """The parts of an output; None where they are unknown."""
     if isinstance(out, Mapping):
         return list(out.values())
     if isinstance(out, list | tuple | set | frozenset):

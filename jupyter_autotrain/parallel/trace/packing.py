@@ -7,10 +7,12 @@ from itertools import chain
 
 import torch
 
-from jupyter_autotrain.parallel.trace.values import Values
+from jupyter_autotrain.parallel.trace.values import IntegerValues
 
 
-def pack(values: Values, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[torch.Tensor, ...] | None:
+def pack(
+    values: IntegerValues, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool
+) -> tuple[torch.Tensor, ...] | None:
     """Stand in for `torch._VF._pack_padded_sequence`: all rows, and rows per step; None if lengths are unknown."""
     known = values.numbers(lengths)
     if known is None:
@@ -23,7 +25,7 @@ def pack(values: Values, x: torch.Tensor, lengths: torch.Tensor, batch_first: bo
 
 
 def pad(
-    values: Values,
+    values: IntegerValues,
     data: torch.Tensor,
     batch_sizes: torch.Tensor,
     batch_first: bool,

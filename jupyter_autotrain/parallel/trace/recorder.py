@@ -1,4 +1,4 @@
-"""Watches a training step on shapes: which op ran where, what it costs, what it keeps, what its backward does.
+"""Records a training step on shapes: which op ran where, what it costs, what it keeps, what its backward does.
 
 Two modes work together. The function mode sees whole calls (`linear`, `matmul`, attention) and module calls (a norm
 written out, experts); whatever is dispatched inside belongs to that one op. The dispatch mode sees every single op. An
@@ -21,8 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from jupyter_autotrain.parallel.graph.graph import TensorKind
-from jupyter_autotrain.parallel.trace import price
-from jupyter_autotrain.parallel.trace.blame import here
+from jupyter_autotrain.parallel.trace import op_costs
 from jupyter_autotrain.parallel.trace.internals import (
     Passed,
     is_mutable,
@@ -32,11 +31,12 @@ from jupyter_autotrain.parallel.trace.internals import (
     shape_only,
     storage_of,
 )
-from jupyter_autotrain.parallel.trace.records import Record, Seen
-from jupyter_autotrain.parallel.trace.values import Values
+from jupyter_autotrain.parallel.trace.source_lines import here
+from jupyter_autotrain.parallel.trace.traced_ops import Seen, TracedOp
+from jupyter_autotrain.parallel.trace.values import IntegerValues
 
 STRIDED = frozenset(("as_strided", "as_strided_copy"))
-"""Ops that speak of memory, so that the strides of what they read count."""
+"""Ops that address memory: the strides of their inputs matter."""
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves the base untyped
@@ -52,24 +52,24 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
     def __init__(self, fakes: FakeTensorMode) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # the same
         self.seen: list[Seen] = []
-        self.records: list[Record] = []
+        self.records: list[TracedOp] = []
         self.owners: dict[int, int] = {}
         self.path: list[str] = []
-        self.values = Values(fakes)
+        self.values = IntegerValues(fakes)
         self._fakes = fakes
         self._places: dict[int, int] = {}
         self._alive: list[object] = []
-        self._nodes: dict[int, Record] = {}
+        self._nodes: dict[int, TracedOp] = {}
         self._kept: dict[int, dict[int, int]] = {}
         self._tensors: dict[int, torch.Tensor] = {}
         self._sharing: dict[int, list[torch.Tensor]] = {}
         self._constants: dict[int, torch.Tensor] = {}
-        self._region: Record | None = None
+        self._region: TracedOp | None = None
         self._inside: set[int] = set()
         self._backward = False
 
     @property
-    def current(self) -> Record | None:
+    def current(self) -> TracedOp | None:
         """The op made of several that is being recorded."""
         return self._region
 
@@ -80,20 +80,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         self.seen.append(Seen(name, shape, dtype, kind, tensor.requires_grad))
         self._places[id(tensor)] = place = len(self.seen) - 1
         self._sharing.setdefault(storage_of(tensor), []).append(tensor)
-        self._tensors[place] = tensor  # an id names a tensor only while it lives
+        self._tensors[place] = tensor  # an id is unique only while its tensor lives
         if kind is not TensorKind.ACTIVATION or storage_of(tensor) not in self.owners:
             self.owners[storage_of(tensor)] = place
         return place
 
     def place(self, tensor: torch.Tensor) -> int:
-        """Place of a tensor; one never met is a constant of the model."""
+        """Place of a tensor; an unseen one is a constant of the model."""
         found = self._places.get(id(tensor))
         return self.meet(tensor, "constant", TensorKind.BUFFER) if found is None else found
 
     @contextmanager
     def region(
         self, kind: str, inputs: Sequence[torch.Tensor], **args: object
-    ) -> Iterator[tuple[Record | None, list[Passed]]]:
+    ) -> Iterator[tuple[TracedOp | None, list[Passed]]]:
         """One op made of all that is dispatched inside; yields its record and a list to put its outputs in.
 
         Inside another region it is part of that one, and the record is None.
@@ -136,7 +136,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         return tensor
 
     def settle(self) -> None:
-        """Give what the nodes keep to the ops that made the nodes."""
+        """Assign what autograd nodes keep to the ops that made the nodes."""
         for node, kept in self._kept.items():
             if node in self._nodes:
                 self._nodes[node].saved.update(kept)
@@ -148,7 +148,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         args: Passed = (),
         kwargs: Passed = None,
     ) -> Passed:
-        """Run the op on shapes and write it down."""
+        """Run the op on shapes and record it."""
         kwargs = kwargs or {}
         if func is torch.ops.prim.device.default:
             return func(*args, **kwargs)
@@ -159,7 +159,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         outputs = [leaf for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)]
         record = self._record(func, args, kwargs, places, outputs)
         if record is not None:
-            cost = price.flops(func, args, kwargs, out), price.moved_bytes(func, inputs, outputs)
+            cost = op_costs.flops(func, args, kwargs, out), op_costs.moved_bytes(func, inputs, outputs)
             record.cost(*cost, backward=self._backward)
         return out
 
@@ -182,12 +182,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         kwargs: Passed,
         places: list[int],
         outputs: list[torch.Tensor],
-    ) -> Record | None:
+    ) -> TracedOp | None:
         """The record that the op belongs to, new when it is a forward op outside any region."""
         if self._backward:
             node = running_node()
             return None if node is None else self._nodes.get(node)
-        record = self._region or self._new(price.kind_of(func))
+        record = self._region or self._new(op_costs.kind_of(func))
         self._nodes.setdefault(newest_node(), record)
         if record is self._region:
             self._inside.update(places)
@@ -197,7 +197,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         if record.kind in STRIDED:
             record.args = {**record.args, "input_stride": list(args[0].stride())}
         record.pointwise = torch.Tag.pointwise in func.tags
-        record.inputs = [] if record.kind in price.FACTORIES else places
+        record.inputs = [] if record.kind in op_costs.FACTORIES else places
         record.outputs = [self.place_output(t) for t in outputs]
         self.records.append(record)
         if is_mutable(func) and outputs:
@@ -213,7 +213,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
             self.owners[storage_of(tensor)] = place
         return place
 
-    def _write_through(self, tensor: torch.Tensor, before: int, record: Record) -> None:
+    def _write_through(self, tensor: torch.Tensor, before: int, record: TracedOp) -> None:
         """A change through a view also changes what it is a view of."""
         owner = self.owners[storage_of(tensor)]
         base = self._tensors.get(owner)
@@ -227,8 +227,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
                 self._places[id(alias)] = patch.outputs[0]
         self.records.append(patch)
 
-    def _new(self, kind: str, args: Mapping[str, object] | None = None) -> Record:
-        return Record(kind, ".".join([*filter(None, self.path[-1:]), kind]), here(), args=args or {})
+    def _new(self, kind: str, args: Mapping[str, object] | None = None) -> TracedOp:
+        return TracedOp(kind, ".".join([*filter(None, self.path[-1:]), kind]), here(), args=args or {})
 
     def _faked(self, leaf: object) -> object:
         """A tensor that the model holds outside its parameters and buffers, as a fake one."""

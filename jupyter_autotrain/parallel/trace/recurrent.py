@@ -9,7 +9,7 @@ import torch
 
 from jupyter_autotrain.parallel.trace.internals import Passed
 from jupyter_autotrain.parallel.trace.recorder import Recorder
-from jupyter_autotrain.parallel.trace.records import Record
+from jupyter_autotrain.parallel.trace.traced_ops import TracedOp
 
 GATES: Mapping[str, int] = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 CELLS: Mapping[Callable[..., Passed], str] = {getattr(torch, name): name for name in GATES}
@@ -116,7 +116,7 @@ def _layer(
     return out
 
 
-def _price(record: Record, stack: Stack, x: torch.Tensor, out: torch.Tensor, weights: Sequence[torch.Tensor]) -> None:
+def _price(record: TracedOp, stack: Stack, x: torch.Tensor, out: torch.Tensor, weights: Sequence[torch.Tensor]) -> None:
     """Products with every weight matrix for every row; what comes from the state is read anew in every step.
 
     FLOPs: 2 per multiply-add, as of `mm`; the backward pass has two such products. Gates are written, and read once.

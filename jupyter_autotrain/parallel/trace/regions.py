@@ -1,4 +1,4 @@
-"""Calls that are one op for a split, whatever torch makes of them: whole functions, and norms and experts by module."""
+"""Calls that are one op for a split, however torch dispatches them: functions, and norms and experts by module."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_
 
 
 class Functions(TorchFunctionMode):
-    """Sees whole calls of torch functions."""
+    """Intercepts whole calls of torch functions."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ def _masks(recorder: Recorder) -> Iterator[None]:
 
 
 def _module_kind(module: torch.nn.Module, width: int) -> tuple[str, dict[str, int]]:
-    """Kind of op that a module is as a whole, with what its rule needs to know; "" for most modules."""
+    """Kind of op that a module is as a whole, with the arguments of its rule; "" for most modules."""
     name = type(module).__name__
     parameters = list(module.parameters())
     if name.endswith(("RMSNorm", "LayerNorm")) and not isinstance(module, torch.nn.LayerNorm):

@@ -15,13 +15,13 @@ from torch.utils._pytree import tree_leaves, tree_map
 from jupyter_autotrain.errors import TraceError
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.graph import OpGraph, TensorKind
-from jupyter_autotrain.parallel.trace.blame import explain
 from jupyter_autotrain.parallel.trace.checkpointing import NOTE, without_checkpointing
 from jupyter_autotrain.parallel.trace.convert import to_graph
 from jupyter_autotrain.parallel.trace.internals import Passed, shape_only
 from jupyter_autotrain.parallel.trace.loss import loss_of
 from jupyter_autotrain.parallel.trace.recorder import Recorder
 from jupyter_autotrain.parallel.trace.regions import Functions, modules
+from jupyter_autotrain.parallel.trace.source_lines import explain
 
 
 def trace(
@@ -97,7 +97,7 @@ def _arguments(given: object) -> tuple[tuple[Passed, ...], dict[str, Passed]]:
 
 
 def _keeps_past(model: torch.nn.Module, kwargs: Mapping[str, Passed]) -> bool:
-    """Whether a model would keep past keys, which no training step wants."""
+    """Whether a model would keep past keys, which no training step needs."""
     caches = getattr(getattr(model, "config", None), "use_cache", False)
     return bool(caches) and "use_cache" not in kwargs and "use_cache" in inspect.signature(model.forward).parameters
 
@@ -137,7 +137,7 @@ def _inputs(
 
 
 def _rename(recorder: Recorder, value: Passed, key: str) -> Passed:
-    """A keyword argument that is one tensor has its keyword for a name."""
+    """A keyword argument that is one tensor is named by its keyword."""
     if isinstance(value, torch.Tensor):
         place = recorder.place(value)
         recorder.seen[place] = replace(recorder.seen[place], name=key)

@@ -19,7 +19,7 @@ MEAN = 0.5
 """Stands for one random number between 0 and 1, so that a branch on it takes the likelier course."""
 
 
-class Values:
+class IntegerValues:
     """Fake integer tensor → its value, for tensors computed from nothing but example inputs of integer type.
 
     A layer that is dropped at random (`torch.rand([]) < rate`) is taken to be kept, unless it mostly is not.

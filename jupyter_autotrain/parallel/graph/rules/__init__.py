@@ -1,4 +1,4 @@
-"""One file per family of ops; each tells which loops of an op may be split. Torch-free.
+"""One file per family of ops; each says which loops of an op may be split. Torch-free.
 
 Adding a rule: write a function from `Call` to `Nest` in the family's file and name the op kinds it serves in `RULES`.
 """
@@ -49,7 +49,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 
 
 def describe(call: Call) -> tuple[Nest, bool]:
-    """The loop nest of a call, and whether a rule knew it; an unknown op is replicated.
+    """The loop nest of a call, and whether there is a rule for it; an op without one is replicated.
 
     A call of an unforeseen form (a rank the rule cannot read) counts as unknown: nothing of it is split.
     """

@@ -18,12 +18,12 @@ def attention(call: Call) -> Nest:
     if len(query) < 3 or len(key) != len(query):
         return replicated(call, Family.ATTENTION)
     outer = POOL[: len(query) - 3] + "h"
-    words = [outer + "sd", outer + "td", outer + "tw"]
+    operands = [outer + "sd", outer + "td", outer + "tw"]
     scores = (*query[:-1], key[-2])
-    words += [broadcast(shape, scores, outer + "st") for shape in call.inputs[3:]]
+    operands += [broadcast(shape, scores, outer + "st") for shape in call.inputs[3:]]
     out = call.outputs[0]
     extra = [(outer + "s" + "." * len(shape))[: len(shape)] for shape in call.outputs[1:]]
-    return nest(call, Family.ATTENTION, words, [(outer + "sw")[-len(out) :], *extra], fixed="sdtw")
+    return nest(call, Family.ATTENTION, operands, [(outer + "sw")[-len(out) :], *extra], fixed="sdtw")
 
 
 RULES: Mapping[str, Rule] = dict.fromkeys(

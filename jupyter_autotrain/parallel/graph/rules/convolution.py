@@ -15,15 +15,15 @@ def convolution(call: Call) -> Nest:
     lead = "n" if len(image) == len(weight) else ""
     blank = "." * places
     if call.integer("groups", 1) > 1:
-        words = [lead + "g" + blank, "g." + blank, "g"]
-        return nest(call, Family.CONVOLUTION, words[: len(call.inputs)], [lead + "g" + blank], fixed=_fixed(call))
+        operands = [lead + "g" + blank, "g." + blank, "g"]
+        return nest(call, Family.CONVOLUTION, operands[: len(call.inputs)], [lead + "g" + blank], fixed=_fixed(call))
     kernel = ("io" if call.args.get("transposed") else "oi") + blank
-    words = [lead + "i" + blank, kernel, "o"]
-    return nest(call, Family.CONVOLUTION, words[: len(call.inputs)], [lead + "o" + blank])
+    operands = [lead + "i" + blank, kernel, "o"]
+    return nest(call, Family.CONVOLUTION, operands[: len(call.inputs)], [lead + "o" + blank])
 
 
 def _fixed(call: Call) -> str:
-    """Groups that do not tell the channels apart evenly stay whole."""
+    """Groups that do not divide the channels evenly stay whole."""
     groups = call.integer("groups", 1)
     return "" if groups == call.inputs[1][0] == call.inputs[0][-(len(call.inputs[1]) - 1)] else "g"
 
@@ -35,22 +35,22 @@ def pooling(call: Call) -> Nest:
     lead = "nc"[max(0, 2 + places - len(image)) :]
     if len(lead) + places != len(image):
         return replicated(call, Family.REDUCTION)
-    words = [lead + "." * (len(shape) - len(lead)) for shape in (image, *call.outputs)]
+    operands = [lead + "." * (len(shape) - len(lead)) for shape in (image, *call.outputs)]
     rest = ["." * len(shape) for shape in call.inputs[1:]]
-    return nest(call, Family.REDUCTION, [words[0], *rest], words[1:])
+    return nest(call, Family.REDUCTION, [operands[0], *rest], operands[1:])
 
 
 def patches(call: Call) -> Nest:
     """Patches of a picture as columns, and back: (n, c, ...) and (n, c patch, places)."""
     lead = "nc" if len(call.outputs[0]) + len(call.inputs[0]) == 7 else "c"
-    words = [lead + "." * (len(shape) - len(lead)) for shape in (call.inputs[0], call.outputs[0])]
-    return nest(call, Family.RESHAPE, words[:1], words[1:])
+    operands = [lead + "." * (len(shape) - len(lead)) for shape in (call.inputs[0], call.outputs[0])]
+    return nest(call, Family.RESHAPE, operands[:1], operands[1:])
 
 
 def sampling(call: Call) -> Nest:
     """`out[n, c, y, x] = picture[n, c, grid[n, y, x]]`."""
-    words = ["nc" + "." * (len(call.inputs[0]) - 2), "n" + "." * (len(call.inputs[1]) - 1)]
-    return nest(call, Family.REDUCTION, words, ["nc" + "." * (len(call.outputs[0]) - 2)])
+    operands = ["nc" + "." * (len(call.inputs[0]) - 2), "n" + "." * (len(call.inputs[1]) - 1)]
+    return nest(call, Family.REDUCTION, operands, ["nc" + "." * (len(call.outputs[0]) - 2)])
 
 
 POOLS = (

@@ -13,15 +13,17 @@ def elementwise(call: Call, family: Family = Family.ELEMENTWISE) -> Nest:
     out = call.outputs[0]
     if any(shape != out for shape in call.outputs) or any(len(shape) > len(out) for shape in call.inputs):
         return replicated(call, family)
-    word = POOL[: len(out)]
-    return nest(call, family, [broadcast(shape, out, word) for shape in call.inputs], [word] * len(call.outputs))
+    subscripts = POOL[: len(out)]
+    return nest(
+        call, family, [broadcast(shape, out, subscripts) for shape in call.inputs], [subscripts] * len(call.outputs)
+    )
 
 
 def gated(call: Call) -> Nest:
     """One half of a dim gates the other: that dim stays whole."""
     pairs = zip(call.inputs[0], call.outputs[0], strict=True)
-    word = "".join(POOL[d] if size == made else "." for d, (size, made) in enumerate(pairs))
-    return nest(call, Family.ELEMENTWISE, [word], [word])
+    subscripts = "".join(POOL[d] if size == made else "." for d, (size, made) in enumerate(pairs))
+    return nest(call, Family.ELEMENTWISE, [subscripts], [subscripts])
 
 
 def dropout(call: Call) -> Nest:

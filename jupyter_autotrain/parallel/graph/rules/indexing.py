@@ -12,9 +12,9 @@ def index_select(call: Call) -> Nest:
     """`out[..., j, ...] = x[..., index[j], ...]`."""
     rank = len(call.inputs[0])
     (dim,) = call.dims("dim", rank, (0,))
-    word = POOL[:rank]
-    source = word[:dim] + "." + word[dim + 1 :]
-    return nest(call, Family.RESHAPE, [source, word[dim]], [word])
+    subscripts = POOL[:rank]
+    source = subscripts[:dim] + "." + subscripts[dim + 1 :]
+    return nest(call, Family.RESHAPE, [source, subscripts[dim]], [subscripts])
 
 
 def gather(call: Call) -> Nest:
@@ -31,9 +31,9 @@ def scatter(call: Call) -> Nest:
     (dim,) = call.dims("dim", rank, (0,))
     shapes = [shape for shape in (*call.inputs, *call.outputs) if len(shape) == rank]
     sizes = [set(column) for column in zip(*shapes, strict=True)]
-    word = "".join(POOL[d] if d != dim and len(sizes[d]) == 1 else "." for d in range(rank))
-    words = [word if len(s) == rank else "." * len(s) for s in call.inputs]
-    return nest(call, Family.RESHAPE, words, [word])
+    subscripts = "".join(POOL[d] if d != dim and len(sizes[d]) == 1 else "." for d in range(rank))
+    operands = [subscripts if len(s) == rank else "." * len(s) for s in call.inputs]
+    return nest(call, Family.RESHAPE, operands, [subscripts])
 
 
 def advanced(call: Call) -> Nest:
@@ -47,8 +47,8 @@ def advanced(call: Call) -> Nest:
         return replicated(call, Family.RESHAPE)
     passed = POOL[: len(source) - count]
     lead = POOL[len(passed) :][: len(out) - len(passed)]
-    words = [(lead if shape == out[: len(lead)] else "." * len(shape)) for shape in call.inputs[1:]]
-    return nest(call, Family.RESHAPE, ["." * count + passed, *words], [lead + passed])
+    operands = [(lead if shape == out[: len(lead)] else "." * len(shape)) for shape in call.inputs[1:]]
+    return nest(call, Family.RESHAPE, ["." * count + passed, *operands], [lead + passed])
 
 
 RULES: Mapping[str, Rule] = {

@@ -12,10 +12,10 @@ def matrices(call: Call) -> Nest:
     """`out[b] = f(a[b])` for matrices `a[b]`, batch dims broadcast."""
     shape = max(call.inputs, key=len)
     outer = shape[:-2]
-    word = POOL[: len(outer)]
+    subscripts = POOL[: len(outer)]
 
     def named(other: tuple[int, ...]) -> str:
-        front = broadcast(other[: len(outer)], outer, word) if len(other) >= len(outer) else ""
+        front = broadcast(other[: len(outer)], outer, subscripts) if len(other) >= len(outer) else ""
         return front + "." * (len(other) - len(front))
 
     return nest(call, Family.LINALG, [named(s) for s in call.inputs], [named(s) for s in call.outputs])
@@ -30,24 +30,24 @@ def distances(call: Call) -> Nest:
 
 
 def trilinear(call: Call) -> Nest:
-    """`out[r, o] = sum over i and j of a[r, i] w[o, i, j] b[r, j]`, as `torch.bilinear` asks for it.
+    """`out[r, o] = sum over i and j of a[r, i] w[o, i, j] b[r, j]`, as `torch.bilinear` calls it.
 
-    Operands are stretched with dims of size 1 (`expand1` and the like), which is how their words are told.
+    `expand1`, `expand2` and `expand3` name the dims of size 1 with which each operand is stretched.
     """
-    words = [_without(f"expand{place}", call) for place in (1, 2, 3)]
-    letters = POOL[: len(call.inputs[0]) + len(words[0])]
+    stretched = [_dims_of(f"expand{place}", call) for place in (1, 2, 3)]
+    letters = POOL[: len(call.inputs[0]) + len(stretched[0])]
     summed = call.dims("sumdim", len(letters))
-    inputs = [_but(letters, word) for word in words]
-    out = _but(letters, summed)
+    inputs = [_without(letters, dims) for dims in stretched]
+    out = _without(letters, summed)
     return nest(call, Family.MATMUL, inputs, [out])
 
 
-def _but(letters: str, places: Sequence[int]) -> str:
+def _without(letters: str, places: Sequence[int]) -> str:
     """The letters that stand at none of the places."""
     return "".join(letter for place, letter in enumerate(letters) if place not in places)
 
 
-def _without(name: str, call: Call) -> tuple[int, ...]:
+def _dims_of(name: str, call: Call) -> tuple[int, ...]:
     given = call.args.get(name)
     return tuple(d for d in given if isinstance(d, int)) if isinstance(given, list | tuple) else ()
 

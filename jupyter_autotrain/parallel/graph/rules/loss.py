@@ -14,9 +14,9 @@ from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, 
 
 def log_softmax(call: Call) -> Nest:
     """`out[..., c] = x[..., c] - log sum_c exp x[..., c]`."""
-    word = POOL[: len(call.inputs[0])]
-    (dim,) = call.dims("dim", len(word), default=(len(word) - 1,)) or (0,)
-    return nest(call, Family.LOSS, [word], [word], mixed=word[dim])
+    subscripts = POOL[: len(call.inputs[0])]
+    (dim,) = call.dims("dim", len(subscripts), default=(len(subscripts) - 1,)) or (0,)
+    return nest(call, Family.LOSS, [subscripts], [subscripts], mixed=subscripts[dim])
 
 
 def nll(call: Call) -> Nest:
@@ -38,9 +38,9 @@ def cross_entropy(call: Call) -> Nest:
 def distance(call: Call) -> Nest:
     """Elementwise losses, reduced to a scalar or not."""
     shape = call.inputs[0]
-    word = POOL[: len(shape)]
-    inputs = [broadcast(s, shape, word) for s in call.inputs]
-    return nest(call, Family.LOSS, inputs, [word if out == shape else "" for out in call.outputs])
+    subscripts = POOL[: len(shape)]
+    inputs = [broadcast(s, shape, subscripts) for s in call.inputs]
+    return nest(call, Family.LOSS, inputs, [subscripts if out == shape else "" for out in call.outputs])
 
 
 RULES: Mapping[str, Rule] = {

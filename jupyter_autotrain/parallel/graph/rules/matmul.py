@@ -30,12 +30,12 @@ def added_product(call: Call) -> Nest:
     """`out = beta * c + alpha * a @ b`, c broadcast."""
     plain = Call(call.kind, call.inputs[1:], call.outputs)
     found = product(plain)
-    out_word = POOL[: len(call.outputs[0]) - 2] + "mn"
-    batch = out_word[:-2]
-    words = [broadcast(call.inputs[0], call.outputs[0], out_word), batch + "mk", batch + "kn"]
+    out_subscripts = POOL[: len(call.outputs[0]) - 2] + "mn"
+    batch = out_subscripts[:-2]
+    operands = [broadcast(call.inputs[0], call.outputs[0], out_subscripts), batch + "mk", batch + "kn"]
     if any(len(shape) != len(batch) + 2 for shape in call.inputs[1:]):
         return replicated(call, found.family)
-    return nest(call, Family.MATMUL, words, [out_word])
+    return nest(call, Family.MATMUL, operands, [out_subscripts])
 
 
 def einsum(call: Call) -> Nest:
@@ -44,18 +44,18 @@ def einsum(call: Call) -> Nest:
     if "->" not in equation or "." in equation:
         return replicated(call, Family.MATMUL)
     left, right = equation.split("->")
-    words = left.split(",")
-    if len(words) != len(call.inputs) or any(len(set(word)) != len(word) for word in words):
+    operands = left.split(",")
+    if len(operands) != len(call.inputs) or any(len(set(subscripts)) != len(subscripts) for subscripts in operands):
         return replicated(call, Family.MATMUL)
     renamed = str.maketrans({letter: POOL[i] for i, letter in enumerate(sorted(set(left) - {","}))})
-    pairs = zip(words, call.inputs, strict=True)
-    stretched = [_stretched(word.translate(renamed), shape) for word, shape in pairs]
+    pairs = zip(operands, call.inputs, strict=True)
+    stretched = [_stretched(subscripts.translate(renamed), shape) for subscripts, shape in pairs]
     return nest(call, Family.MATMUL, stretched, [right.translate(renamed)])
 
 
-def _stretched(word: str, shape: Shape) -> str:
-    """The word without the dims of size 1, which broadcast."""
-    return "".join("." if size == 1 else letter for letter, size in zip(word, shape, strict=True))
+def _stretched(subscripts: str, shape: Shape) -> str:
+    """Subscripts without the dims of size 1, which broadcast."""
+    return "".join("." if size == 1 else letter for letter, size in zip(subscripts, shape, strict=True))
 
 
 RULES: Mapping[str, Rule] = {

@@ -16,8 +16,8 @@ def experts(call: Call) -> Nest:
     """`out[t, d] = sum over e in chosen[t] of weight[t, e] * (f(x[t, d] first[e, ., d]) second[e, d, i])[d]`.
 
     Inputs: tokens (..., d), then per-token routing (..., k) in any number, then expert parameters (e, ...). The inner
-    width i is split where a parameter's trailing dims tell it from d; where gate and up lie in one parameter, a part
-    holds its share of both, as with the parts of a `split`.
+    width i is split where a parameter's trailing dims distinguish it from d; where gate and up lie in one parameter, a
+    part holds its share of both, as with the parts of a `split`.
     """
     tokens = call.inputs[0]
     experts_count = call.integer("experts", 0)
@@ -25,23 +25,23 @@ def experts(call: Call) -> Nest:
         return replicated(call, Family.MOE)
     rows = POOL[: len(tokens) - 1]
     width = tokens[-1]
-    words = [rows + "."]
+    operands = [rows + "."]
     for shape in call.inputs[1:]:
         if shape[:1] == (experts_count,):
-            words.append(_parameter(shape, width, call.integer("inner", 0)))
+            operands.append(_parameter(shape, width, call.integer("inner", 0)))
         else:
-            words.append(rows + "." if shape[:-1] == tokens[:-1] else "." * len(shape))
-    return nest(call, Family.MOE, words, [rows + "." if out == tokens else "." * len(out) for out in call.outputs])
+            operands.append(rows + "." if shape[:-1] == tokens[:-1] else "." * len(shape))
+    return nest(call, Family.MOE, operands, [rows + "." if out == tokens else "." * len(out) for out in call.outputs])
 
 
 def _parameter(shape: tuple[int, ...], width: int, inner: int) -> str:
     """Experts lead; a dim that is a multiple of the inner width and is not the tokens' runs along it."""
-    word = "e"
+    subscripts = "e"
     used = False
     for size in shape[1:]:
         along = not used and inner > 1 and size % inner == 0 and (size != width or shape[1:].count(width) > 1)
-        word, used = word + ("i" if along else "."), used or along
-    return word
+        subscripts, used = subscripts + ("i" if along else "."), used or along
+    return subscripts
 
 
 def grouped_product(call: Call) -> Nest:

@@ -1,4 +1,4 @@
-"""How a rule speaks: it gets a `Call` and answers with a `Nest`, written as an einsum is."""
+"""What a rule takes, a `Call`, and what it returns, a `Nest` built from einsum subscripts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Shape: TypeAlias = tuple[int, ...]
 Dims: TypeAlias = tuple[int | None, ...]
 
 POOL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Letters for a rule that takes tensors of any rank; lower case is for dims a rule knows by name."""
+"""Letters for a rule that takes tensors of any rank; lower case is for dims that a rule names."""
 
 ROLES: Mapping[str, LoopRole] = {
     "h": LoopRole.HEAD,
     "e": LoopRole.EXPERT,
     "y": LoopRole.SPATIAL,
 }
-"""Roles that a letter has wherever it is used; all others come from the model's inputs."""
+"""Letters whose role is fixed; all other roles are propagated from the model's inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """What a rule answers: the loop nest and, for each operand, the loop of each dim."""
+    """The loop nest of a call and, for each operand, the loop of each dim."""
 
     family: Family
     loops: tuple[Loop, ...]
@@ -71,19 +71,19 @@ Rule: TypeAlias = Callable[[Call], Nest]
 def nest(
     call: Call, family: Family, inputs: Sequence[str], outputs: Sequence[str], fixed: str = "", mixed: str = ""
 ) -> Nest:
-    """Build a nest from one word per operand, one letter per dim.
+    """Build a nest from the einsum subscripts of each operand, one letter per dim.
 
     Args:
         call: The op; its shapes give the loop sizes (the greatest common divisor of the dims along a loop).
         family: The op's family.
-        inputs: One word per input; `.` is a dim along no loop.
-        outputs: One word per output.
+        inputs: Subscripts of each input; `.` is a dim along no loop.
+        outputs: Subscripts of each output.
         fixed: Letters of the loops that must not be split.
         mixed: Letters of the loops whose iterations read each other although they may be split.
     """
     sizes: dict[str, int] = {}
-    for word, shape in zip((*inputs, *outputs), (*call.inputs, *call.outputs), strict=True):
-        for letter, size in zip(word, shape, strict=True):
+    for subscripts, shape in zip((*inputs, *outputs), (*call.inputs, *call.outputs), strict=True):
+        for letter, size in zip(subscripts, shape, strict=True):
             if letter != ".":
                 sizes[letter] = gcd(sizes.get(letter, 0), size)
     letters = list(sizes)
@@ -97,15 +97,16 @@ def _loop(letter: str, size: int, fixed: str, mixed: str) -> Loop:
     return Loop(letter.lower(), size, ROLES.get(letter, LoopRole.OTHER), is_open, letter in mixed)
 
 
-def _places(words: Sequence[str], index: Mapping[str, int]) -> tuple[Dims, ...]:
-    return tuple(tuple(map(index.get, word)) for word in words)
+def _places(operands: Sequence[str], index: Mapping[str, int]) -> tuple[Dims, ...]:
+    return tuple(tuple(map(index.get, subscripts)) for subscripts in operands)
 
 
-def broadcast(shape: Shape, out: Shape, word: str) -> str:
-    """The word of an operand of that shape broadcast into `out`, whose word is given; stretched dims have no loop."""
+def broadcast(shape: Shape, out: Shape, subscripts: str) -> str:
+    """Subscripts of an operand of that shape broadcast into `out`, from those of `out`; stretched dims have no loop."""
     skip = len(out) - len(shape)
     return "".join(
-        letter if size == whole else "." for size, whole, letter in zip(shape, out[skip:], word[skip:], strict=True)
+        letter if size == whole else "."
+        for size, whole, letter in zip(shape, out[skip:], subscripts[skip:], strict=True)
     )
 
 

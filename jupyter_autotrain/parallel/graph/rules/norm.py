@@ -1,7 +1,7 @@
 """Normalisation: dims that are averaged over stay whole, except the batch of a batch norm.
 
-A batch norm split over the batch uses each device's own statistics, as data-parallel training does everywhere unless a
-synchronised batch norm is asked for.
+A batch norm split over the batch uses each device's own statistics, as data-parallel training does unless the model
+has a synchronised batch norm.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, 
 def layer_norm(call: Call) -> Nest:
     """Layer and RMS norm over the trailing dims that the weight has (the last one without a weight)."""
     rank = len(call.inputs[0])
-    word = POOL[:rank]
-    tail = word[rank - _depth(call) :]
-    inputs = [word, *(tail[-len(shape) :] if shape else "" for shape in call.inputs[1:])]
-    return nest(call, Family.NORM, inputs, _outputs(call, word), fixed=tail)
+    subscripts = POOL[:rank]
+    tail = subscripts[rank - _depth(call) :]
+    inputs = [subscripts, *(tail[-len(shape) :] if shape else "" for shape in call.inputs[1:])]
+    return nest(call, Family.NORM, inputs, _outputs(call, subscripts), fixed=tail)
 
 
 def _depth(call: Call) -> int:
@@ -32,17 +32,17 @@ def _depth(call: Call) -> int:
 def batch_norm(call: Call) -> Nest:
     """Per-channel norm: batch and channels may be split."""
     image = call.inputs[0]
-    word = "nc" + "." * (len(image) - 2)
-    inputs = [word, *("c" if len(shape) == 1 else "." * len(shape) for shape in call.inputs[1:])]
+    subscripts = "nc" + "." * (len(image) - 2)
+    inputs = [subscripts, *("c" if len(shape) == 1 else "." * len(shape) for shape in call.inputs[1:])]
     takes_statistics = call.args.get("training", call.args.get("train", True)) is not False
-    return nest(call, Family.NORM, inputs, _outputs(call, word), mixed="n" if takes_statistics else "")
+    return nest(call, Family.NORM, inputs, _outputs(call, subscripts), mixed="n" if takes_statistics else "")
 
 
 def group_norm(call: Call) -> Nest:
     """Norm within groups of channels: the batch may be split."""
-    word = "n" + "." * (len(call.inputs[0]) - 1)
-    inputs = [word, *("." * len(shape) for shape in call.inputs[1:])]
-    return nest(call, Family.NORM, inputs, _outputs(call, word))
+    subscripts = "n" + "." * (len(call.inputs[0]) - 1)
+    inputs = [subscripts, *("." * len(shape) for shape in call.inputs[1:])]
+    return nest(call, Family.NORM, inputs, _outputs(call, subscripts))
 
 
 def weight_norm(call: Call) -> Nest:
@@ -50,13 +50,13 @@ def weight_norm(call: Call) -> Nest:
     rank = len(call.inputs[0])
     (dim,) = call.dims("dim", rank, (0,))
     kept = "." * dim + POOL[dim] + "." * (rank - dim - 1)
-    words = [kept if len(shape) == rank else "." * len(shape) for shape in (*call.inputs, *call.outputs)]
-    return nest(call, Family.NORM, words[: len(call.inputs)], words[len(call.inputs) :])
+    operands = [kept if len(shape) == rank else "." * len(shape) for shape in (*call.inputs, *call.outputs)]
+    return nest(call, Family.NORM, operands[: len(call.inputs)], operands[len(call.inputs) :])
 
 
-def _outputs(call: Call, word: str) -> list[str]:
+def _outputs(call: Call, subscripts: str) -> list[str]:
     """The first output is like the input; statistics are not followed."""
-    return [word, *("." * len(shape) for shape in call.outputs[1:])]
+    return [subscripts, *("." * len(shape) for shape in call.outputs[1:])]
 
 
 RULES: Mapping[str, Rule] = {

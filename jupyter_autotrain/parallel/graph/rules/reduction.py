@@ -22,26 +22,32 @@ def _reduce(call: Call, *, fixed: bool) -> Nest:
     shape = call.inputs[0]
     out = call.outputs[0]
     rank = len(shape)
-    word = POOL[:rank]
+    subscripts = POOL[:rank]
     dims = call.dims("dim", rank) or tuple(range(rank))
-    kept = "".join("" if d in dims else word[d] for d in range(rank))
-    wide = "".join("." if d in dims else word[d] for d in range(rank))
+    kept = "".join("" if d in dims else subscripts[d] for d in range(rank))
+    wide = "".join("." if d in dims else subscripts[d] for d in range(rank))
     outputs = [wide if len(s) == rank else kept for s in call.outputs]
     if len(out) not in (len(kept), rank) or any(len(s) != len(out) for s in call.outputs):
         return replicated(call, Family.REDUCTION)
     rest = ["." * len(s) for s in call.inputs[1:]]
-    return nest(call, Family.REDUCTION, [word, *rest], outputs, fixed="".join(word[d] for d in dims) if fixed else "")
+    return nest(
+        call,
+        Family.REDUCTION,
+        [subscripts, *rest],
+        outputs,
+        fixed="".join(subscripts[d] for d in dims) if fixed else "",
+    )
 
 
 def along(call: Call) -> Nest:
     """Softmax, cumulative sums, sorting, top-k: the dim worked along stays whole, the others are independent."""
     rank = len(call.inputs[0])
     dims = call.dims("dim", rank, default=(-1,))
-    word = "".join("." if d in dims else POOL[d] for d in range(rank))
+    subscripts = "".join("." if d in dims else POOL[d] for d in range(rank))
     if any(len(s) != rank for s in call.outputs):
         return replicated(call, Family.REDUCTION)
     rest = ["." * len(s) for s in call.inputs[1:]]
-    return nest(call, Family.REDUCTION, [word, *rest], [word] * len(call.outputs))
+    return nest(call, Family.REDUCTION, [subscripts, *rest], [subscripts] * len(call.outputs))
 
 
 RULES: Mapping[str, Rule] = {

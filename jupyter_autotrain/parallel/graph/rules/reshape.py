@@ -15,14 +15,14 @@ def view(call: Call) -> Nest:
     out = call.outputs[0]
     if 0 in (*shape, *out):
         return replicated(call, Family.RESHAPE)
-    word_in = ["."] * len(shape)
-    word_out = ["."] * len(out)
+    in_subscripts = ["."] * len(shape)
+    out_subscripts = ["."] * len(out)
     for letter, (left, right) in zip(POOL, view_groups(shape, out), strict=False):
         first_in = next((d for d in left if shape[d] > 1), None)
         first_out = next((d for d in right if out[d] > 1), None)
         if first_in is not None and first_out is not None and gcd(shape[first_in], out[first_out]) > 1:
-            word_in[first_in] = word_out[first_out] = letter
-    return nest(call, Family.RESHAPE, ["".join(word_in)], ["".join(word_out)])
+            in_subscripts[first_in] = out_subscripts[first_out] = letter
+    return nest(call, Family.RESHAPE, ["".join(in_subscripts)], ["".join(out_subscripts)])
 
 
 def view_groups(shape: Shape, out: Shape) -> Iterator[tuple[list[int], list[int]]]:
@@ -43,7 +43,7 @@ def view_groups(shape: Shape, out: Shape) -> Iterator[tuple[list[int], list[int]
 def permute(call: Call) -> Nest:
     """Dims change places."""
     rank = len(call.inputs[0])
-    word = POOL[:rank]
+    subscripts = POOL[:rank]
     if call.kind in ("transpose", "t", "swapaxes"):
         (first,) = call.dims("dim0", rank, (0,))
         (second,) = call.dims("dim1", rank, (1,))
@@ -53,14 +53,14 @@ def permute(call: Call) -> Nest:
             order[second] = first
     else:
         order = list(call.dims("dims", rank, range(rank)))
-    return nest(call, Family.RESHAPE, [word], ["".join(word[d] for d in order)])
+    return nest(call, Family.RESHAPE, [subscripts], ["".join(subscripts[d] for d in order)])
 
 
 def expand(call: Call) -> Nest:
     """Broadcast: stretched dims have a loop in the output only."""
     out = call.outputs[0]
-    word = POOL[: len(out)]
-    return nest(call, Family.RESHAPE, [broadcast(call.inputs[0], out, word)], [word])
+    subscripts = POOL[: len(out)]
+    return nest(call, Family.RESHAPE, [broadcast(call.inputs[0], out, subscripts)], [subscripts])
 
 
 def within(call: Call) -> Nest:
@@ -71,8 +71,8 @@ def within(call: Call) -> Nest:
     named = call.dims("dim", rank, (0,)) if call.kind in CUTS else call.dims("dims", rank)
     sizes = list(zip(*call.inputs, *call.outputs, strict=True))
     whole = call.kind == "slice" and call.inputs[0] == call.outputs[0]
-    word = "".join("." if (d in named and not whole) or len(set(s)) > 1 else POOL[d] for d, s in enumerate(sizes))
-    return nest(call, Family.RESHAPE, [word] * len(call.inputs), [word] * len(call.outputs))
+    subscripts = "".join("." if (d in named and not whole) or len(set(s)) > 1 else POOL[d] for d, s in enumerate(sizes))
+    return nest(call, Family.RESHAPE, [subscripts] * len(call.inputs), [subscripts] * len(call.outputs))
 
 
 def split(call: Call) -> Nest:
@@ -85,30 +85,30 @@ def split(call: Call) -> Nest:
     rank = len(shape)
     (dim,) = call.dims("dim", rank, (0,))
     equal = len({out[dim] for out in call.outputs}) == 1 and shape[dim] == sum(out[dim] for out in call.outputs)
-    word = "".join("." if d == dim and not equal else POOL[d] for d in range(rank))
-    return nest(call, Family.RESHAPE, [word], [word] * len(call.outputs))
+    subscripts = "".join("." if d == dim and not equal else POOL[d] for d in range(rank))
+    return nest(call, Family.RESHAPE, [subscripts], [subscripts] * len(call.outputs))
 
 
 def drop(call: Call) -> Nest:
     """Select and unbind: one dim goes."""
     rank = len(call.inputs[0])
     (dim,) = call.dims("dim", rank, (0,))
-    word = "".join("." if d == dim else POOL[d] for d in range(rank))
-    return nest(call, Family.RESHAPE, [word], [word[:dim] + word[dim + 1 :]] * len(call.outputs))
+    subscripts = "".join("." if d == dim else POOL[d] for d in range(rank))
+    return nest(call, Family.RESHAPE, [subscripts], [subscripts[:dim] + subscripts[dim + 1 :]] * len(call.outputs))
 
 
 def stack(call: Call) -> Nest:
     """Stack: one dim comes."""
     rank = len(call.outputs[0])
     (dim,) = call.dims("dim", rank, (0,))
-    word = "".join("." if d == dim else POOL[d] for d in range(rank))
-    return nest(call, Family.RESHAPE, [word[:dim] + word[dim + 1 :]] * len(call.inputs), [word])
+    subscripts = "".join("." if d == dim else POOL[d] for d in range(rank))
+    return nest(call, Family.RESHAPE, [subscripts[:dim] + subscripts[dim + 1 :]] * len(call.inputs), [subscripts])
 
 
 def last_two(call: Call) -> Nest:
     """Triangles: the matrix stays whole."""
-    word = POOL[: len(call.outputs[0]) - 2] + ".."
-    return nest(call, Family.RESHAPE, [word], [word])
+    subscripts = POOL[: len(call.outputs[0]) - 2] + ".."
+    return nest(call, Family.RESHAPE, [subscripts], [subscripts])
 
 
 CUTS = frozenset(("slice", "cat", "narrow", "index_fill", "slice_scatter"))

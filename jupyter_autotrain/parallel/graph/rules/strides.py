@@ -15,28 +15,28 @@ def repeat(call: Call) -> Nest:
     shape = call.inputs[0]
     out = call.outputs[0]
     new = len(out) - len(shape)
-    word = "".join("." if d >= new and shape[d - new] != size else POOL[d] for d, size in enumerate(out))
-    return nest(call, Family.RESHAPE, [word[new:]], [word])
+    subscripts = "".join("." if d >= new and shape[d - new] != size else POOL[d] for d, size in enumerate(out))
+    return nest(call, Family.RESHAPE, [subscripts[new:]], [subscripts])
 
 
 def unfold(call: Call) -> Nest:
     """`x.unfold(dimension, size, step)`: windows along one dim, which stays whole; their elements come last."""
     rank = len(call.inputs[0])
     (dim,) = call.dims("dimension", rank, (0,))
-    word = "".join("." if d == dim else POOL[d] for d in range(rank))
-    return nest(call, Family.RESHAPE, [word], [word + "."])
+    subscripts = "".join("." if d == dim else POOL[d] for d in range(rank))
+    return nest(call, Family.RESHAPE, [subscripts], [subscripts + "."])
 
 
 def as_complex(call: Call) -> Nest:
     """Pairs of the last dim become complex numbers."""
-    word = POOL[: len(call.outputs[0])]
-    return nest(call, Family.RESHAPE, [word + "."], [word])
+    subscripts = POOL[: len(call.outputs[0])]
+    return nest(call, Family.RESHAPE, [subscripts + "."], [subscripts])
 
 
 def as_real(call: Call) -> Nest:
     """Complex numbers become pairs in a new last dim."""
-    word = POOL[: len(call.inputs[0])]
-    return nest(call, Family.RESHAPE, [word], [word + "."])
+    subscripts = POOL[: len(call.inputs[0])]
+    return nest(call, Family.RESHAPE, [subscripts], [subscripts + "."])
 
 
 def as_strided(call: Call) -> Nest:

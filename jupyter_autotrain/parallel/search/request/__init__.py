@@ -1,1 +1,1 @@
-"""What is asked of a search: modes, limits, pins, and the space of outer choices."""
+"""The request of a search: modes, limits, pins, and the space of outer choices."""

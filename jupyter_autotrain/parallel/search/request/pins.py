@@ -46,8 +46,8 @@ def restriction_of(pins: Pins) -> Restriction | None:
         if len(wanted) != table.shape[1]:
             return table[:0]
         fits = np.ones(len(table), dtype=bool)
-        for axis, word in enumerate(wanted):
-            fits &= np.isin(table[:, axis], _loops(op, word))
+        for axis, loop_name in enumerate(wanted):
+            fits &= np.isin(table[:, axis], _loops(op, loop_name))
         return table[fits]
 
     return restrict
@@ -62,12 +62,12 @@ def pin_of(pins: Pins, op: Op) -> tuple[str | None, ...] | None:
     return None
 
 
-def _loops(op: Op, word: str | None) -> list[int]:
+def _loops(op: Op, loop_name: str | None) -> list[int]:
     """Loops that a pin's word means: by name, else by role; none for None."""
-    if word is None:
+    if loop_name is None:
         return [NONE]
-    named = [i for i, loop in enumerate(op.loops) if loop.name == word]
-    return named or [i for i, loop in enumerate(op.loops) if loop.role == word]
+    named = [i for i, loop in enumerate(op.loops) if loop.name == loop_name]
+    return named or [i for i, loop in enumerate(op.loops) if loop.role == loop_name]
 
 
 def _outer(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> list[str]:
@@ -122,15 +122,17 @@ def _names(op: Op) -> Iterator[str]:
 def _splits(pattern: str, axes: tuple[str | None, ...], op: Op, pins: Pins) -> list[str]:
     faults = []
     splits = dict.fromkeys(axes, 1)
-    for word, size in zip(axes, pins.mesh or (1,) * len(axes), strict=False):
-        splits[word] *= size
-    for word, split in splits.items():
-        loops = [op.loops[i] for i in _loops(op, word) if i >= 0]
-        if word is not None and not any(loop.shardable for loop in loops):
+    for loop_name, size in zip(axes, pins.mesh or (1,) * len(axes), strict=False):
+        splits[loop_name] *= size
+    for loop_name, split in splits.items():
+        loops = [op.loops[i] for i in _loops(op, loop_name) if i >= 0]
+        if loop_name is not None and not any(loop.shardable for loop in loops):
             known = ", ".join(f"{loop.name} ({loop.role})" for loop in op.loops if loop.shardable)
-            faults.append(f"{pattern!r} has no loop {word!r} to split, only {known or 'none'}")
+            faults.append(f"{pattern!r} has no loop {loop_name!r} to split, only {known or 'none'}")
         elif loops and all(loop.size % split for loop in loops):
-            faults.append(f"{pattern!r} along {word!r} has size {loops[0].size}, which {split} devices do not divide")
+            faults.append(
+                f"{pattern!r} along {loop_name!r} has size {loops[0].size}, which {split} devices do not divide"
+            )
     return faults
 
 

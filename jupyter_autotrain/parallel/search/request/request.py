@@ -1,4 +1,4 @@
-"""What a search is asked for."""
+"""The request of a search."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SearchLimits:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is asked beside graph and cluster.
+    """Everything that a search takes beside graph and cluster.
 
     Attributes:
         mode: How much is searched.
@@ -59,7 +59,7 @@ class SearchRequest:
         pins: What is decided already (`hybrid_parallel`).
         space: Where to search.
         settings: Constants of the cost model.
-        baselines: Whether to weigh the well-known plans as well.
+        baselines: Whether to cost the well-known plans as well.
     """
 
     mode: Mode = Mode.AUTO_PARALLEL

@@ -17,8 +17,8 @@ MOST_DIFFERENT = 2_000
 def with_traffic(request: SearchRequest, solution: Solution) -> Solution:
     """The solution with `sent_bytes` in all its costs; its alternatives no longer hold their outcomes.
 
-    Time: that of pricing each plan's folded graph once; only the found plan's of huge graphs, and where no well-known
-    plans are weighed, since then somebody waits at a slider.
+    Time: that of pricing each plan's folded graph once; only the found plan's of huge graphs, and where the request
+    has no baselines, as while a slider moves.
     """
     every = request.baselines and _is_small(solution.graph)
     found = PricedDecision.of(solution.graph, solution.cluster, solution.decision, request)

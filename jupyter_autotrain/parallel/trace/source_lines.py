@@ -1,4 +1,4 @@
-"""Says where in the user's code something happens: the innermost line that is neither torch's nor ours."""
+"""Finds the line of the user's code that is running: the innermost frame outside torch and this package."""
 
 from __future__ import annotations
 

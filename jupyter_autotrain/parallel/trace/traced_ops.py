@@ -1,4 +1,4 @@
-"""What the recorder writes down: one record per op of the forward pass."""
+"""What the recorder collects: one `TracedOp` per op of the forward pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Record:
+class TracedOp:
     """One op of the forward pass and what its backward pass was seen to do.
 
     Attributes:
