@@ -1,0 +1,53 @@
+"""Making a connection to a host, by the transport that the profile names."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from jupyter_autotrain.backends.ssh import openssh_asking, openssh_transport
+from jupyter_autotrain.backends.ssh.host import HostAddress
+from jupyter_autotrain.backends.ssh.transport import HostKey, Transport
+from jupyter_autotrain.errors import MissingExtraError
+
+
+class TransportKind(StrEnum):
+    """What makes the connections."""
+
+    PARAMIKO = "paramiko"
+    OPENSSH = "openssh"
+
+
+def connect(address: HostAddress, kind: TransportKind) -> Transport:
+    """Connect to a host.
+
+    Raises:
+        BackendUnavailableError: It cannot be reached, is not trusted, or does not let the user in.
+        MissingExtraError: paramiko is asked for and not installed.
+    """
+    if kind is TransportKind.OPENSSH:
+        return openssh_transport.OpenSshTransport(address)
+    try:
+        from jupyter_autotrain.backends.ssh.paramiko_transport import ParamikoTransport  # noqa: PLC0415 - optional
+    except ModuleNotFoundError as error:
+        raise _missing(error) from None
+    return ParamikoTransport(address)
+
+
+def host_key(address: HostAddress, kind: TransportKind) -> HostKey:
+    """The key that a host shows now, whether it is trusted or not; hosts in between must be trusted.
+
+    Raises:
+        BackendUnavailableError: It cannot be reached.
+        MissingExtraError: paramiko is asked for and not installed.
+    """
+    if kind is TransportKind.OPENSSH:
+        return openssh_asking.host_key(address)
+    try:
+        from jupyter_autotrain.backends.ssh import paramiko_connecting  # noqa: PLC0415 - optional
+    except ModuleNotFoundError as error:
+        raise _missing(error) from None
+    return paramiko_connecting.host_key(address)
+
+
+def _missing(error: ModuleNotFoundError) -> MissingExtraError:
+    return MissingExtraError(error.name or "paramiko", "ssh", "A place that is reached by SSH")

@@ -1,0 +1,165 @@
+"""How a host is reached: the profile's options, completed by the user's own SSH configuration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
+
+_SYSTEM_CONFIG = "/etc/ssh/ssh_config"
+_ASK_S = 20.0
+_NONE = frozenset({"", "none"})
+
+
+@dataclass(frozen=True, slots=True)
+class HostAddress:
+    """What a profile says of how to reach a host.
+
+    Attributes:
+        name: A name of the user's SSH configuration, or of the network.
+        user, port: None: as the SSH configuration says.
+        key_file: Path of a private key, tried before those of the configuration; "" for none.
+        config_file: An SSH configuration in the place of the user's own; "" for that one.
+    """
+
+    name: str
+    user: str | None = None
+    port: int | None = None
+    key_file: str = ""
+    config_file: str = ""
+
+    def ssh_options(self) -> list[str]:
+        """The arguments that say the same to `ssh`."""
+        options = ["-F", self.config_file] if self.config_file else []
+        if self.user is not None:
+            options += ["-l", self.user]
+        if self.port is not None:
+            options += ["-p", str(self.port)]
+        if self.key_file:
+            options += ["-i", self.key_file]
+        return options
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedHost:
+    """All that a connection needs to know, without names that only the SSH configuration knows.
+
+    Attributes:
+        name: As the user calls it.
+        key_name: What its key is filed under in `known_hosts`.
+        known_hosts: Files of known keys; the first is the one to write to.
+        jumps: Hosts to go through, in this order.
+        proxy_command: A program that makes the connection, or "".
+        identity_agent: The socket of the agent that holds keys; "": the one of the environment.
+    """
+
+    name: str
+    hostname: str
+    port: int
+    user: str
+    key_name: str
+    key_files: tuple[str, ...]
+    known_hosts: tuple[str, ...]
+    jumps: tuple[str, ...] = ()
+    proxy_command: str = ""
+    identity_agent: str = ""
+    only_key_files: bool = False
+
+
+def resolve(address: HostAddress) -> ResolvedHost:
+    """Complete an address, by `ssh -G` where there is an `ssh`.
+
+    Raises:
+        BackendUnavailableError: The configuration cannot be read, or only an `ssh` could read it.
+    """
+    if shutil.which("ssh"):
+        return _from_answer(address, _ask_ssh(address))
+    _refuse_what_only_ssh_reads(address)
+    from jupyter_autotrain.backends.ssh import plain_config  # noqa: PLC0415 - needs paramiko, and only without ssh
+
+    return _from_answer(address, plain_config.look_up(address))
+
+
+def _ask_ssh(address: HostAddress) -> dict[str, list[str]]:
+    argv = ["ssh", "-G", *address.ssh_options(), "--", address.name]
+    asked = subprocess.run(
+        argv, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False, timeout=_ASK_S
+    )
+    if asked.returncode != 0:
+        raise BackendUnavailableError(
+            f"The SSH configuration for {address.name!r} cannot be read: {asked.stderr.strip()[:300]}",
+            "A configuration that `ssh` accepts.",
+            f"Run `ssh -G {address.name}` in a terminal.",
+        )
+    answer: dict[str, list[str]] = {}
+    for line in asked.stdout.splitlines():
+        key, _, value = line.partition(" ")
+        answer.setdefault(key.lower(), []).append(value)
+    return answer
+
+
+def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> ResolvedHost:
+    def first(key: str, default: str = "") -> str:
+        value = answer.get(key, [default])[0]
+        return "" if value in _NONE else value
+
+    hostname = first("hostname", address.name)
+    port = int(first("port", "22"))
+    filed_under = first("hostkeyalias") or hostname
+    key_name = filed_under if port == 22 or first("hostkeyalias") else f"[{filed_under}]:{port}"
+    known = f"{first('userknownhostsfile')} {first('globalknownhostsfile')}".split()
+    jumps = first("proxyjump")
+    return ResolvedHost(
+        name=address.name,
+        hostname=hostname,
+        port=port,
+        user=first("user"),
+        key_name=key_name,
+        key_files=tuple(str(path) for path in map(_expanded, answer.get("identityfile", [])) if path.is_file()),
+        known_hosts=tuple(str(_expanded(path)) for path in known if path not in _NONE),
+        jumps=tuple(jumps.split(",")) if jumps else (),
+        proxy_command=first("proxycommand"),
+        identity_agent=first("identityagent"),
+        only_key_files=first("identitiesonly") == "yes",
+    )
+
+
+def _expanded(path: str) -> Path:
+    return Path(path.strip('"')).expanduser()
+
+
+def _refuse_what_only_ssh_reads(address: HostAddress) -> None:
+    """Other readers pass over `Include`, and take unknown `Match` lines for true."""
+    own = address.config_file or os.path.expanduser("~/.ssh/config")  # noqa: PTH111 - a text, not a path to open
+    for file in (own, _SYSTEM_CONFIG):
+        path = Path(file)
+        if not path.is_file():
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            keyword = line.strip().replace("=", " ").split(" ")[0].lower()
+            if keyword in {"include", "match"}:
+                raise BackendUnavailableError(
+                    f"{file}, line {number}, has `{line.strip()}`, which only OpenSSH reads rightly.",
+                    "An `ssh` program on this machine, or a configuration without Include and Match.",
+                    "Install the OpenSSH client, or name host, user, port and key in the profile.",
+                )
+
+
+def jump_address(jump: str, config_file: str) -> HostAddress:
+    """The address of a host to go through, written as `[USER@]HOST[:PORT]` or `ssh://...`.
+
+    Raises:
+        BackendError: The port is no number.
+    """
+    user, _, place = jump.removeprefix("ssh://").rpartition("@")
+    name, colon, port = place.rpartition(":")
+    if not colon:
+        name = place
+        port = ""
+    if port and not port.isdigit():
+        raise BackendError(f"The host to go through, {jump!r}, has no valid port.", "USER@HOST:PORT.")
+    return HostAddress(name.strip("[]"), user or None, int(port) if port else None, config_file=config_file)

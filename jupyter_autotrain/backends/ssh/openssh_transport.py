@@ -1,0 +1,197 @@
+"""A connection made by the OpenSSH program: hardware keys, Kerberos, certificates, whatever the user's `ssh` can do.
+
+One master holds the connection and each command is a small process that shares it. Where the user has a master of
+his own, as after a login with a second factor, that one is shared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO
+
+from jupyter_autotrain.backends.ssh import openssh_asking
+from jupyter_autotrain.backends.ssh.host import HostAddress
+from jupyter_autotrain.backends.ssh.transport import (
+    CONNECT_S,
+    MOST_BYTES,
+    MOST_CHANNELS,
+    LinkLostError,
+    Tail,
+)
+from jupyter_autotrain.errors import BackendUnavailableError
+
+_LINK_LOST = 255  # the exit code of `ssh` itself
+_UNUSED_S = 30  # a master whose owner was killed ends itself after this
+# Without its master, `ssh` would connect by itself: slowly, unseen by us, and even after the connection was lost.
+_ONLY_SHARED = ("-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes", "-T")
+
+
+class OpenSshTransport:
+    """A connection to one host.
+
+    Args:
+        address: The host.
+
+    Raises:
+        BackendUnavailableError: There is no `ssh`, or the host cannot be reached, is not trusted, or does not let
+            the user in.
+    """
+
+    def __init__(self, address: HostAddress) -> None:
+        if shutil.which("ssh") is None:
+            raise BackendUnavailableError(
+                "There is no `ssh` program here.", "", "Install the OpenSSH client, or say `transport: paramiko`."
+            )
+        self._address = address
+        self._slots = threading.BoundedSemaphore(MOST_CHANNELS)
+        self._folder = Path(tempfile.mkdtemp(prefix="autotrain-ssh-"))
+        self._has_own_master = not self._shares_users_master()
+        if self._has_own_master:
+            try:
+                self._start_master()
+            except BaseException:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                raise
+
+    @property
+    def name(self) -> str:
+        """The host's name."""
+        return self._address.name
+
+    def _shares_users_master(self) -> bool:
+        argv = ["ssh", *self._address.ssh_options(), "-O", "check", "--", self.name]
+        return subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+    def _start_master(self) -> None:
+        """Begin a master that goes to the background once it is let in, and holds none of our pipes there."""
+        argv = [*self._argv(), "-M", "-N", "-f", "-o", f"ControlPersist={_UNUSED_S}", "-v", "--", self.name]
+        with (self._folder / "messages").open("w+b") as messages:
+            begun = subprocess.run(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages, check=False,
+                timeout=4 * CONNECT_S,
+            )  # fmt: skip
+            messages.seek(0)
+            said = messages.read().decode(errors="replace")
+        if begun.returncode != 0:
+            raise openssh_asking.explain(self._address, said)
+
+    def _argv(self) -> list[str]:
+        argv = ["ssh", *self._address.ssh_options()]
+        if self._has_own_master:
+            argv += [*openssh_asking.SAFE, "-o", f"ControlPath={self._folder / 'master'}"]
+        return argv
+
+    def start(self, command: str) -> OpenSshChannel:
+        """As `Transport.start`."""
+        self._slots.acquire()
+        try:
+            process = subprocess.Popen(
+                [*self._argv(), *_ONLY_SHARED, "--", self.name, command],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+                start_new_session=True,
+            )  # fmt: skip
+        except BaseException:
+            self._slots.release()
+            raise
+        return OpenSshChannel(process, self)
+
+    def closed(self) -> None:
+        """A channel is given back."""
+        self._slots.release()
+
+    def is_alive(self) -> bool:
+        """As `Transport.is_alive`."""
+        argv = [*self._argv(), "-O", "check", "--", self.name]
+        return subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+    def close(self) -> None:
+        """As `Transport.close`; a master of the user's goes on."""
+        if self._has_own_master:
+            argv = [*self._argv(), "-O", "exit", "--", self.name]
+            subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class OpenSshChannel:
+    """A command on a host: one `ssh` process that shares the master's connection."""
+
+    def __init__(self, process: subprocess.Popen[bytes], owner: OpenSshTransport) -> None:
+        self._process = process
+        self._owner = owner
+        self._tail = Tail()
+        self._is_closed = False
+        self._reader = threading.Thread(target=self._read_stderr, name="ssh-stderr", daemon=True)
+        self._reader.start()
+
+    def _read_stderr(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while piece := _pipe(self._process.stderr).read(MOST_BYTES):
+                self._tail.add(piece)
+
+    def send(self, data: bytes) -> None:
+        """As `Channel.send`."""
+        view = memoryview(data)
+        stdin = _pipe(self._process.stdin)
+        try:
+            while view:
+                view = view[stdin.write(view) or 0 :]
+        except BrokenPipeError as error:
+            if self._process.wait() == _LINK_LOST:
+                raise self._lost() from error
+            raise
+
+    def finish(self) -> None:
+        """As `Channel.finish`."""
+        _pipe(self._process.stdin).close()
+
+    def receive(self) -> bytes:
+        """As `Channel.receive`."""
+        piece = _pipe(self._process.stdout).read(MOST_BYTES)
+        if not piece and self._process.wait() == _LINK_LOST:
+            raise self._lost()
+        return piece
+
+    def _lost(self) -> LinkLostError:
+        last = self.stderr().decode(errors="replace").strip().splitlines()
+        why = f" ({last[-1][:200]})" if last else ""
+        return LinkLostError(
+            f"{self._owner.name} does not answer{why}.", "", "It is tried again; what runs there goes on."
+        )
+
+    def stderr(self) -> bytes:
+        """As `Channel.stderr`."""
+        if self._process.poll() is not None:
+            self._reader.join(1.0)
+        return self._tail.bytes()
+
+    def exit_code(self) -> int:
+        """As `Channel.exit_code`."""
+        code = self._process.wait()
+        if code == _LINK_LOST:
+            raise self._lost()
+        return code
+
+    def close(self) -> None:
+        """As `Channel.close`."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with contextlib.suppress(OSError):
+            _pipe(self._process.stdin).close()
+        if self._process.poll() is None:
+            self._process.terminate()
+        self._process.wait()
+        self._reader.join(1.0)
+        for stream in (self._process.stdout, self._process.stderr):
+            _pipe(stream).close()
+        self._owner.closed()
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream

@@ -1,0 +1,159 @@
+"""Making a connection with paramiko: socket options, hosts in between, host keys, authentication."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+
+import paramiko
+
+from jupyter_autotrain.backends.ssh import host_keys
+from jupyter_autotrain.backends.ssh.host import HostAddress, ResolvedHost, jump_address, resolve
+from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey, HostKeyError
+from jupyter_autotrain.errors import BackendUnavailableError
+
+
+def connect(address: HostAddress) -> list[paramiko.SSHClient]:
+    """Connect to a host through all hosts in between; the last client is the host's, the others carry it.
+
+    Raises:
+        BackendUnavailableError: It cannot be reached, is not trusted, or does not let the user in.
+    """
+    clients: list[paramiko.SSHClient] = []
+    try:
+        for hop in _route(address):
+            clients.append(_connect_one(hop, clients[-1] if clients else None))
+    except BaseException:
+        close(clients)
+        raise
+    return clients
+
+
+def close(clients: list[paramiko.SSHClient]) -> None:
+    """Close connections, the carried ones first."""
+    for client in reversed(clients):
+        client.close()
+
+
+def host_key(address: HostAddress) -> HostKey:
+    """The key that a host shows now, whether it is trusted or not; hosts in between must be trusted.
+
+    Raises:
+        BackendUnavailableError: It cannot be reached.
+    """
+    *between, last = _route(address)
+    clients: list[paramiko.SSHClient] = []
+    try:
+        for hop in between:
+            clients.append(_connect_one(hop, clients[-1] if clients else None))
+        with _explained(last):
+            transport = paramiko.Transport(_socket(last, clients[-1] if clients else None))
+            try:
+                transport.start_client(timeout=CONNECT_S)
+                key = transport.get_remote_server_key()
+            finally:
+                transport.close()
+        return HostKey(key.get_name(), key.get_base64())
+    finally:
+        close(clients)
+
+
+def _route(address: HostAddress) -> list[ResolvedHost]:
+    host = resolve(address)
+    if host.proxy_command:
+        raise BackendUnavailableError(
+            f"{host.name} is reached by a ProxyCommand.",
+            "ProxyJump, or the OpenSSH program as transport.",
+            "Say `transport: openssh` in the profile.",
+        )
+    return [*(resolve(jump_address(jump, address.config_file)) for jump in host.jumps), host]
+
+
+def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> paramiko.SSHClient:
+    client = paramiko.SSHClient()
+    for file in host.known_hosts:
+        with contextlib.suppress(OSError):
+            client.load_system_host_keys(file)
+    client.set_missing_host_key_policy(_Refusal(host.name))
+    try:
+        with _explained(host), _agent_socket(host.identity_agent):
+            client.connect(
+                host.key_name, port=22, username=host.user, key_filename=list(host.key_files) or None,
+                sock=_socket(host, carrier), allow_agent=not host.only_key_files, look_for_keys=False,
+                timeout=CONNECT_S, banner_timeout=CONNECT_S, auth_timeout=CONNECT_S,
+            )  # fmt: skip
+    except BaseException:
+        client.close()
+        raise
+    transport = client.get_transport()
+    assert transport is not None
+    transport.set_keepalive(KEEPALIVE_S)
+    return client
+
+
+def _socket(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> socket.socket | paramiko.Channel:
+    """A stream to the host's port: without delay for small packets, and lost soon when nothing is acknowledged."""
+    if carrier is not None:
+        inner = carrier.get_transport()
+        assert inner is not None
+        return inner.open_channel("direct-tcpip", (host.hostname, host.port), ("127.0.0.1", 0), timeout=CONNECT_S)
+    stream = socket.create_connection((host.hostname, host.port), timeout=CONNECT_S)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # not on macOS
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_S * 1000)
+    return stream
+
+
+class _Refusal(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # the library has no types
+    """Raises what tells the user how to trust the key."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def missing_host_key(self, client: object, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002 - the library's
+        """Refuse."""
+        shown = host_keys.fingerprint(HostKey(key.get_name(), key.get_base64()))
+        raise host_keys.unknown(self._name, key.get_name(), shown)
+
+
+@contextlib.contextmanager
+def _explained(host: ResolvedHost) -> Iterator[None]:
+    """Turn the library's errors into ours."""
+    try:
+        yield
+    except HostKeyError:
+        raise
+    except paramiko.BadHostKeyException as error:
+        key = HostKey(error.key.get_name(), error.key.get_base64())
+        raise host_keys.changed(host.name, key.type, host_keys.fingerprint(key), host.known_hosts) from None
+    except paramiko.AuthenticationException as error:
+        raise BackendUnavailableError(
+            f"{host.name} does not let {host.user!r} in: {error}",
+            f"A key that it accepts; tried: {', '.join(host.key_files) or 'those of the agent'}.",
+            f"Run `ssh {host.name} true` in a terminal until it asks for nothing.",
+        ) from None
+    except (paramiko.SSHException, OSError, EOFError) as error:
+        raise BackendUnavailableError(
+            f"{host.name} cannot be reached at {host.hostname}, port {host.port}: {error or type(error).__name__}",
+            "A host that answers.",
+            f"Check its name and the network: `ssh {host.name} true`.",
+        ) from error
+
+
+@contextlib.contextmanager
+def _agent_socket(path: str) -> Iterator[None]:
+    """Let paramiko find the agent that the configuration names; it looks only at the environment."""
+    if path in {"", "SSH_AUTH_SOCK"}:
+        yield
+        return
+    before = os.environ.get("SSH_AUTH_SOCK")
+    os.environ["SSH_AUTH_SOCK"] = os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111 - a text, not opened here
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["SSH_AUTH_SOCK"]
+        else:
+            os.environ["SSH_AUTH_SOCK"] = before

@@ -1,0 +1,160 @@
+"""A connection made by the library paramiko: no process of its own, two milliseconds per command."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+
+import paramiko
+
+from jupyter_autotrain.backends.ssh import paramiko_connecting
+from jupyter_autotrain.backends.ssh.host import HostAddress
+from jupyter_autotrain.backends.ssh.transport import MOST_BYTES, MOST_CHANNELS, LinkLostError, Tail
+from jupyter_autotrain.errors import BackendError
+
+_TRY_AGAIN_S = 10.0
+_FIRST_PAUSE_S = 0.05
+_OPEN_S = 15.0
+
+
+class ParamikoTransport:
+    """A connection to one host.
+
+    Args:
+        address: The host.
+
+    Raises:
+        BackendUnavailableError: It cannot be reached, is not trusted, or does not let the user in.
+    """
+
+    def __init__(self, address: HostAddress) -> None:
+        self._name = address.name
+        self._clients = paramiko_connecting.connect(address)
+        self._slots = threading.BoundedSemaphore(MOST_CHANNELS)
+
+    def start(self, command: str) -> ParamikoChannel:
+        """As `Transport.start`; waits while all channels are in use."""
+        self._slots.acquire()
+        try:
+            channel = self._open()
+            channel.exec_command(command.encode())
+        except BaseException as error:
+            self._slots.release()
+            if not self.is_alive():
+                raise lost(self._name) from error
+            raise
+        return ParamikoChannel(channel, self)
+
+    def _open(self) -> paramiko.Channel:
+        """Open a channel; a server that has too many of them may have fewer a moment later."""
+        deadline = time.monotonic() + _TRY_AGAIN_S
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                return self._connection().open_session(timeout=_OPEN_S)
+            except paramiko.ChannelException as error:
+                if time.monotonic() > deadline:
+                    raise BackendError(
+                        f"{self._name} allows no more channels: {error.text}",
+                        "A server whose MaxSessions is 10, as it is by default, or more.",
+                        "Ask who runs it, or end other connections.",
+                    ) from error
+            except paramiko.SSHException as error:
+                raise lost(self._name) from error
+            time.sleep(pause_s)
+            pause_s *= 2
+
+    def _connection(self) -> paramiko.Transport:
+        transport = self._clients[-1].get_transport()
+        if transport is None or not transport.is_active():
+            raise lost(self._name)
+        return transport
+
+    def is_alive(self) -> bool:
+        """As `Transport.is_alive`."""
+        transport = self._clients[-1].get_transport()
+        return transport is not None and bool(transport.is_active())
+
+    def closed(self) -> None:
+        """A channel is given back."""
+        self._slots.release()
+
+    @property
+    def name(self) -> str:
+        """The host's name."""
+        return self._name
+
+    def close(self) -> None:
+        """As `Transport.close`."""
+        paramiko_connecting.close(self._clients)
+
+
+class ParamikoChannel:
+    """A command on a host."""
+
+    def __init__(self, channel: paramiko.Channel, owner: ParamikoTransport) -> None:
+        self._channel = channel
+        self._owner = owner
+        self._tail = Tail()
+        self._is_closed = False
+        self._reader = threading.Thread(target=self._read_stderr, name="ssh-stderr", daemon=True)
+        self._reader.start()
+
+    def _read_stderr(self) -> None:
+        while piece := self._channel.recv_stderr(MOST_BYTES):
+            self._tail.add(piece)
+
+    def send(self, data: bytes) -> None:
+        """As `Channel.send`."""
+        try:
+            self._channel.sendall(data)
+        except OSError as error:
+            self._check_link(error)
+            raise BrokenPipeError(f"The command on {self._owner.name} reads no more.") from error
+
+    def finish(self) -> None:
+        """As `Channel.finish`."""
+        try:
+            self._channel.shutdown_write()
+        except (OSError, EOFError) as error:
+            self._check_link(error)
+
+    def receive(self) -> bytes:
+        """As `Channel.receive`."""
+        piece: bytes = self._channel.recv(MOST_BYTES)
+        if not piece:
+            self._check_link(None)
+        return piece
+
+    def _check_link(self, error: BaseException | None) -> None:
+        """A server ends a command's output by a message of its own; without it the connection has ended."""
+        if not self._channel.eof_received and self._channel.exit_status == -1:
+            raise lost(self._owner.name) from error
+
+    def stderr(self) -> bytes:
+        """As `Channel.stderr`."""
+        if self._channel.exit_status_ready():
+            self._reader.join(1.0)
+        return self._tail.bytes()
+
+    def exit_code(self) -> int:
+        """As `Channel.exit_code`."""
+        code: int = self._channel.recv_exit_status()
+        if code == -1:  # of a signal paramiko tells no number
+            self._check_link(None)
+        return code
+
+    def close(self) -> None:
+        """As `Channel.close`."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with contextlib.suppress(OSError, EOFError):  # the connection is gone, and the channel with it
+            self._channel.close()
+        self._owner.closed()
+
+
+def lost(name: str) -> LinkLostError:
+    """What is raised when a host does not answer any more."""
+    return LinkLostError(f"{name} does not answer.", "", "It is tried again; what runs there goes on.")
