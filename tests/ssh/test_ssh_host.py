@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.backends.ssh import host
-from jupyter_autotrain.backends.ssh.host import HostAddress, jump_address, resolve
+from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
+from jupyter_autotrain.backends.ssh.host import resolve
 from jupyter_autotrain.backends.ssh.transport import quote
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 

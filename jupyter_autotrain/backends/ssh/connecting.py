@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from jupyter_autotrain.backends.ssh import openssh_asking, openssh_transport
-from jupyter_autotrain.backends.ssh.host import HostAddress
+from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.transport import HostKey, Transport
 from jupyter_autotrain.errors import MissingExtraError
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from jupyter_autotrain.backends.ssh import host_keys
-from jupyter_autotrain.backends.ssh.host import HostAddress
+from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey
 from jupyter_autotrain.errors import BackendUnavailableError
 

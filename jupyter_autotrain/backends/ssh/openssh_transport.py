@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from jupyter_autotrain.backends.ssh import openssh_asking
-from jupyter_autotrain.backends.ssh.host import HostAddress
+from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.transport import (
     CONNECT_S,
     MOST_BYTES,

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import paramiko
 
 from jupyter_autotrain.backends.ssh import host_keys
-from jupyter_autotrain.backends.ssh.host import HostAddress, ResolvedHost, jump_address, resolve
+from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
+from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
 from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey, HostKeyError
 from jupyter_autotrain.errors import BackendUnavailableError
 

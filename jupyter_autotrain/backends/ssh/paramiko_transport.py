@@ -9,7 +9,7 @@ import time
 import paramiko
 
 from jupyter_autotrain.backends.ssh import paramiko_connecting
-from jupyter_autotrain.backends.ssh.host import HostAddress
+from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.transport import MOST_BYTES, MOST_CHANNELS, LinkLostError, Tail
 from jupyter_autotrain.errors import BackendError
 
@@ -41,7 +41,7 @@ class ParamikoTransport:
             channel.exec_command(command.encode())
         except BaseException as error:
             self._slots.release()
-            if not self.is_alive():
+            if isinstance(error, EOFError) or not self.is_alive():
                 raise lost(self._name) from error
             raise
         return ParamikoChannel(channel, self)
@@ -109,7 +109,9 @@ class ParamikoChannel:
         """As `Channel.send`."""
         try:
             self._channel.sendall(data)
-        except OSError as error:
+        except EOFError as error:  # the library's word for a connection that takes no more
+            raise lost(self._owner.name) from error
+        except (OSError, paramiko.SSHException) as error:
             self._check_link(error)
             raise BrokenPipeError(f"The command on {self._owner.name} reads no more.") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from pathlib import Path
 
-from jupyter_autotrain.backends.ssh.host import HostAddress
+from jupyter_autotrain.backends.ssh.address import HostAddress
 
 _KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 

@@ -1,0 +1,52 @@
+"""What a profile says of how to reach a host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jupyter_autotrain.errors import BackendError
+
+
+@dataclass(frozen=True, slots=True)
+class HostAddress:
+    """What a profile says of how to reach a host.
+
+    Attributes:
+        name: A name of the user's SSH configuration, or of the network.
+        user, port: None: as the SSH configuration says.
+        key_file: Path of a private key, tried before those of the configuration; "" for none.
+        config_file: An SSH configuration in the place of the user's own; "" for that one.
+    """
+
+    name: str
+    user: str | None = None
+    port: int | None = None
+    key_file: str = ""
+    config_file: str = ""
+
+    def ssh_options(self) -> list[str]:
+        """The arguments that say the same to `ssh`."""
+        options = ["-F", self.config_file] if self.config_file else []
+        if self.user is not None:
+            options += ["-l", self.user]
+        if self.port is not None:
+            options += ["-p", str(self.port)]
+        if self.key_file:
+            options += ["-i", self.key_file]
+        return options
+
+
+def jump_address(jump: str, config_file: str) -> HostAddress:
+    """The address of a host to go through, written as `[USER@]HOST[:PORT]` or `ssh://...`.
+
+    Raises:
+        BackendError: The port is no number.
+    """
+    user, _, place = jump.removeprefix("ssh://").rpartition("@")
+    name, colon, port = place.rpartition(":")
+    if not colon:
+        name = place
+        port = ""
+    if port and not port.isdigit():
+        raise BackendError(f"The host to go through, {jump!r}, has no valid port.", "USER@HOST:PORT.")
+    return HostAddress(name.strip("[]"), user or None, int(port) if port else None, config_file=config_file)

@@ -1,0 +1,174 @@
+"""Runs on a host, sent there as text: receives folders of files, named by the digest of what is in them.
+
+Needs only the standard library of Python 3.9. On standard input come lines of JSON and one tar stream; answers go to
+standard output, one line of JSON each:
+
+```
+-> {"root", "kind", "digest"}         <- {"is_complete": true}, or false and then:
+-> {"files": [[path, size, sha256, is_executable]], "folders": [path]}
+                                       <- {"needed": {sha256: bytes that are there}}
+-> tar; a member is named sha256@offset <- {"is_complete": true}, or {"error": text}
+```
+
+A file is kept by its digest before its folder is complete, so a second attempt, and the next folder that holds the
+same file, need not send it again. Of a file that was cut the beginning is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tarfile
+from pathlib import Path
+from typing import IO, Any
+
+_BLOCK_BYTES = 1 << 20
+Message = dict[str, Any]
+
+
+def receive() -> Path:
+    """Receive one folder; gives its path."""
+    asked = _line()
+    root = Path(os.path.abspath(Path(asked["root"]).expanduser()))  # noqa: PTH100 - links stay as the user wrote them
+    goal = root / str(asked["kind"]) / str(asked["digest"])
+    if not goal.is_dir():
+        _receive_into(root, goal)
+    _answer({"is_complete": True, "path": str(goal)})
+    return goal
+
+
+def _receive_into(root: Path, goal: Path) -> None:
+    blobs = root / "blobs"
+    for folder in (root, goal.parent, blobs):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _answer({"is_complete": False})
+    wanted = _line()
+    sizes = {sha256: size for _, size, sha256, _ in wanted["files"]}
+    _answer({"needed": _needed(blobs, sizes)})
+    _unpack(blobs, sizes)
+    _assemble(blobs, wanted, goal)
+
+
+def _line() -> Message:
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):  # the other end is gone
+        os._exit(0)
+    content: Message = json.loads(line)
+    return content
+
+
+def _answer(content: Message) -> None:
+    sys.stdout.write(json.dumps(content) + "\n")
+    sys.stdout.flush()
+
+
+def _needed(blobs: Path, sizes: dict[str, int]) -> dict[str, int]:
+    """Of each file that is not there: how many of its first bytes are, in a part of our own."""
+    missing = [sha256 for sha256 in sizes if not (blobs / sha256).exists()]
+    return {sha256: _take_part(blobs, sha256, sizes[sha256]) for sha256 in missing}
+
+
+def _take_part(blobs: Path, sha256: str, size: int) -> int:
+    """Copy the longest part that another receiver has left: it may still hold it open."""
+    longest = max(_parts(blobs, sha256), key=_size, default=None)
+    if longest is None or _size(longest) >= size:
+        return 0
+    own = _part(blobs, sha256)
+    if longest != own:
+        shutil.copyfile(longest, own)
+    return _size(own)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _parts(blobs: Path, sha256: str) -> list[Path]:
+    return list(blobs.glob(f"{sha256}.part-*"))
+
+
+def _part(blobs: Path, sha256: str) -> Path:
+    return blobs / f"{sha256}.part-{os.getpid()}"
+
+
+def _unpack(blobs: Path, sizes: dict[str, int]) -> None:
+    with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
+        for member in archive:
+            sha256, _, offset = member.name.partition("@")
+            content = archive.extractfile(member)
+            if sha256 not in sizes or content is None:
+                raise ValueError(f"{member.name} was not asked for")
+            _write_part(content, _part(blobs, sha256), int(offset))
+            _accept(blobs, sha256)
+
+
+def _write_part(source: IO[bytes], path: Path, offset: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as part:
+        part.truncate(offset)
+        part.seek(offset)
+        shutil.copyfileobj(source, part, 1 << 16)
+
+
+def _accept(blobs: Path, sha256: str) -> None:
+    """Give a part its name if its content has the digest; all other parts of it are of no use any more."""
+    own = _part(blobs, sha256)
+    found = _digest(own)
+    if found != sha256:
+        own.unlink()
+        raise ValueError(f"a file was damaged on its way: {found} came for {sha256}")
+    own.replace(blobs / sha256)
+    for part in _parts(blobs, sha256):
+        part.unlink()
+
+
+def _digest(path: Path) -> str:
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(_BLOCK_BYTES), b""):
+            total.update(block)
+    return total.hexdigest()
+
+
+def _assemble(blobs: Path, wanted: Message, goal: Path) -> None:
+    """Make the folder of copies, so that nobody who changes one changes another folder's; complete or not there."""
+    draft = goal.with_name(f"{goal.name}.draft-{os.getpid()}")
+    try:
+        draft.mkdir(mode=0o700)
+        for path in wanted["folders"]:
+            _inside(draft, path).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path, _, sha256, is_executable in wanted["files"]:
+            _copy(blobs / sha256, _inside(draft, path), 0o700 if is_executable else 0o600)
+        if not goal.is_dir():  # else another one was faster
+            draft.rename(goal)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _copy(blob: Path, target: Path, mode: int) -> None:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.copyfile(blob, target)
+    target.chmod(mode)
+    if _digest(target) != blob.name:
+        blob.unlink()
+        raise ValueError(f"{target.name} is damaged in the cache of this host; it is sent again the next time")
+
+
+def _inside(folder: Path, path: str) -> Path:
+    target = Path(os.path.normpath(folder / path))
+    if folder not in target.parents:
+        raise ValueError(f"{path} leads out of the folder")
+    return target
+
+
+def main() -> Path:
+    """Receive one folder, and say why where it cannot be."""
+    os.umask(0o077)
+    try:
+        return receive()
+    except (OSError, ValueError, KeyError, tarfile.TarError) as error:
+        _answer({"error": str(error) or type(error).__name__})
+        os._exit(1)

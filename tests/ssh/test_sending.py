@@ -1,0 +1,148 @@
+"""Folders that are sent to a host: once, verified, resumed, only what changed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.ssh import connecting
+from jupyter_autotrain.backends.ssh.address import HostAddress
+from jupyter_autotrain.backends.ssh.connecting import TransportKind
+from jupyter_autotrain.backends.ssh.sending import Progress, Receiver, look_at, send_folder
+from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
+
+MB = 1 << 20
+
+
+@pytest.fixture(params=list(TransportKind))
+def kind(request: pytest.FixtureRequest) -> TransportKind:
+    if request.param is TransportKind.PARAMIKO:
+        pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    kind: TransportKind = request.param
+    return kind
+
+
+@pytest.fixture
+def transport(lab: SshLab, kind: TransportKind) -> Iterator[Transport]:
+    made = connect(lab, kind)
+    yield made
+    made.close()
+
+
+def connect(lab: SshLab, kind: TransportKind) -> Transport:
+    return connecting.connect(HostAddress("h1", config_file=str(lab.config)), kind)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    root = tmp_path / "source"
+    (root / "empty").mkdir(parents=True)
+    (root / "package").mkdir()
+    (root / "main.py").write_text("print(1)\n")
+    (root / "package" / "ünder score.bin").write_bytes(os.urandom(3 * MB))
+    (root / "run.sh").write_text("#!/bin/sh\n")
+    (root / "run.sh").chmod(0o755)
+    return root
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    return str(tmp_path / "there")
+
+
+def send(transport: Transport, source: Path, place: str, progress: Progress | None = None) -> Path:
+    return Path(send_folder(Receiver(transport, sys.executable, "h1"), look_at(source), place, "bundles", progress))
+
+
+def sent_bytes(transport: Transport, source: Path, place: str) -> int:
+    totals = [0]
+    send(transport, source, place, lambda _sent, total: totals.append(total))
+    return totals[-1]
+
+
+def test_a_folder_arrives_whole_and_private(transport: Transport, source: Path, place: str) -> None:
+    there = send(transport, source, place)
+    assert look_at(there).digest == look_at(source).digest
+    assert (there / "empty").is_dir()
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (there.parent.parent, *there.rglob("*"))}
+    assert {mode & 0o077 for mode in modes.values()} == {0}
+    assert modes["run.sh"] == 0o700
+
+
+def test_a_folder_that_is_there_is_not_sent_again(transport: Transport, source: Path, place: str) -> None:
+    first = send(transport, source, place)
+    assert sent_bytes(transport, source, place) == 0
+    assert send(transport, source, place) == first
+
+
+def test_only_what_changed_is_sent(transport: Transport, source: Path, place: str) -> None:
+    first = send(transport, source, place)
+    (source / "main.py").write_text("print(2)\n")
+    assert sent_bytes(transport, source, place) == len("print(2)\n")
+    second = send(transport, source, place)
+    assert second != first
+    assert (second / "main.py").read_text() == "print(2)\n"
+    assert (first / "main.py").read_text() == "print(1)\n"
+
+
+def test_progress_grows_to_the_total(transport: Transport, source: Path, place: str) -> None:
+    seen: list[tuple[int, int]] = []
+    send(transport, source, place, lambda sent, total: seen.append((sent, total)))
+    assert [sent for sent, _ in seen] == sorted(sent for sent, _ in seen)
+    assert seen[-1][0] == seen[-1][1] >= 3 * MB
+
+
+def test_after_a_cut_only_the_rest_is_sent(
+    lab: SshLab, host: LabHost, kind: TransportKind, source: Path, place: str
+) -> None:
+    (source / "large.bin").write_bytes(os.urandom(24 * MB))
+    cut_at: list[int] = []
+
+    def cut_half_way(sent: int, total: int) -> None:
+        if sent > total // 2 and not cut_at:
+            host.cut()
+            cut_at.append(sent)
+
+    transport = connect(lab, kind)
+    with pytest.raises(LinkLostError):
+        send(transport, source, place, cut_half_way)
+    transport.close()
+    host.heal()
+    again: list[Transport] = []
+    wait_until(lambda: again.append(connect(lab, kind)) is None, "the host")
+    total = sent_bytes(again[0], source, place)
+    assert 0 < total < 20 * MB
+    assert look_at(send(again[0], source, place)).digest == look_at(source).digest
+    again[0].close()
+
+
+def test_a_file_damaged_in_the_cache_is_named_and_then_sent_again(
+    transport: Transport, source: Path, place: str
+) -> None:
+    send(transport, source, place)
+    damaged = next(path for path in Path(place, "blobs").iterdir() if path.stat().st_size > MB)
+    damaged.write_bytes(b"other")
+    (source / "main.py").write_text("print(3)\n")
+    with pytest.raises(BackendError, match="damaged in the cache"):
+        send(transport, source, place)
+    assert look_at(send(transport, source, place)).digest == look_at(source).digest
+
+
+def test_a_place_that_cannot_be_written_is_a_clear_error(transport: Transport, source: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BackendError, match="h1 cannot take the files"):
+        send(transport, source, str(tmp_path / "file" / "there"))
+
+
+def test_a_python_that_is_not_there_is_a_clear_error(transport: Transport, source: Path, place: str) -> None:
+    with pytest.raises(BackendError, match="/no/such/python on h1 ended") as caught:
+        send_folder(Receiver(transport, "/no/such/python", "h1"), look_at(source), place, "bundles")
+    assert "python:" in caught.value.action
