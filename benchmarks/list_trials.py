@@ -35,7 +35,7 @@ def fill(home: Home, trials: int) -> None:
         for number in range(1, trials + 1):
             store.add_trial("wide", number, {"lr": random.random(), "width": number}, time.time())
             for state in _STATES:
-                store.move("wide", number, state, time.time())
+                store.change_state("wide", number, state, time.time())
         store.ingest([_ingest(number, objective) for number in range(1, trials + 1)])
         store.close_experiment("wide", time.time())
 

@@ -53,7 +53,7 @@ def run_trials(home: Home, store: Store, trials: int, tuner: str) -> None:
             concurrency=os.cpu_count() or 2,
         )
     store.add_experiment("bench", spec, time.time())
-    manager.ring(home)
+    manager.notify(home)
     while not store.experiment("bench").state.is_final:
         time.sleep(0.1)
 

@@ -59,7 +59,9 @@ def batch(home: Home, trials: int, slots: int) -> tuple[Experiment, float]:
 
 def overhead_ms(experiment: Experiment) -> float:
     """At one slot: from the last word of a trial's supervisor until the next trial goes to its place (median)."""
-    handed = {m.number: m.time_s for m in experiment.store.moves(experiment.id) if m.state is TrialState.PREPARING}
+    handed = {
+        m.number: m.time_s for m in experiment.store.state_changes(experiment.id) if m.state is TrialState.PREPARING
+    }
     ended = {n: json.loads((experiment.directory(n) / wire.STATUS_FILE).read_text())["ended_s"] for n in handed}
     return 1e3 * statistics.median(handed[n + 1] - ended[n] for n in handed if n + 1 in handed)
 

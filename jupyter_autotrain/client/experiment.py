@@ -118,7 +118,7 @@ class Experiment(ExperimentFiles, display.Displayable):
 
     def why(self) -> list[str]:
         """One sentence per trial that waits or has failed."""
-        return [printable(sentence) for sentence in manager.why(self.store, self.home, self.record)]
+        return [printable(sentence) for sentence in manager.explain(self.store, self.home, self.record)]
 
     def warnings(self, most: int = 10) -> list[str]:
         """What its trials warned of, such as refused reports: one sentence for each distinct text."""

@@ -37,17 +37,17 @@ def ensure_manager(home: Home, experiment_id: str, values: Mapping[str, str]) ->
         ManagerError: It cannot be started, or does not take the secrets.
     """
     manager.ensure(home)
-    if values and not manager.ring(home, {"secrets": {experiment_id: dict(values)}}):
+    if values and not manager.notify(home, {"secrets": {experiment_id: dict(values)}}):
         raise ManagerError(
-            "The manager cannot be told the values of the secrets.",
-            "Its doorbell, a Unix socket in the home folder, was expected to answer.",
+            "The values of the secrets cannot be sent to the manager.",
+            "Its Unix socket in the home folder was expected to answer.",
             "Run '%autotrain doctor', then submit again.",
         )
 
 
-def ring(home: Home) -> None:
-    """Tell the manager that there is something new in the store."""
-    if not manager.ring(home):
+def notify(home: Home) -> None:
+    """Wake the manager: something in the store is new."""
+    if not manager.notify(home):
         manager.ensure(home)
 
 
@@ -59,7 +59,7 @@ def ask(store: Store, home: Home, request: tuple[str, str, JsonObject], timeout_
     """
     manager.ensure(home)
     request_id = store.add_request(*request, time.time())
-    ring(home)
+    notify(home)
     answered = wait_until(
         store, lambda: store.request(request_id).done, timeout_s=timeout_s, nudge=lambda: manager.ensure(home)
     )

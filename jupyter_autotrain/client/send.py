@@ -56,7 +56,7 @@ def send(
             if not (_is_stored(store, home, experiment_id) and isinstance(error, KeyboardInterrupt)):
                 raise
     with suppress(KeyboardInterrupt):  # it is stored, and the manager reads the store
-        manager_client.ring(home)
+        manager_client.notify(home)
     return Experiment(home, store, experiment_id, secrets)
 
 

@@ -1,4 +1,4 @@
-"""The home folder: where the store, the doorbell and all experiments lie. Paths only."""
+"""The home folder: where the store, the socket and all experiments lie. Paths only."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Home:
         return self.root / "store.sqlite"
 
     @property
-    def doorbell(self) -> Path:
+    def wakeup_socket(self) -> Path:
         """The manager's Unix socket."""
-        return self.root / "doorbell"
+        return self.root / "manager.sock"
 
     @property
     def manager_lock(self) -> Path:

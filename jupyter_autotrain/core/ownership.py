@@ -47,7 +47,7 @@ def make_private(home: Home) -> None:
 
 
 def _files(home: Home) -> Iterator[Path]:
-    yield from (home.store, home.manager_lock, home.manager_log, home.doorbell, home.drafts)
+    yield from (home.store, home.manager_lock, home.manager_log, home.wakeup_socket, home.drafts)
     for suffix in ("-wal", "-shm", "-journal"):
         yield home.store.with_name(home.store.name + suffix)
 

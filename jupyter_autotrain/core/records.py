@@ -126,7 +126,7 @@ class ExperimentRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class StateChange:
     """One change of a trial's state, with its time and reason."""
 
     id: int

@@ -1,4 +1,4 @@
-"""States of trials and experiments, and the one table of legal moves."""
+"""States of trials and experiments, and the one table of legal transitions."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class TrialState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """True when the trial will not move by itself any more."""
+        """True when the trial will not change by itself any more."""
         return self not in ACTIVE_STATES
 
 
 ACTIVE_STATES: Final = frozenset({TrialState.WAITING, TrialState.PREPARING, TrialState.RUNNING})
 _ENDS: Final = frozenset(TrialState) - ACTIVE_STATES
 
-LEGAL_MOVES: Final[Mapping[TrialState, frozenset[TrialState]]] = MappingProxyType(
+LEGAL_TRANSITIONS: Final[Mapping[TrialState, frozenset[TrialState]]] = MappingProxyType(
     {
         TrialState.WAITING: frozenset({TrialState.PREPARING, TrialState.CANCELLED, TrialState.FAILED}),
         TrialState.PREPARING: _ENDS | {TrialState.RUNNING, TrialState.WAITING},

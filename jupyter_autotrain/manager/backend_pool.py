@@ -103,7 +103,7 @@ class BackendPool:
         answer = place.allocator.ask(run.need(number, place.profile))
         if isinstance(answer, Grant):
             place.allocator.hold(answer)
-            run.move(number, TrialState.PREPARING, placement=answer.placement)
+            run.change_state(number, TrialState.PREPARING, placement=answer.placement)
             run.attempts[number] = attempt = Attempt(run.trial_spec(number), answer.placement)
             self.send(run, attempt, secrets)
         elif answer.permanent:

@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _FIRST_PAUSE_S = 0.05
 _MOST_PAUSE_S = 2.0
-_PATIENCE_S = 60.0
+_RETRY_S = 60.0
 _log = logging.getLogger(__name__)
 
 
@@ -93,7 +93,7 @@ class ManagerContext:
 
     def retry_transient(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call again for a minute while the machine lacks what it needs: a descriptor, a process, memory."""
-        deadline = self.clocks.tick_s() + _PATIENCE_S
+        deadline = self.clocks.tick_s() + _RETRY_S
         pause = _FIRST_PAUSE_S
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The manager's main thread: wait for news, take a turn, and end after some idle time."""
+"""The manager's main thread: wait for events, take a turn, and end after some idle time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import select
 from concurrent.futures import ThreadPoolExecutor
 
 from jupyter_autotrain.manager.context import ManagerContext
-from jupyter_autotrain.manager.doorbell import Doorbell
+from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.leadership import Leadership
-from jupyter_autotrain.manager.mailbox import Mailbox
 from jupyter_autotrain.manager.manager import Manager
+from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
 
 _THREADS = 32
-_LOOK_S = 0.4  # a ring may be lost, and yet a submit is seen within a second; a look costs a tenth of a millisecond
+_LOOK_S = 0.4  # a message may be lost, yet a submit is seen within a second; asking costs 0.1 ms
 _log = logging.getLogger(__name__)
 
 
@@ -30,9 +30,9 @@ class EventLoop:
         self._context = context
         self._idle_s = idle_s
         self._leadership = leadership
-        self._bell = Doorbell(context.home.doorbell)
-        self._mailbox = Mailbox()
-        self._manager = Manager(context, self._mailbox, ThreadPoolExecutor(_THREADS, thread_name_prefix="call"))
+        self._socket = WakeupSocket(context.home.wakeup_socket)
+        self._event_queue = EventQueue()
+        self._manager = Manager(context, self._event_queue, ThreadPoolExecutor(_THREADS, thread_name_prefix="call"))
         self._seen_version = -1
         self._looked_s = 0.0
 
@@ -43,12 +43,12 @@ class EventLoop:
             SystemExit: This is not the home's manager any more.
         """
         while True:
-            self._bell.hang()
+            self._socket.open()
             self._leadership.announce(True)
             self._serve_until_idle()
             self._leadership.announce(False)
-            self._bell.take_down()
-            # Whoever rang before the bell was down has been heard by nobody else.
+            self._socket.close()
+            # A message sent right before the socket was closed has been read by nobody.
             self._manager.turn((), look=True)
             if self._manager.is_idle:
                 return
@@ -66,12 +66,12 @@ class EventLoop:
 
     def _turn(self) -> None:
         self._leadership.keep()
-        messages = self._bell.messages()
-        self._bell.mend()
+        messages = self._socket.messages()
+        self._socket.reopen_if_deleted()
         self._manager.turn(messages, look=bool(messages) or self._store_changed())
 
     def _store_changed(self) -> bool:
-        """Ask now and then, in case a ring was lost; a ring that is heard needs no asking."""
+        """Ask now and then, in case a message was lost; one that arrives needs no asking."""
         now = self._context.clocks.tick_s()
         if now - self._looked_s < _LOOK_S and self._seen_version >= 0:
             return False
@@ -81,6 +81,8 @@ class EventLoop:
         return changed
 
     def _wait(self, timeout_s: float) -> None:
-        bell = self._bell.fileno()
-        ears = [self._mailbox.fileno()] if bell is None else [self._mailbox.fileno(), bell]
-        select.select(ears, [], [], timeout_s)
+        socket = self._socket.fileno()
+        readable = [self._event_queue.fileno()]
+        if socket is not None:
+            readable.append(socket)
+        select.select(readable, [], [], timeout_s)

@@ -1,4 +1,4 @@
-"""What a job watcher tells the main thread."""
+"""What a job watcher sends to the main thread."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class Discovered:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The place took a job."""
+    """The place accepted a job."""
 
     job_id: str
     ref: JobRef
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The place did not take a job."""
+class SubmitFailed:
+    """The place did not accept a job."""
 
     job_id: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """How a job stands; with a final state all of its stream has been read and its files are here."""
+class JobUpdate:
+    """The status of a job and what it reported; a final state comes after all of its stream and files."""
 
     job_id: str
     status: JobStatus
@@ -45,8 +45,8 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubted:
-    """How a job stands cannot be told, for `reason`; an empty reason: it can be told again."""
+class StatusUnknown:
+    """The status of a job cannot be found out, for `reason`; an empty reason: it can again."""
 
     job_id: str
     reason: str
@@ -54,7 +54,7 @@ class Doubted:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A cancel is through; without a receipt it failed, for `reason`, and may be tried again."""
+    """A cancel has ended; without a receipt it failed, for `reason`, and may be tried again."""
 
     job_id: str
     receipt: CancelReceipt | None
@@ -69,4 +69,5 @@ class Unreachable:
     reason: str
 
 
-Event: TypeAlias = Discovered | Submitted | Refused | Seen | Doubted | Cancelled | Unreachable
+JobEvent: TypeAlias = Submitted | SubmitFailed | JobUpdate | StatusUnknown | Cancelled
+Event: TypeAlias = JobEvent | Discovered | Unreachable

@@ -21,8 +21,8 @@ from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.final_state import decide, try_again
 from jupyter_autotrain.manager.frames import Frames
-from jupyter_autotrain.manager.hold import Hold
 from jupyter_autotrain.manager.node_allocator import Need
+from jupyter_autotrain.manager.objective_check import ObjectiveCheck
 from jupyter_autotrain.store.decisions import DecisionKind
 
 SOFT_STOP_S = 30.0
@@ -54,7 +54,7 @@ class ExperimentRun:
     attempts: dict[int, Attempt] = field(default_factory=dict)
     blocked: dict[int, str] = field(default_factory=dict)
     published: dict[int, str] = field(default_factory=dict)
-    hold: Hold = field(default_factory=Hold)
+    objective_check: ObjectiveCheck = field(default_factory=ObjectiveCheck)
     failures: int = 0
     closing_reason: str = ""
 
@@ -84,8 +84,8 @@ class ExperimentRun:
 
     def create_trials(self) -> None:
         """Fill the free slots with new trials, until there are as many as were asked for."""
-        if self.hold.reason and not self.attempts:
-            self._end_held()
+        if self.objective_check.reason and not self.attempts:
+            self._end_blocked()
         while self._may_create():
             number = max(self.trials, default=0) + 1
             try:
@@ -94,7 +94,7 @@ class ExperimentRun:
                 _log.exception("%s: the tuner failed", self.label)
                 reason = f"the tuner {self.record.spec.tuner!r} failed: {type(error).__name__}: {error}"
                 self._add(number, {})
-                self.move(number, TrialState.FAILED, reason)
+                self.change_state(number, TrialState.FAILED, reason)
                 self.close(reason)
                 return
             if params is None:
@@ -107,7 +107,7 @@ class ExperimentRun:
     def _may_create(self) -> bool:
         slots = len(self.active) < self.concurrency
         spec = self.record.spec
-        return slots and not self.closed and not self.hold.reason and len(self.trials) < spec.trials
+        return slots and not self.closed and not self.objective_check.reason and len(self.trials) < spec.trials
 
     def _suggest(self, number: int) -> Mapping[str, JsonValue] | None:
         spec = self.record.spec
@@ -141,7 +141,7 @@ class ExperimentRun:
         context = self.context
         context.retry_store(context.store.close_experiment, self.id, self.now_s(), self.closing_reason)
 
-    def move(
+    def change_state(
         self,
         number: int,
         state: TrialState,
@@ -150,10 +150,10 @@ class ExperimentRun:
         ref: JobRef | None = None,
         placement: Placement | None = None,
     ) -> None:
-        """Move a trial, in the store and here."""
+        """Change a trial's state, in the store and here."""
         context = self.context
-        move = partial(context.store.move, reason=reason, ref=ref, placement=placement)
-        self._keep(context.retry_store(move, self.id, number, state, self.now_s()))
+        change = partial(context.store.change_state, reason=reason, ref=ref, placement=placement)
+        self._keep(context.retry_store(change, self.id, number, state, self.now_s()))
 
     def _keep(self, trial: TrialRecord) -> None:
         self.trials[trial.number] = trial
@@ -186,7 +186,7 @@ class ExperimentRun:
         if attempt.ref is None:
             attempt.ref = status.ref
         if status.state is TrialState.RUNNING and self.trials[number].state is TrialState.PREPARING:
-            self.move(number, TrialState.RUNNING, ref=attempt.ref)
+            self.change_state(number, TrialState.RUNNING, ref=attempt.ref)
 
     def doubt(self, attempt: Attempt, reason: str) -> None:
         """Remember why it cannot be told how a trial stands; an empty reason: it can."""
@@ -197,7 +197,7 @@ class ExperimentRun:
     def take(self, attempt: Attempt, frames: Frames) -> str:
         """Follow what a trial reports, already in the store; gives why it shall stop early, or ""."""
         attempt.objective_seen = attempt.objective_seen or frames.objective_seen
-        if frames.objective_seen and self.hold.release():
+        if frames.objective_seen and self.objective_check.mark_reported():
             self._decide("objective", "")
         if self.early_stopping is None or attempt.ending is not None:
             return ""
@@ -215,24 +215,24 @@ class ExperimentRun:
         number = attempt.trial.number
         names = self._names_instead(attempt, status)
         end = decide(status, attempt.ending, attempt.trial.objective, names)
-        holds_others = self.hold.ended(number, attempt.trial.objective, end, status, names)
-        if holds_others:
+        blocks_others = self.objective_check.check_end(number, attempt.trial.objective, end, status, names)
+        if blocks_others:
             self._decide(
-                "objective", self.hold.reason
+                "objective", self.objective_check.reason
             )  # before the end is stored, so that neither is without the other
         del self.attempts[number]
-        self.move(number, end.state, end.reason, ref=attempt.ref or status.ref)
-        if holds_others:
+        self.change_state(number, end.state, end.reason, ref=attempt.ref or status.ref)
+        if blocks_others:
             self.count_failure()
         else:
             self.retry_or_count(number)
 
-    def _end_held(self) -> None:
+    def _end_blocked(self) -> None:
         """No trial that could report the objective runs any more: what was held back never begins."""
         waiting = self.waiting()
         left = len(waiting) + (0 if self.closed else self.record.spec.trials - len(self.trials))
-        reason = self.hold.conclusion(left)
-        self.hold.reason = ""
+        reason = self.objective_check.closing_reason(left)
+        self.objective_check.reason = ""
         if left:
             self.close(reason)
         self.end_some(waiting, FinalState(TrialState.CANCELLED, reason))
@@ -253,7 +253,9 @@ class ExperimentRun:
         if not self.stopping and try_again(self.record.spec, trial.state, trial.attempt):
             if self.early_stopping is not None:
                 self.early_stopping.forget(number)
-            self.move(number, TrialState.WAITING, f"attempt {trial.attempt + 1} of {retries + 1}: {trial.reason}")
+            self.change_state(
+                number, TrialState.WAITING, f"attempt {trial.attempt + 1} of {retries + 1}: {trial.reason}"
+            )
         elif trial.state is TrialState.FAILED:
             self.count_failure()
 
@@ -270,7 +272,7 @@ class ExperimentRun:
 
     def fail_waiting(self, number: int, reason: str) -> None:
         """Fail a trial that could never start."""
-        self.move(number, TrialState.FAILED, reason)
+        self.change_state(number, TrialState.FAILED, reason)
         self.count_failure()
 
     def end_all(self, ending: FinalState, grace_s: float = GRACE_S) -> None:
@@ -287,7 +289,7 @@ class ExperimentRun:
             if number in self.attempts:
                 self._end(self.attempts[number], ending, grace_s)
             elif self.trials[number].state is TrialState.WAITING:
-                self.move(number, ending.state, ending.reason)
+                self.change_state(number, ending.state, ending.reason)
 
     def end(self, attempt: Attempt, ending: FinalState) -> None:
         """Have one attempt end; what was decided first stays decided."""

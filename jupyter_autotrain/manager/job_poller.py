@@ -13,7 +13,7 @@ from itertools import islice
 from jupyter_autotrain.core.backend import Backend, Chunk, Cursor, JobStatus
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.context import Clocks
-from jupyter_autotrain.manager.events import Doubted, Event, Seen, Unreachable
+from jupyter_autotrain.manager.events import Event, JobUpdate, StatusUnknown, Unreachable
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.watched_job import WatchedJob
 
@@ -45,7 +45,7 @@ class JobPoller:
         self,
         backend: Backend,
         emit: Callable[[Event], None],
-        end: Callable[[WatchedJob, Seen], None],
+        end: Callable[[WatchedJob, JobUpdate], None],
         clocks: Clocks,
     ) -> None:
         self._backend = backend
@@ -108,16 +108,16 @@ class JobPoller:
             return self._follow_to_the_end(job, status, frames)
         if status.state is not job.state or frames.is_news:
             job.state = status.state
-            self._emit(Seen(job.job_id, status, frames))
+            self._emit(JobUpdate(job.job_id, status, frames))
         return False
 
     def _follow_to_the_end(self, job: WatchedJob, status: JobStatus, frames: Frames) -> bool:
         """The job has ended, so what is read until nothing more comes is all there will ever be."""
         if not job.is_read_out(frames, self._clocks.tick_s()):
-            self._emit(Seen(job.job_id, JobStatus(job.ref, TrialState.RUNNING), frames))
+            self._emit(JobUpdate(job.job_id, JobStatus(job.ref, TrialState.RUNNING), frames))
             return True
         frames.notes += job.metrics.last_note(self._clocks.now_s())
-        self._end(job, Seen(job.job_id, status, frames))
+        self._end(job, JobUpdate(job.job_id, status, frames))
         return False
 
     def _say_unknown(self, job: WatchedJob, reason: str) -> None:
@@ -126,7 +126,7 @@ class JobPoller:
             job.unknown_since_s = self._clocks.tick_s()
         if reason != job.unknown:
             job.unknown = reason
-            self._emit(Doubted(job.job_id, reason))
+            self._emit(StatusUnknown(job.job_id, reason))
 
     def _say_unreachable(self, reason: str) -> None:
         if bool(reason) != self._is_unreachable:

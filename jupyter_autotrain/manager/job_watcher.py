@@ -16,9 +16,9 @@ from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.manager.artifact_sync import fetch_results, log_copies
 from jupyter_autotrain.manager.context import ManagerContext
-from jupyter_autotrain.manager.events import Cancelled, Discovered, Event, Refused, Seen, Submitted
+from jupyter_autotrain.manager.events import Cancelled, Discovered, Event, JobUpdate, SubmitFailed, Submitted
 from jupyter_autotrain.manager.job_poller import JobPoller, reason_of
-from jupyter_autotrain.manager.stream import Stream
+from jupyter_autotrain.manager.metrics_stream import MetricsStream
 from jupyter_autotrain.manager.watched_job import WatchedJob
 
 _log = logging.getLogger(__name__)
@@ -49,21 +49,23 @@ class JobWatcher:
         self._executor.submit(self._guarded, self._discover, lambda why: Discovered(name, None, why))
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str], offset: int) -> None:
-        """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `Refused` follows."""
+        """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `SubmitFailed` follows."""
 
         def call() -> None:
             ref = self.backend.submit(trial, placement, secrets)
             self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
 
-        self._executor.submit(self._guarded, call, lambda why: Refused(trial.job_id, why))
+        self._executor.submit(self._guarded, call, lambda why: SubmitFailed(trial.job_id, why))
 
     def watch(self, trial: TrialSpec, ref: JobRef, offset: int) -> None:
-        """Look at a job from now on; `Seen` follows, until its state is final."""
+        """Look at a job from now on; `JobUpdate` follows, until its state is final."""
         now_s = self._clocks.tick_s()
         logs = () if self.backend.capabilities.shares_home else log_copies(self._directory(trial))
         with self._changed:
-            self._jobs[trial.job_id] = WatchedJob(trial, ref, Stream(offset, trial.objective), logs, now_s, now_s)
+            self._jobs[trial.job_id] = WatchedJob(
+                trial, ref, MetricsStream(offset, trial.objective), logs, now_s, now_s
+            )
             self._changed.notify()
 
     def cancel(self, job_id: str, grace_s: float) -> None:
@@ -107,12 +109,12 @@ class JobWatcher:
     def _has_polled_jobs(self) -> bool:
         return any(not job.cancelling for job in self._jobs.values())
 
-    def _end(self, job: WatchedJob, seen: Seen) -> None:
+    def _end(self, job: WatchedJob, seen: JobUpdate) -> None:
         with self._changed:
             del self._jobs[job.job_id]
         self._executor.submit(self._finish, job, seen)
 
-    def _finish(self, job: WatchedJob, seen: Seen) -> None:
+    def _finish(self, job: WatchedJob, seen: JobUpdate) -> None:
         """Bring the results of an ended job home, then report its end."""
         if not self.backend.capabilities.shares_home:
             faults = fetch_results(self.backend, job.ref, self._directory(job.trial), seen.status)

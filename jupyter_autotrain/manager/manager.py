@@ -17,20 +17,21 @@ from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.events import (
     Cancelled,
     Discovered,
-    Doubted,
     Event,
-    Refused,
-    Seen,
+    JobEvent,
+    JobUpdate,
+    StatusUnknown,
+    SubmitFailed,
     Submitted,
     Unreachable,
 )
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.job_watcher import JobWatcher
-from jupyter_autotrain.manager.mailbox import Mailbox
-from jupyter_autotrain.manager.recovery import take_up
+from jupyter_autotrain.manager.recovery import recover_run
 from jupyter_autotrain.manager.requests import RequestHandler
 from jupyter_autotrain.store import Ingest
 
@@ -46,12 +47,12 @@ class Manager:
     """
 
     def __init__(
-        self, context: ManagerContext, mailbox: Mailbox, executor: Executor, *, start_watchers: bool = True
+        self, context: ManagerContext, event_queue: EventQueue, executor: Executor, *, start_watchers: bool = True
     ) -> None:
         self.runs: dict[str, ExperimentRun] = {}
         self._context = context
-        self._mailbox = mailbox
-        self._backend_pool = BackendPool(context, mailbox.emit, executor, start_watchers=start_watchers)
+        self._event_queue = event_queue
+        self._backend_pool = BackendPool(context, event_queue.emit, executor, start_watchers=start_watchers)
         self._requests = RequestHandler(context, self)
         self._secrets: dict[str, dict[str, str]] = {}
 
@@ -64,12 +65,12 @@ class Manager:
         """Do everything that can be done now.
 
         Args:
-            messages: What was told at the doorbell.
+            messages: What clients sent to the socket.
             look: True to look in the store for new experiments and requests.
         """
         for message in messages:
             self._learn(message)
-        self._take_in(self._mailbox.drain())
+        self._take_in(self._event_queue.drain())
         if look:
             self._look_in_store()
         for run in list(self.runs.values()):
@@ -117,7 +118,7 @@ class Manager:
             if record.id not in self.runs:
                 _log.info("%s@%d (%s) taken up", record.name, record.version, record.id)
                 try:
-                    run = self._context.retry_transient(take_up, self._context, record)
+                    run = self._context.retry_transient(recover_run, self._context, record)
                 except Exception as error:  # noqa: BLE001 - one bad experiment must not stop the manager
                     _log.exception("%s cannot be taken up", record.id)
                     reason = f"it cannot be taken up: {error}"
@@ -150,12 +151,12 @@ class Manager:
 
     def _is_current(self, event: Event) -> bool:
         """False for what was read before its stream had to be read again."""
-        found = self._find(event.job_id) if isinstance(event, Seen) else None
-        return found is None or not isinstance(event, Seen) or found[1].accepts(event.frames.start)
+        found = self._find(event.job_id) if isinstance(event, JobUpdate) else None
+        return found is None or not isinstance(event, JobUpdate) or found[1].accepts(event.frames.start)
 
     def _store_reports(self, events: Sequence[Event]) -> list[Event]:
         """Store what trials reported; gives the events without those of streams that have to be read again."""
-        seen = [event for event in events if isinstance(event, Seen)]
+        seen = [event for event in events if isinstance(event, JobUpdate)]
         rows = []
         for event in seen:
             found = self._find(event.job_id)
@@ -165,7 +166,7 @@ class Manager:
         again = {f"{row.experiment_id}-{row.number}-{row.attempt}" for row in left_out}
         for job_id, ref in {event.job_id: event.status.ref for event in seen if event.job_id in again}.items():
             self._read_again(job_id, ref)
-        return [event for event in events if not (isinstance(event, Seen) and event.job_id in again)]
+        return [event for event in events if not (isinstance(event, JobUpdate) and event.job_id in again)]
 
     def _read_again(self, job_id: str, ref: JobRef) -> None:
         found = self._find(job_id)
@@ -186,24 +187,27 @@ class Manager:
         return (run, attempt) if run and attempt and attempt.trial.attempt == int(attempt_number) else None
 
     def _follow(
-        self, run: ExperimentRun, attempt: Attempt, event: Submitted | Refused | Seen | Doubted | Cancelled
+        self,
+        run: ExperimentRun,
+        attempt: Attempt,
+        event: JobEvent,
     ) -> None:
         if isinstance(event, Submitted):
             attempt.ref = event.ref
             self._context.retry_store(
                 partial(self._context.store.annotate, run.id, attempt.trial.number, ref=event.ref)
             )
-        elif isinstance(event, Refused):
+        elif isinstance(event, SubmitFailed):
             ref = JobRef(run.record.spec.backend, event.job_id)
             self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, event.reason))
         elif isinstance(event, Cancelled):
             self._cancelled(run, attempt, event)
-        elif isinstance(event, Doubted):
+        elif isinstance(event, StatusUnknown):
             run.doubt(attempt, event.reason)
         else:
             self._seen(run, attempt, event)
 
-    def _seen(self, run: ExperimentRun, attempt: Attempt, event: Seen) -> None:
+    def _seen(self, run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> None:
         if reason := run.take(attempt, event.frames):
             run.end(attempt, FinalState(TrialState.EARLY_STOPPED, reason))
         if not event.status.state.is_final:
@@ -259,8 +263,8 @@ class Manager:
             elif not attempt.sent:
                 run.blocked[attempt.trial.number] = _secrets_missing(missing)
         for number in run.waiting():
-            if run.hold.reason:
-                run.blocked[number] = run.hold.sentence()
+            if run.objective_check.reason:
+                run.blocked[number] = run.objective_check.block_reason()
             elif missing:
                 run.blocked[number] = _secrets_missing(missing)
             else:
@@ -277,7 +281,7 @@ class Manager:
         return self._backend_pool.watcher(run.record.spec.backend)
 
 
-def _ingest(run: ExperimentRun, attempt: Attempt, event: Seen) -> Ingest:
+def _ingest(run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> Ingest:
     trial = attempt.trial
     frames = event.frames
     return Ingest(

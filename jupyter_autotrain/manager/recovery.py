@@ -21,7 +21,7 @@ from jupyter_autotrain.store.decisions import Attempts
 _log = logging.getLogger(__name__)
 
 
-def take_up(context: ManagerContext, record: ExperimentRecord, *, again: bool = False) -> ExperimentRun:
+def recover_run(context: ManagerContext, record: ExperimentRecord, *, again: bool = False) -> ExperimentRun:
     """Rebuild an experiment.
 
     Args:
@@ -42,7 +42,7 @@ def take_up(context: ManagerContext, record: ExperimentRecord, *, again: bool = 
         over_at_s=None if budget_s is None or again else record.created_s + budget_s,
     )
     run.active = {number for number, trial in trials.items() if not trial.state.is_final}
-    run.hold.seen = any(trial.value is not None for trial in trials.values())
+    run.objective_check.is_reported = any(trial.value is not None for trial in trials.values())
     run.failures = sum(trial.state is TrialState.FAILED for trial in trials.values())
     run.early_stopping = _early_stopping(context, record)
     _resume_attempts(context, run)
@@ -65,8 +65,8 @@ def _resume_decisions(context: ManagerContext, run: ExperimentRun) -> None:
     """Take over what the manager before has decided on the experiment."""
     store = context.store
     run.published = context.retry_store(store.block_reasons, run.id)
-    if not run.hold.seen:
-        run.hold.reason = context.retry_store(store.decision, run.id, "objective")
+    if not run.objective_check.is_reported:
+        run.objective_check.reason = context.retry_store(store.decision, run.id, "objective")
     run.closing_reason = context.retry_store(store.decision, run.id, "closing")
     run.closed = run.closed or bool(run.closing_reason)
 

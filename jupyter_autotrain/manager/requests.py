@@ -13,10 +13,10 @@ from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.records import Request
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.manager import proof
+from jupyter_autotrain.manager import stop_receipts
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.recovery import take_up
+from jupyter_autotrain.manager.recovery import recover_run
 
 _STOPPED = FinalState(TrialState.CANCELLED, "stopped on request")
 _GRACE_S = 5.0
@@ -84,7 +84,7 @@ class RequestHandler:
                 self._answer(request.id, result)
 
     def note_receipt(self, experiment_id: str, number: int, receipt: CancelReceipt) -> None:
-        """Keep the proof of a cancel for whoever asked for it."""
+        """Keep the receipt of a cancel for whoever asked for it."""
         for stop in self._stops.values():
             if stop.run.id == experiment_id and number in stop.numbers:
                 stop.silent.discard(number)
@@ -107,9 +107,9 @@ class RequestHandler:
         grace_s = request.args.get("grace_s", _GRACE_S)
         grace_s = float(grace_s) if isinstance(grace_s, int | float) else _GRACE_S
         record = self._context.retry_store(self._context.store.experiment, request.experiment_id)
-        known = proof.before(self._context, record, wanted, request.created_s)
+        known = stop_receipts.receipts_since(self._context, record, wanted, request.created_s)
         if run is None:
-            return {**proof.result(known.values()), "elapsed_s": 0.0, "trials": sorted(known)}
+            return {**stop_receipts.merge(known.values()), "elapsed_s": 0.0, "trials": sorted(known)}
         chosen = sorted(run.active if wanted is None else run.active & set(wanted))
         stop = _Stop(
             request.id, run, self._context.clocks.tick_s(), chosen, set(chosen), set(run.attempts) & set(chosen)
@@ -129,7 +129,7 @@ class RequestHandler:
         run = self._manager.runs.get(request.experiment_id)
         if run is None:
             record = context.retry_store(context.store.experiment, request.experiment_id)
-            run = take_up(context, record, again=True)
+            run = recover_run(context, record, again=True)
         ended = request.experiment_id not in self._manager.runs
         chosen = [
             number
@@ -143,7 +143,7 @@ class RequestHandler:
             run.stopping = False
             self._manager.adopt(run)
         for number in chosen:
-            run.move(number, TrialState.WAITING, "tried again on request")
+            run.change_state(number, TrialState.WAITING, "tried again on request")
         return {"trials": list(chosen)}
 
     def _concurrency(self, request: Request) -> JsonObject:
@@ -173,4 +173,4 @@ def _numbers(args: JsonObject) -> list[int] | None:
 
 def _receipt(stop: _Stop, tick_s: float) -> JsonObject:
     said: JsonObject = {"elapsed_s": round(tick_s - stop.begun_s, 3), "trials": [*stop.numbers]}
-    return {**proof.result(stop.receipts), **said, "silent": sorted(stop.silent)}
+    return {**stop_receipts.merge(stop.receipts), **said, "silent": sorted(stop.silent)}

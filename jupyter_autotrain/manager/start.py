@@ -59,7 +59,7 @@ def ensure(home: Home) -> ManagerIdentity:
     """Make sure that a manager serves the home; start one when none lives, again when it is killed as it starts.
 
     Returns:
-        The identity of the manager, which is ready to be rung.
+        The identity of the manager, which listens.
 
     Raises:
         ManagerError: When the home cannot be written or the manager does not come up.
@@ -118,7 +118,7 @@ def take_lock(home: Home) -> int | None:
 
 
 @contextmanager
-def kept_away(home: Home) -> Iterator[None]:
+def stopped(home: Home) -> Iterator[None]:
     """End the home's manager, which its trials do not notice, and let none begin for as long as the block lasts.
 
     Raises:

@@ -11,7 +11,7 @@ from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.artifact_sync import LogCopy
 from jupyter_autotrain.manager.frames import Frames
-from jupyter_autotrain.manager.stream import Stream
+from jupyter_autotrain.manager.metrics_stream import MetricsStream
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class WatchedJob:
 
     trial: TrialSpec
     ref: JobRef
-    metrics: Stream
+    metrics: MetricsStream
     logs: tuple[LogCopy, ...]
     since_s: float
     due_s: float

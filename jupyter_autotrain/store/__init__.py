@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from jupyter_autotrain.store.failures import explained
-from jupyter_autotrain.store.intake import Ingest
+from jupyter_autotrain.store.ingest import Ingest
 from jupyter_autotrain.store.metrics import Columns, Piece
-from jupyter_autotrain.store.references import back
+from jupyter_autotrain.store.references import offset_from_newest
 from jupyter_autotrain.store.store import Store
 
-__all__ = ["Columns", "Ingest", "Piece", "Store", "back", "explained"]
+__all__ = ["Columns", "Ingest", "Piece", "Store", "explained", "offset_from_newest"]

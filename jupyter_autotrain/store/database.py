@@ -18,7 +18,7 @@ from jupyter_autotrain.core.ownership import make_private
 from jupyter_autotrain.errors import LeaseLostError, StoreError
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.filesystem import NETWORK_FILESYSTEMS, filesystem_of
-from jupyter_autotrain.store.handles import HANDLES
+from jupyter_autotrain.store.fork_safety import OPEN_DATABASES
 from jupyter_autotrain.store.schema import migrate
 
 _RETRY_S: Final = 0.02
@@ -48,7 +48,7 @@ class Database:
         with explained(path, busy_timeout_s):
             make_private_file(path)
             self._connect()
-        HANDLES.add(self)
+        OPEN_DATABASES.add(self)
 
     def _connect(self) -> None:
         file = self._file_at_path()

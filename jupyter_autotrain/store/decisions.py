@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from jupyter_autotrain.core.states import FinalState, TrialState
-from jupyter_autotrain.store.section import Section, check_types, key_of, plain, undamaged
+from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 
 DecisionKind: TypeAlias = Literal["closing", "objective"]
 """closing: no further trial is created; objective: waiting trials are blocked until a trial reports the objective."""
@@ -28,7 +28,7 @@ _UNSET: Final = "DELETE FROM experiment_decisions WHERE experiment = ? AND kind 
 _ADD_REASON: Final = "INSERT INTO block_reasons (experiment, number, reason) VALUES (?, ?, ?)"
 
 
-class Decisions(Section):
+class Decisions(StoreMixin):
     """What the manager has decided and not carried out yet."""
 
     def decide_ends(self, experiment_id: str, ends: Attempts) -> None:

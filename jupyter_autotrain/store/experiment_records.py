@@ -13,7 +13,7 @@ from jupyter_autotrain.core.json import from_json
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import TrialState, experiment_state
-from jupyter_autotrain.store.section import undamaged
+from jupyter_autotrain.store.mixin import undamaged
 
 _NEWER = "EXISTS (SELECT 1 FROM experiments AS newer WHERE newer.name = e.name AND newer.version > e.version)"
 _COLUMNS = (

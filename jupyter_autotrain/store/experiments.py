@@ -13,8 +13,8 @@ from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES
 from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
 from jupyter_autotrain.store.experiment_records import records
+from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
 from jupyter_autotrain.store.references import look_up, not_found, of_origin
-from jupyter_autotrain.store.section import Section, key_of, plain
 
 _BEGIN = "UPDATE experiments SET boot = ?, boot_s = ? WHERE id = ?"
 _NEXT_VERSION = (
@@ -25,7 +25,7 @@ _ACTIVE = ", ".join(f"'{state.value}'" for state in sorted(ACTIVE_STATES))
 _UNFINISHED = f"(closed = 0 OR EXISTS (SELECT 1 FROM trials WHERE experiment = key AND state IN ({_ACTIVE})))"  # noqa: S608 - own text
 
 
-class Experiments(Section):
+class Experiments(StoreMixin):
     """Submissions."""
 
     def add_experiment(

@@ -6,7 +6,7 @@ checks it in its own transaction (a fencing token: a number that only grows).
 
 from __future__ import annotations
 
-from jupyter_autotrain.store.section import Section
+from jupyter_autotrain.store.mixin import StoreMixin
 
 _TAKE = (
     "INSERT INTO lease (id, generation, owner) VALUES (1, 1, ?) "
@@ -14,7 +14,7 @@ _TAKE = (
 )
 
 
-class Leases(Section):
+class Leases(StoreMixin):
     """Who may write as the manager."""
 
     def take_lease(self, owner: str) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.records import MetricPoint, Note
-from jupyter_autotrain.store.section import Section, check_types, key_of, undamaged
+from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undamaged
 
 Columns: TypeAlias = "tuple[array[int], array[float]]"
 """Steps (int64) and values (float64, NaN where NaN was reported) of one trial, in order of arrival."""
@@ -33,7 +33,7 @@ class Piece:
     times: array[float]
 
 
-class Metrics(Section):
+class Metrics(StoreMixin):
     """What trials report."""
 
     def points(

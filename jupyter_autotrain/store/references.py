@@ -9,13 +9,13 @@ from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.store.experiment_records import records
-from jupyter_autotrain.store.section import plain, unknown
+from jupyter_autotrain.store.mixin import plain, unknown
 
 
 def look_up(connection: sqlite3.Connection, reference: str, origin: Origin | None) -> list[ExperimentRecord]:
     """What a reference may mean where it is said; several when the beginning of an id is not unique."""
     mine, values = of_origin(origin)
-    if places := back(reference):
+    if places := offset_from_newest(reference):
         return records(connection, f"WHERE {mine} ORDER BY key DESC LIMIT 1 OFFSET ?", (*values, places - 1))
     newest = "WHERE name = ? AND {} ORDER BY key DESC LIMIT 1"
     if by_name := records(connection, newest.format(mine), (reference, *values)):
@@ -33,7 +33,7 @@ def _number(digits: str) -> int:
     return int(digits) if len(digits) <= 18 else 10**18
 
 
-def back(reference: str) -> int:
+def offset_from_newest(reference: str) -> int:
     """How far back a reference counts: 1 for `-1` and `_` (the newest), 2 for `-2` ...; 0 for a name or an id."""
     digits = "1" if reference == "_" else reference[1:] if reference.startswith("-") else ""
     return max(_number(digits), 1) if digits.isdecimal() else 0
@@ -51,7 +51,7 @@ def of_origin(origin: Origin | None) -> tuple[str, tuple[str, ...]]:
 
 def not_found(connection: sqlite3.Connection, reference: str, origin: Origin | None) -> UnknownExperimentError:
     """The error for a reference that names nothing, with what may have been meant."""
-    newest = records(connection, "ORDER BY key DESC LIMIT 1", ()) if origin and back(reference) else []
+    newest = records(connection, "ORDER BY key DESC LIMIT 1", ()) if origin and offset_from_newest(reference) else []
     if not newest:
         return unknown(connection, reference)
     mine, values = of_origin(origin)

@@ -19,7 +19,7 @@ from typing import Final
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.database import make_private_file
 from jupyter_autotrain.store.failures import explained
-from jupyter_autotrain.store.mending import mended_copies
+from jupyter_autotrain.store.header_repair import copies_with_new_header
 from jupyter_autotrain.store.repair_rows import settle
 from jupyter_autotrain.store.schema import migrate
 
@@ -103,7 +103,7 @@ def _salvage(source: sqlite3.Connection, fresh: Path, kept_at: Path) -> Repair:
 
 def _salvage_copies(path: Path, fresh: Path, report: Repair) -> Repair:
     """SQLite refuses the file as a whole: see whether it reads a mended copy."""
-    for copy in mended_copies(path):
+    for copy in copies_with_new_header(path):
         with closing(sqlite3.connect(copy, isolation_level=None)) as source:
             found = _salvage(source, fresh, report.kept_at)
         if found.saved["experiments"]:

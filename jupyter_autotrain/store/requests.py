@@ -8,12 +8,12 @@ from typing import Any
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.records import Request
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.section import Section
+from jupyter_autotrain.store.mixin import StoreMixin
 
 _COLUMNS = "id, kind, experiment_id, args, created_s, done, result"
 
 
-class Requests(Section):
+class Requests(StoreMixin):
     """Requests and their answers."""
 
     def add_request(self, kind: str, experiment_id: str, args: JsonObject, now_s: float) -> int:

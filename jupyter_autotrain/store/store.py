@@ -9,14 +9,14 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store.database import open_database
 from jupyter_autotrain.store.decisions import Decisions
 from jupyter_autotrain.store.experiments import Experiments
-from jupyter_autotrain.store.intake import Intake
+from jupyter_autotrain.store.ingest import Ingestion
 from jupyter_autotrain.store.lease import Leases
 from jupyter_autotrain.store.metrics import Metrics
 from jupyter_autotrain.store.requests import Requests
 from jupyter_autotrain.store.trials import Trials
 
 
-class Store(Experiments, Trials, Decisions, Intake, Metrics, Requests, Leases):
+class Store(Experiments, Trials, Decisions, Ingestion, Metrics, Requests, Leases):
     """The durable history; safe to use from several threads and several processes.
 
     Every method is one transaction. Every failure of SQLite or of the disk comes as a `StoreError`, and then nothing

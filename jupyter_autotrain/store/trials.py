@@ -1,4 +1,4 @@
-"""Trials and their moves from state to state; only legal moves, each one kept with its time and reason."""
+"""Trials and the changes of their states; only legal ones, each kept with its time and reason."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.json import JsonValue, from_json, to_json
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.records import Move, TrialRecord
+from jupyter_autotrain.core.records import StateChange, TrialRecord
 from jupyter_autotrain.core.spec import NodePlacement, Placement
-from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState
+from jupyter_autotrain.core.states import LEGAL_TRANSITIONS, TrialState
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.section import Section, check_types, key_of, plain, undamaged
+from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement"
 _EXTREMES = """
@@ -30,7 +30,7 @@ class _TrialValue(NamedTuple):
     value: float
 
 
-class Trials(Section):
+class Trials(StoreMixin):
     """Trials of experiments."""
 
     def add_trial(self, experiment_id: str, number: int, params: Mapping[str, JsonValue], now_s: float) -> TrialRecord:
@@ -46,10 +46,10 @@ class Trials(Section):
                 "INSERT INTO trials (experiment, number, state, params, created_s) VALUES (?, ?, ?, ?, ?)",
                 (key, number, TrialState.WAITING, text, now_s),
             )
-            _keep_move(connection, key, (number, 1, TrialState.WAITING, now_s, ""))
+            _add_state_change(connection, key, (number, 1, TrialState.WAITING, now_s, ""))
             return _trial(connection, experiment_id, key, number)
 
-    def move(  # noqa: PLR0913 - one keyword per thing that may change together with the state
+    def change_state(  # noqa: PLR0913 - one keyword per thing that may change together with the state
         self,
         experiment_id: str,
         number: int,
@@ -61,7 +61,7 @@ class Trials(Section):
         ref: JobRef | None = None,
         placement: Placement | None = None,
     ) -> TrialRecord:
-        """Move a trial to a state; from a final state to WAITING begins a new attempt, clean of the last one's marks.
+        """Change a trial's state; from a final state to WAITING a new attempt begins, without the last one's columns.
 
         Args:
             experiment_id: The experiment.
@@ -74,7 +74,7 @@ class Trials(Section):
             placement: Where it runs; None keeps it.
 
         Raises:
-            StoreError: The move is not legal (it names both states), or there is no such trial.
+            StoreError: The change is not legal (it names both states), or there is no such trial.
         """
         with self._database.write() as connection:
             key, reason = key_of(connection, experiment_id), plain(reason)
@@ -82,10 +82,10 @@ class Trials(Section):
             _check_legal(trial, state)
             begins = trial.state.is_final
             attempt = attempt if attempt is not None else trial.attempt + begins
-            _update(connection, key, number, _marks_of_move(state, now_s, begins=begins))
+            _update(connection, key, number, _columns_of_state(state, now_s, begins=begins))
             _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
-            _update(connection, key, number, _marks(ref, placement))
-            _keep_move(connection, key, (number, attempt, state, now_s, reason))
+            _update(connection, key, number, _columns(ref, placement))
+            _add_state_change(connection, key, (number, attempt, state, now_s, reason))
             return _trial(connection, experiment_id, key, number)
 
     def annotate(
@@ -98,7 +98,7 @@ class Trials(Section):
     ) -> None:
         """Note something about a trial that stays in its state; None keeps what is there."""
         with self._database.write() as connection:
-            _update(connection, key_of(connection, experiment_id), number, _marks(ref, placement))
+            _update(connection, key_of(connection, experiment_id), number, _columns(ref, placement))
 
     def trials(self, experiment_id: str, *, limit: int | None = None) -> list[TrialRecord]:
         """The trials of an experiment, by number; with `limit` at most so many."""
@@ -128,34 +128,34 @@ class Trials(Section):
         with self._database.read() as connection:
             return _trial(connection, experiment_id, key_of(connection, experiment_id), number)
 
-    def moves(self, experiment_id: str, after_id: int = 0) -> list[Move]:
-        """The moves of an experiment's trials whose id is above `after_id`, in order of arrival."""
+    def state_changes(self, experiment_id: str, after_id: int = 0) -> list[StateChange]:
+        """The state changes of an experiment's trials whose id is above `after_id`, in order of arrival."""
         query = (
             "SELECT id, number, attempt, state, time_s, reason FROM moves WHERE experiment = ? AND id > ? ORDER BY id"
         )
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
-        return [_move(experiment_id, row) for row in rows]
+        return [_state_change(experiment_id, row) for row in rows]
 
 
-def _move(experiment_id: str, row: tuple[Any, ...]) -> Move:
-    move_id, number, attempt, state, time_s, reason = row
-    with undamaged(f"move {move_id} of trial {number} of experiment {experiment_id}"):
+def _state_change(experiment_id: str, row: tuple[Any, ...]) -> StateChange:
+    change_id, number, attempt, state, time_s, reason = row
+    with undamaged(f"state change {change_id} of trial {number} of experiment {experiment_id}"):
         check_types((reason, str), (number, int), (attempt, int), (time_s, float | int))
-        return Move(move_id, experiment_id, number, attempt, TrialState(state), time_s, reason)
+        return StateChange(change_id, experiment_id, number, attempt, TrialState(state), time_s, reason)
 
 
 def _check_legal(trial: TrialRecord, state: TrialState) -> None:
-    allowed = LEGAL_MOVES[trial.state]
+    allowed = LEGAL_TRANSITIONS[trial.state]
     if state not in allowed:
         raise StoreError(
-            f"Trial {trial.number} cannot move from {trial.state} to {state}.",
+            f"Trial {trial.number} cannot change from {trial.state} to {state}.",
             f"From {trial.state} it may go to: {', '.join(sorted(allowed)) or 'nowhere'}.",
-            "Read the trial again: it may have moved in between.",
+            "Read the trial again: its state may have changed in between.",
         )
 
 
-def _marks_of_move(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
+def _columns_of_state(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
     if begins:
         return {"started_s": None, "ended_s": None, "value": None, "value_count": 0, "ref": None, "placement": "[]"}
     if state is TrialState.RUNNING:
@@ -163,12 +163,12 @@ def _marks_of_move(state: TrialState, now_s: float, *, begins: bool) -> dict[str
     return {"ended_s": now_s} if state.is_final else {}
 
 
-def _marks(ref: JobRef | None, placement: Placement | None) -> dict[str, Any]:
-    marks = {
+def _columns(ref: JobRef | None, placement: Placement | None) -> dict[str, Any]:
+    columns = {
         "ref": None if ref is None else json.dumps(to_json(ref)),
         "placement": None if placement is None else json.dumps(to_json(placement.nodes)),
     }
-    return {column: mark for column, mark in marks.items() if mark is not None}
+    return {column: mark for column, mark in columns.items() if mark is not None}
 
 
 def _update(connection: sqlite3.Connection, key: int, number: int, values: Mapping[str, Any]) -> None:
@@ -178,9 +178,11 @@ def _update(connection: sqlite3.Connection, key: int, number: int, values: Mappi
         connection.execute(query, (*values.values(), key, number))
 
 
-def _keep_move(connection: sqlite3.Connection, key: int, move: tuple[int, int, TrialState, float, str]) -> None:
+def _add_state_change(
+    connection: sqlite3.Connection, key: int, change: tuple[int, int, TrialState, float, str]
+) -> None:
     query = "INSERT INTO moves (experiment, number, attempt, state, time_s, reason) VALUES (?, ?, ?, ?, ?, ?)"
-    connection.execute(query, (key, *move))
+    connection.execute(query, (key, *change))
 
 
 def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number: int) -> TrialRecord:

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Sequence
 
 from jupyter_autotrain.core.objective import Objective, RunningValue
-from jupyter_autotrain.store.section import plain
+from jupyter_autotrain.store.mixin import plain
 
 Point = tuple[str, int, float, float | None]
 _NEWEST_CHUNKS = (

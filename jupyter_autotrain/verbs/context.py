@@ -11,7 +11,7 @@ from jupyter_autotrain.client.lookup import find, listed
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.store import back
+from jupyter_autotrain.store import offset_from_newest
 from jupyter_autotrain.terminal import printable
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ class CommandContext:
             UnknownExperimentError: None matches.
         """
         experiment = find(reference, self.home, self.origin)
-        places = back(reference)
+        places = offset_from_newest(reference)
         if places and self.origin is None:
             rank = "the newest" if places == 1 else f"number {places} from the newest"
             self.note(f"Taking {experiment.name}, {rank} of this home.\n")

@@ -30,7 +30,7 @@ def repair_store(command: CommandContext) -> None:
         raise AutotrainError(
             f"There is no store in {home.root}.", "The home of a damaged store.", "Set JUPYTER_AUTOTRAIN_HOME to it."
         )
-    with manager.kept_away(home), no_submitter(home, wait=True):
+    with manager.stopped(home), no_submitter(home, wait=True):
         report = repair.repair(home.store)
         with Store.open(home) as store:
             lost = leftovers.without_row(home, store)

@@ -30,7 +30,7 @@ class Place:
     def begin(self, number, **params):
         self.store.add_trial(self.id, number, params, time.time())
         for state in ("PREPARING", "RUNNING"):
-            self.store.move(self.id, number, TrialState(state), time.time())
+            self.store.change_state(self.id, number, TrialState(state), time.time())
 
     def report(self, number, points):
         self.cursor += 1
@@ -39,7 +39,7 @@ class Place:
         self.store.ingest([Ingest(self.id, number, 1, "metrics", self.cursor, points=points, objective=objective)])
 
     def end(self, number, state="SUCCEEDED", reason=""):
-        self.store.move(self.id, number, TrialState(state), time.time(), reason=reason)
+        self.store.change_state(self.id, number, TrialState(state), time.time(), reason=reason)
 
     def close(self):
         self.store.close_experiment(self.id, time.time())

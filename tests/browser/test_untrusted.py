@@ -28,11 +28,11 @@ def run_card(tmp_path):
         for number in (1, 2, 3):
             store.add_trial("e1", number, {"lr": 0.1 / number}, time.time())
             for state in (TrialState.PREPARING, TrialState.RUNNING):
-                store.move("e1", number, state, time.time())
+                store.change_state("e1", number, state, time.time())
             points = [("val_acc", step, 1.0, 1 - 1 / (number * step + 1)) for step in range(40)]
             points += [("loss", step, 1.0, 1 / (number * step + 1)) for step in range(40)]
             store.ingest([Ingest("e1", number, 1, "metrics", 9, points=points, objective=Objective("val_acc"))])
-            store.move("e1", number, TrialState.SUCCEEDED, time.time())
+            store.change_state("e1", number, TrialState.SUCCEEDED, time.time())
         store.close_experiment("e1", time.time())
         return card(store, store.experiment(record.id))
 

@@ -37,7 +37,7 @@ class Served:
         spec = ExperimentSpec("exp", Bundle(python=sys.executable), **spec)
         self.store.add_experiment(experiment_id, spec, time.time())
         manager.ensure(self.home)
-        manager.ring(self.home)
+        manager.notify(self.home)
 
     def kill(self):
         identity = ManagerIdentity.read(self.home.manager_lock)
@@ -62,7 +62,7 @@ class Served:
         for experiment in self.store.unfinished():
             request = self.store.add_request("stop", experiment.id, {}, time.time())
             manager.ensure(self.home)
-            manager.ring(self.home)
+            manager.notify(self.home)
             until(lambda request=request: self.store.request(request).done, "the last stop")
         self.kill()
         self.store.close()

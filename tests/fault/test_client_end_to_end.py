@@ -110,7 +110,7 @@ def test_a_failed_trial_is_tried_again_as_a_new_attempt():
     experiment.retry()
     assert experiment.wait(DEADLINE_S)
     assert experiment.trials[0].attempt == 2
-    assert [move.state for move in experiment.store.moves(experiment.id)].count("FAILED") == 2
+    assert [move.state for move in experiment.store.state_changes(experiment.id)].count("FAILED") == 2
 
 
 SLOW = """

@@ -51,6 +51,6 @@ def test_why_right_after_the_death_of_a_manager_tells_what_a_trial_waits_for(ser
     served.submit("e1", "import time\nreport(acc=1)\ntime.sleep(600)", secrets=("NO_SUCH_SECRET",))
     until(lambda: served.store.block_reasons("e1"), "the reason")
     served.kill()
-    waits, no_manager = manager.why(served.store, served.home, "exp")
+    waits, no_manager = manager.explain(served.store, served.home, "exp")
     assert waits.startswith("Trial 1 waits for its secret NO_SUCH_SECRET")
     assert no_manager.startswith("No manager runs")

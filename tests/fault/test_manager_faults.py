@@ -69,7 +69,7 @@ def test_an_idle_manager_goes_by_itself_and_the_next_submit_starts_another(serve
     monkeypatch.setenv("JUPYTER_AUTOTRAIN_IDLE_MIN", "0.005")
     first = manager.ensure(served.home)
     until(lambda: not first.alive, "the idle exit")
-    assert not served.home.doorbell.exists()
+    assert not served.home.wakeup_socket.exists()
     assert not manager.status(served.home).alive
     served.submit("e1", "report(acc=1)")
     until(lambda: served.states("e1") == ["SUCCEEDED"], "the trial's end")
@@ -112,8 +112,8 @@ CLIENT = """
     from jupyter_autotrain.core.home import Home
     home = Home(Path(sys.argv[1]))
     manager.ensure(home)
-    manager.ring(home)
-    print("rung", flush=True)
+    manager.notify(home)
+    print("notified", flush=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     time.sleep(600)
 """
@@ -129,7 +129,7 @@ def test_what_happens_to_the_kernel_touches_neither_manager_nor_trials(served, n
     argv = [sys.executable, "-c", textwrap.dedent(CLIENT), str(served.home.root)]
     kernel = subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True)
     try:
-        assert kernel.stdout.readline() == b"rung\n"
+        assert kernel.stdout.readline() == b"notified\n"
         until(lambda: served.store.points("e1"), "the first metric")
         identity = ManagerIdentity.read(served.home.manager_lock)
         os.killpg(kernel.pid, number)
@@ -150,7 +150,7 @@ def test_a_stop_ends_all_and_its_receipt_names_the_pids(served):
     served.submit("e1", "import time\nreport(acc=1)\ntime.sleep(600)", trials=3, concurrency=2)
     until(lambda: len(served.store.points("e1")) == 2, "both trials run")
     request = served.store.add_request("stop", "e1", {}, time.time())
-    manager.ring(served.home)
+    manager.notify(served.home)
     until(lambda: served.store.request(request).done, "the receipt")
     result = served.store.request(request).result
     assert result["trials"] == [1, 2]
@@ -166,7 +166,7 @@ def test_files_are_private_and_no_port_is_open(served):
     until(lambda: served.store.points("e1"), "the first metric")
     process = psutil.Process(ManagerIdentity.read(served.home.manager_lock).pid)
     assert process.net_connections(kind="inet") == []
-    private = [served.home.doorbell, served.home.manager_lock, served.home.manager_log]
+    private = [served.home.wakeup_socket, served.home.manager_lock, served.home.manager_log]
     assert [oct(Path(path).stat().st_mode & 0o777) for path in private] == ["0o600"] * 3
 
 
@@ -214,7 +214,7 @@ def test_a_manager_killed_while_it_stops_trials_still_tells_which_processes_ende
     served.submit("e1", DEAF, trials=2, concurrency=2)
     until(lambda: len(served.store.points("e1")) == 2, "both trials run")
     request = served.store.add_request("stop", "e1", {"grace_s": 1.0}, time.time())
-    manager.ring(served.home)
+    manager.notify(served.home)
     folders = [served.home.trial("e1", number, 1) for number in (1, 2)]
     workers = [json.loads((folder / "status.json").read_text())["worker"][0] for folder in folders]
     until(lambda: all((folder / "control" / "cancel").exists() for folder in folders), "the cancel has begun")
@@ -233,18 +233,18 @@ def test_damaged_status_files_make_no_trial_lost_and_stop_still_finds_every_proc
     until(lambda: len(served.store.points("e1")) == 3, "all trials run")
     for number, data in ((1, b""), (2, b'{"state": "RUN'), (3, b"\xff" * 100)):
         (served.home.trial("e1", number, 1) / "status.json").write_bytes(data)
-    until(lambda: "status.json is damaged" in str(manager.why(served.store, served.home, "exp")), "the doubt")
+    until(lambda: "status.json is damaged" in str(manager.explain(served.store, served.home, "exp")), "the doubt")
     served.kill()
     manager.ensure(served.home)
     retry = served.store.add_request("retry", "e1", {}, time.time())
-    manager.ring(served.home)
+    manager.notify(served.home)
     until(lambda: served.store.request(retry).done, "the answer to the retry")
     assert served.states("e1") == ["RUNNING"] * 3
     folders = [str(served.home.trial("e1", number, 1)) for number in (1, 2, 3)]
     trees = [processes.marked("JUPYTER_AUTOTRAIN_TRIAL", folder) for folder in folders]
     assert [len(tree) for tree in trees] == [2, 2, 2]
     stop = served.store.add_request("stop", "e1", {}, time.time())
-    manager.ring(served.home)
+    manager.notify(served.home)
     until(lambda: served.store.request(stop).done, "the receipt")
     result = served.store.request(stop).result
     assert set().union(*trees) <= {*result["pids_ended"], *result["pids_killed"]}

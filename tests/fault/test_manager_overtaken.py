@@ -16,8 +16,8 @@ import pytest
 from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.manager.doorbell import Doorbell
 from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
 from jupyter_autotrain.store import Store
 
 pytestmark = pytest.mark.fault
@@ -96,23 +96,23 @@ def heard_s(home, store, experiment_id):
     """Submit, and tell how long it takes until the manager has made the first trial of it."""
     submit(home, store, experiment_id)
     begun_s = time.monotonic()
-    manager.ring(home)
+    manager.notify(home)
     until(lambda: store.trials(experiment_id), "the submit is seen")
     return time.monotonic() - begun_s
 
 
 def deleted(home):
-    home.doorbell.unlink(missing_ok=True)
+    home.wakeup_socket.unlink(missing_ok=True)
 
 
 def replaced_by_a_file(home):
     deleted(home)
-    home.doorbell.write_text("")
+    home.wakeup_socket.write_text("")
 
 
 def replaced_by_a_deaf_socket(home):
     deleted(home)
-    Doorbell(home.doorbell).hang()
+    WakeupSocket(home.wakeup_socket).open()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the deaf socket is dropped on purpose
@@ -126,8 +126,8 @@ def test_an_idle_manager_sees_a_submit_within_a_second_whatever_became_of_its_so
             spoil(home)
             took_s.append(heard_s(home, store, f"e{number}"))
     assert min(took_s) < HEARD_S, took_s
-    until(home.doorbell.is_socket, "the doorbell is back")
-    assert manager.ring(home)
+    until(home.wakeup_socket.is_socket, "the socket is back")
+    assert manager.notify(home)
 
 
 def test_a_home_removed_and_made_anew_is_served_by_a_new_manager_that_the_old_one_leaves_alone(home):
@@ -140,7 +140,7 @@ def test_a_home_removed_and_made_anew_is_served_by_a_new_manager_that_the_old_on
         took_s = [heard_s(home, store, f"e{number}") for number in range(3)]
     assert min(took_s) < HEARD_S, took_s
     assert ManagerIdentity.read(home.manager_lock) == new
-    assert manager.ring(home)
+    assert manager.notify(home)
 
 
 def test_a_manager_whose_home_is_gone_ends_and_does_not_bring_it_back(home):

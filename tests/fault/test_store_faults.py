@@ -97,7 +97,7 @@ def check_what_a_killed_writer_left(home, acknowledged):
             assert len(store.points(record.id)) == 20 * cursor
             if store.trials(record.id):
                 assert store.trial(record.id, 1).value == (cursor or None)
-                assert [move.state for move in store.moves(record.id)] == [TrialState.WAITING]
+                assert [move.state for move in store.state_changes(record.id)] == [TrialState.WAITING]
         store.add_experiment("after", spec(), 0.0)
 
 
@@ -241,8 +241,14 @@ def test_a_clock_that_jumps_backwards_changes_no_order(home):
         assert store.find("-1").id == store.find("a").id == "e4"
         store.add_trial("e0", 1, {}, times[0])
         for state, now_s in zip(["PREPARING", "RUNNING", "FAILED", "WAITING"], times[1:], strict=True):
-            store.move("e0", 1, TrialState(state), now_s)
-        assert [move.state for move in store.moves("e0")] == ["WAITING", "PREPARING", "RUNNING", "FAILED", "WAITING"]
+            store.change_state("e0", 1, TrialState(state), now_s)
+        assert [move.state for move in store.state_changes("e0")] == [
+            "WAITING",
+            "PREPARING",
+            "RUNNING",
+            "FAILED",
+            "WAITING",
+        ]
         for cursor, now_s in enumerate(times, 1):
             store.ingest([Ingest("e0", 1, 1, "metrics", cursor, [("x", cursor, now_s, 1.0)])])
         assert [point.step for point in store.points("e0")] == [1, 2, 3, 4, 5]

@@ -44,7 +44,7 @@ def fill(home):
                 (home.trial(name, trial, 1) / "metrics").write_text(METRICS)
                 store.add_trial(name, trial, {"lr": 0.1}, 0.0)
                 for state in ("PREPARING", "RUNNING", "SUCCEEDED"):
-                    store.move(name, trial, TrialState(state), 1.0)
+                    store.change_state(name, trial, TrialState(state), 1.0)
                 rows = [("loss", step, 0.0, float(step)) for step in range(STEPS)]
                 store.ingest([Ingest(name, trial, 1, "metrics", len(METRICS), rows, objective=OBJECTIVE)])
             store.close_experiment(name, 2.0)
@@ -235,5 +235,5 @@ def test_a_repair_under_a_running_manager_loses_no_trial_and_no_point(home, monk
             time.sleep(0.01)
         assert [point.step for point in store.points("e1")] == list(range(200))
         assert [trial.attempt for trial in store.trials("e1")] == [1]
-    with manager.kept_away(home):
+    with manager.stopped(home):
         assert not manager.status(home).alive

@@ -24,7 +24,7 @@ from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 
-manager.ensure = manager.ring = lambda *arguments: True
+manager.ensure = manager.notify = lambda *arguments: True
 
 def write(folder):
     folder.mkdir()
@@ -50,7 +50,7 @@ def test_a_submitter_killed_at_any_instant_leaves_whole_experiments_and_no_draft
         submitter.send_signal(signal.SIGKILL)
         acknowledged += submitter.communicate()[0].split()
     monkeypatch.setattr(manager, "ensure", lambda home: None)
-    monkeypatch.setattr(manager, "ring", lambda home, message=None: True)
+    monkeypatch.setattr(manager, "notify", lambda home, message=None: True)
     send(home, ExperimentSpec("a", Bundle()), lambda folder: folder.mkdir() or Bundle(), {})
     assert list(home.drafts.iterdir()) == []
     with Store.open(home) as store:

@@ -26,7 +26,7 @@ from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.manager.context import Clocks
-from jupyter_autotrain.manager.events import Event, Seen
+from jupyter_autotrain.manager.events import Event, JobUpdate
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.testing import trial_of, wait_until, write_bundle
 from jupyter_autotrain.worker import groups, processes
@@ -278,15 +278,15 @@ class Watched:
         self.watcher = JobWatcher(place, self.events.append, self._pool, context)  # type: ignore[arg-type] # all it asks for here
 
     def notes(self, job_id: str) -> list[str]:
-        seen = [event for event in self.events if isinstance(event, Seen) and event.job_id == job_id]
+        seen = [event for event in self.events if isinstance(event, JobUpdate) and event.job_id == job_id]
         return [text for event in seen for _, _, text, _ in event.frames.notes]
 
     def end(self, job_id: str) -> TrialState | None:
-        seen = [event for event in self.events if isinstance(event, Seen) and event.job_id == job_id]
+        seen = [event for event in self.events if isinstance(event, JobUpdate) and event.job_id == job_id]
         return next((event.status.state for event in seen if event.status.state.is_final), None)
 
     def points(self, job_id: str) -> int:
-        seen = [event for event in self.events if isinstance(event, Seen) and event.job_id == job_id]
+        seen = [event for event in self.events if isinstance(event, JobUpdate) and event.job_id == job_id]
         return sum(len(event.frames.points) for event in seen)
 
     def until(self, condition: Callable[[], bool], what: str) -> None:

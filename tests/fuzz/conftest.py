@@ -37,5 +37,5 @@ def examples():
 def home(tmp_path, monkeypatch):
     """A home without a manager."""
     monkeypatch.setattr(manager, "ensure", lambda home: None)
-    monkeypatch.setattr(manager, "ring", lambda home, message=None: True)
+    monkeypatch.setattr(manager, "notify", lambda home, message=None: True)
     return Home(tmp_path / "home")

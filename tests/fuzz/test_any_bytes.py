@@ -36,9 +36,9 @@ def test_any_numbers_names_and_parameters_are_shown(examples, tmp_path):
             store.add_experiment("e1", spec, 1.0)
             store.add_trial("e1", 1, params, 1.0)
             for state in (TrialState.PREPARING, TrialState.RUNNING):
-                store.move("e1", 1, state, 2.0)
+                store.change_state("e1", 1, state, 2.0)
             store.ingest([Ingest("e1", 1, 1, "metrics", 9, points=points, objective=Objective("a"))])
-            store.move("e1", 1, TrialState.FAILED, 3.0, reason=reason)
+            store.change_state("e1", 1, TrialState.FAILED, 3.0, reason=reason)
             drawn = card(store, store.experiment("e1"), 5.0)
             snapshot(store, "e1", 5.0)
         assert "\x1b" not in drawn.text
@@ -51,7 +51,7 @@ def read_all(home):
         for record in store.experiments():
             store.find(record.name)
             store.trials(record.id)
-            store.moves(record.id)
+            store.state_changes(record.id)
             store.points(record.id)
             store.metric_names(record.id)
             store.series(record.id, "loss")
@@ -64,8 +64,8 @@ def test_a_store_with_a_flipped_byte_is_read_or_told(examples, home):
         store.add_experiment("e1", ExperimentSpec("x", Bundle(), objective=Objective("loss")), 1.0)
         for number in range(1, 6):
             store.add_trial("e1", number, {"lr": 0.1}, 1.0)
-            store.move("e1", number, TrialState.PREPARING, 2.0)
-            store.move("e1", number, TrialState.RUNNING, 2.0)
+            store.change_state("e1", number, TrialState.PREPARING, 2.0)
+            store.change_state("e1", number, TrialState.RUNNING, 2.0)
             rows = [("loss", step, 1.0, 0.5) for step in range(20)]
             store.ingest([Ingest("e1", number, 1, "metrics", 9, points=rows, objective=Objective("loss"))])
     read_all(home)

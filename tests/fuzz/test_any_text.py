@@ -292,6 +292,6 @@ def with_experiment(home):
         store.add_experiment("e1", ExperimentSpec("x", Bundle()), 1.0)
         store.add_trial("e1", 1, {"lr": 0.1}, 1.0)
         for state in (TrialState.PREPARING, TrialState.RUNNING, TrialState.SUCCEEDED):
-            store.move("e1", 1, state, 2.0)
+            store.change_state("e1", 1, state, 2.0)
         store.close_experiment("e1", 3.0)
     home.trial("e1", 1, 1).mkdir(parents=True)

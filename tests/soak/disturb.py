@@ -37,7 +37,7 @@ class Disturber:
             return
         self._due_s = time.monotonic() + self._choose.uniform(0.2, LONGEST_CALM_S)
         action = self._choose.choice(
-            [self._kill_manager, self._pause_manager, self._pause_trial, self._delete_lock, self._delete_doorbell]
+            [self._kill_manager, self._pause_manager, self._pause_trial, self._delete_lock, self._delete_socket]
         )
         with suppress(psutil.Error, ProcessLookupError, FileNotFoundError):
             action()
@@ -81,9 +81,9 @@ class Disturber:
         self._home.manager_lock.unlink()
         self.counts["locks deleted"] += 1
 
-    def _delete_doorbell(self) -> None:
-        self._home.doorbell.unlink()
-        self.counts["doorbells deleted"] += 1
+    def _delete_socket(self) -> None:
+        self._home.wakeup_socket.unlink()
+        self.counts["sockets deleted"] += 1
 
 
 def _is_supervisor(process: psutil.Process, here: str) -> bool:

@@ -21,7 +21,7 @@ SECRET = "s3cret-value"
 
 
 class FakeManager:
-    """Answers requests in its own thread when it is rung, as the real one does."""
+    """Answers requests in its own thread when it is notified, as the real one does."""
 
     def __init__(self, home, answer):
         self.home, self.answer, self.told, self.starts, self.threads = home, answer, [], 0, []
@@ -29,7 +29,7 @@ class FakeManager:
     def ensure(self, home):
         self.starts += 1
 
-    def ring(self, home, message=None):
+    def notify(self, home, message=None):
         self.told.append(message)
         if message is None:
             self.threads.append(threading.Thread(target=self.serve))
@@ -59,7 +59,7 @@ def store(home):
 def fake(home, monkeypatch):
     fake = FakeManager(home, lambda store, request: {})
     monkeypatch.setattr(manager, "ensure", fake.ensure)
-    monkeypatch.setattr(manager, "ring", fake.ring)
+    monkeypatch.setattr(manager, "notify", fake.notify)
     yield fake
     for thread in fake.threads:
         thread.join()
@@ -70,7 +70,7 @@ def add(home, store, *, trials=(), name="digits", experiment_id="abc", **spec):
     for number, (states, value) in enumerate(trials, 1):
         store.add_trial(experiment_id, number, {"lr": number / 10}, 1.0)
         for state in states:
-            store.move(experiment_id, number, TrialState(state), 2.0)
+            store.change_state(experiment_id, number, TrialState(state), 2.0)
         if value is not None:
             store.ingest(
                 [Ingest(experiment_id, number, 1, "metrics", 9, [("acc", 0, 1.0, value)], objective=Objective("acc"))]
@@ -123,7 +123,7 @@ def test_waiting_ends_with_the_experiment_and_looks_only_now_and_then(home, stor
         with Store.open(home) as other:
             time.sleep(0.5)  # the wait under test lasts this long
             other.close_experiment("abc", 2.0)
-            other.move("abc", 1, TrialState.SUCCEEDED, 3.0)
+            other.change_state("abc", 1, TrialState.SUCCEEDED, 3.0)
 
     thread = threading.Thread(target=end)
     begun_s = time.monotonic()
@@ -164,7 +164,7 @@ def test_a_long_wait_brings_a_killed_manager_back(home, store, fake, monkeypatch
     def come_back(home):
         if handle.state == "RUNNING":
             store.close_experiment("abc", 2.0)
-            store.move("abc", 1, TrialState.SUCCEEDED, 3.0)
+            store.change_state("abc", 1, TrialState.SUCCEEDED, 3.0)
 
     monkeypatch.setattr(manager, "ensure", come_back)
     assert handle.wait(timeout_s=60) is True
@@ -238,8 +238,8 @@ def test_a_request_that_is_refused_or_never_answered_is_an_error(home, store, fa
 
 def test_logs_outputs_and_sizes_come_from_the_newest_attempt(home, store, tmp_path):
     handle = add(home, store, trials=[(FAILED, None), ((), None)])
-    store.move("abc", 1, TrialState.WAITING, 3.0)
-    store.move("abc", 1, TrialState.PREPARING, 3.0)
+    store.change_state("abc", 1, TrialState.WAITING, 3.0)
+    store.change_state("abc", 1, TrialState.PREPARING, 3.0)
     for attempt in (1, 2):
         outputs = home.trial("abc", 1, attempt) / "outputs"
         outputs.mkdir(parents=True)

@@ -22,7 +22,7 @@ SPEC = ExperimentSpec("digits", Bundle())
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setattr(manager, "ensure", lambda home: None)
-    monkeypatch.setattr(manager, "ring", lambda home, message=None: True)
+    monkeypatch.setattr(manager, "notify", lambda home, message=None: True)
     return Home(tmp_path / "home")
 
 

@@ -43,14 +43,14 @@ def stopped(monkeypatch):
 @pytest.fixture
 def cell(tmp_path, monkeypatch, stopped):
     monkeypatch.setattr(manager, "ensure", lambda home: None)
-    monkeypatch.setattr(manager, "ring", lambda home, message=None: True)
+    monkeypatch.setattr(manager, "notify", lambda home, message=None: True)
     cell = Cell(Home(tmp_path / "home"))
     with Store.open(cell.home) as store:
         store.add_experiment("a1", cell.spec, 1.0)
         for number, states in enumerate((("PREPARING", "RUNNING", "SUCCEEDED"), ("PREPARING", "RUNNING")), 1):
             store.add_trial("a1", number, {}, 1.0)
             for state in states:
-                store.move("a1", number, TrialState(state), 2.0)
+                store.change_state("a1", number, TrialState(state), 2.0)
     return cell
 
 
@@ -113,7 +113,7 @@ def test_another_notebook_another_name_and_what_has_ended_are_left_alone(cell, s
     assert cell.rerun("stop", origin=Origin("/home/ada/other.ipynb", "s2")) == ""
     assert cell.rerun("stop", origin=Origin()) == ""
     with Store.open(cell.home) as store:
-        store.move("a1", 2, TrialState.SUCCEEDED, 3.0)
+        store.change_state("a1", 2, TrialState.SUCCEEDED, 3.0)
         store.close_experiment("a1", 3.0)
     assert cell.rerun("stop") == ""
     assert stopped == []

@@ -26,7 +26,7 @@ def home(tmp_path):
 def told(monkeypatch):
     calls = []
     monkeypatch.setattr(manager, "ensure", lambda home: calls.append("ensure"))
-    monkeypatch.setattr(manager, "ring", lambda home, message=None: calls.append(message or "ring") or True)
+    monkeypatch.setattr(manager, "notify", lambda home, message=None: calls.append(message or "ring") or True)
     return calls
 
 
@@ -51,7 +51,7 @@ def test_a_submission_is_on_disk_private_and_rung_last(home, told):
     assert handle.state == "WAITING"
 
 
-def test_secrets_go_to_the_doorbell_before_the_experiment_exists_and_nowhere_else(home, told):
+def test_secrets_go_to_the_manager_before_the_experiment_exists_and_nowhere_else(home, told):
     spec = ExperimentSpec("digits", Bundle(), secrets=("TOKEN",))
     handle = send(home, spec, write, {"TOKEN": SECRET, "OTHER": "other-value"})
     assert told == ["ensure", {"secrets": {handle.id: {"TOKEN": SECRET}}}, "ring"]
@@ -134,8 +134,8 @@ def test_drafts_of_killed_submitters_go_with_the_next_submission_and_living_ones
     assert len(left_in(home)) == 2
 
 
-def test_a_doorbell_that_nobody_hears_starts_a_manager(home, told, monkeypatch):
-    monkeypatch.setattr(manager, "ring", lambda home, message=None: False)
+def test_a_message_that_nobody_receives_starts_a_manager(home, told, monkeypatch):
+    monkeypatch.setattr(manager, "notify", lambda home, message=None: False)
     send(home, SPEC, write, {})
     assert told == ["ensure", "ensure"]
 

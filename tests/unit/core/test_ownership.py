@@ -11,7 +11,15 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError, StoreError
 from jupyter_autotrain.store import Store
 
-FILES = ("store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "manager.lock", "manager.log", "doorbell", "drafts")
+FILES = (
+    "store.sqlite",
+    "store.sqlite-wal",
+    "store.sqlite-shm",
+    "manager.lock",
+    "manager.log",
+    "manager.sock",
+    "drafts",
+)
 
 
 @pytest.fixture

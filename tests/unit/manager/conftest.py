@@ -26,7 +26,7 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext
-from jupyter_autotrain.manager.mailbox import Mailbox
+from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
 
@@ -132,11 +132,11 @@ class World:
         self.tuner = self.early_stop = None
         self.pauses = []
         self.create_backend = lambda: self.place
-        self.mailbox = Mailbox()
+        self.event_queue = EventQueue()
         self.restart()
 
     def close(self):
-        self.mailbox.close()
+        self.event_queue.close()
         self.store.close()
 
     def restart(self):
@@ -153,10 +153,10 @@ class World:
             lambda spec: self.tuner,
             lambda spec: self.early_stop,
         )
-        self.mailbox.close()
-        self.mailbox = Mailbox()
+        self.event_queue.close()
+        self.event_queue = EventQueue()
         context = ManagerContext(self.home, self.store, clocks, factories)
-        self.manager = Manager(context, self.mailbox, Inline(), start_watchers=False)
+        self.manager = Manager(context, self.event_queue, Inline(), start_watchers=False)
 
     def submit(self, name="mnist", experiment_id=None, **spec):
         experiment_id = experiment_id or f"id{len(self.store.experiments())}"

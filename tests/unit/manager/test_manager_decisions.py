@@ -9,7 +9,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import RandInt
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.tuner import StopReason
-from jupyter_autotrain.manager.why import why
+from jupyter_autotrain.manager.explain import explain
 
 
 class KilledError(BaseException):
@@ -102,7 +102,7 @@ def test_why_tells_the_last_reason_of_a_manager_that_was_killed(world):
     world.submit("first", resources=Resources(gpus=1))
     second = world.submit("second", resources=Resources(gpus=1))
     world.step()
-    assert why(world.store, world.home, world.store.experiment(second)) == [
+    assert explain(world.store, world.home, world.store.experiment(second)) == [
         "Trial 1 waits for 1 GPU, 0 free of 1: GPU 0 is held by trial 1 of first@1 (at most 1 per GPU); "
         "it is free when that ends.",
         "No manager runs; the next command that needs one starts it, and nothing is lost.",

@@ -13,8 +13,8 @@ from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus, Pol
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager import stream as streams
-from jupyter_autotrain.manager.stream import Stream
+from jupyter_autotrain.manager import metrics_stream as streams
+from jupyter_autotrain.manager.metrics_stream import MetricsStream
 
 REF = JobRef("local", "e-1-1")
 MOST = 4 << 20
@@ -24,7 +24,7 @@ class File:
     """A metrics file that is read in bounded pieces, some of which fail."""
 
     def __init__(self, data):
-        self.data, self.faults, self.stream, self.tick_s = data, [], Stream(0, ""), 0.0
+        self.data, self.faults, self.stream, self.tick_s = data, [], MetricsStream(0, ""), 0.0
 
     def read(self, offset):
         fault = self.faults.pop(0) if self.faults else ""

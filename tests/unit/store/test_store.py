@@ -36,7 +36,7 @@ def spec(name="mnist", **rest):
 def run_to(store, experiment_id, number, state, now_s=1.0):
     path = {TrialState.WAITING: [], TrialState.PREPARING: ["PREPARING"], TrialState.RUNNING: ["PREPARING", "RUNNING"]}
     for step in path.get(state, ["PREPARING", "RUNNING", state]):
-        store.move(experiment_id, number, TrialState(step), now_s)
+        store.change_state(experiment_id, number, TrialState(step), now_s)
 
 
 def test_a_home_is_private_and_the_journal_is_named(store, home):
@@ -121,12 +121,12 @@ def test_a_state_is_derived_from_trials_flags_and_closing(store):
     assert state() == ExperimentState.RUNNING
     store.request_stop("a1")
     assert state() == ExperimentState.STOPPING
-    store.move("a1", 1, TrialState.CANCELLED, 3.0)
+    store.change_state("a1", 1, TrialState.CANCELLED, 3.0)
     store.close_experiment("a1", 2.5)
     assert state() == ExperimentState.CANCELLED
     assert store.experiment("a1").ended_s == 3.0
     store.withdraw_stop("a1")
-    store.move("a1", 1, TrialState.WAITING, 4.0)
+    store.change_state("a1", 1, TrialState.WAITING, 4.0)
     assert state() == ExperimentState.WAITING
     assert store.experiment("a1").ended_s is None
     assert [record.id for record in store.unfinished()] == ["a1"]
@@ -148,33 +148,33 @@ def test_a_trial_carries_its_marks_and_a_retry_begins_clean(store):
     store.add_experiment("a1", spec(), 1.0)
     store.add_trial("a1", 1, {"lr": 0.1, "net": {"_name": "mlp"}}, 1.0)
     ref = JobRef("local", "a1-1-1", {"pid": [7, 1.5, "boot"]})
-    store.move("a1", 1, TrialState.PREPARING, 2.0, placement=Placement((NodePlacement("here", ("GPU-1",)),)))
+    store.change_state("a1", 1, TrialState.PREPARING, 2.0, placement=Placement((NodePlacement("here", ("GPU-1",)),)))
     store.annotate("a1", 1, ref=ref)
-    store.move("a1", 1, TrialState.RUNNING, 3.0)
+    store.change_state("a1", 1, TrialState.RUNNING, 3.0)
     store.ingest([Ingest("a1", 1, 1, "metrics", 5, [("acc", 0, 3.0, 0.5)], objective=Objective("acc"))])
-    failed = store.move("a1", 1, TrialState.FAILED, 4.0, reason="out of memory")
+    failed = store.change_state("a1", 1, TrialState.FAILED, 4.0, reason="out of memory")
     assert (failed.ref, failed.gpus, failed.value, failed.started_s, failed.ended_s) == (ref, ("GPU-1",), 0.5, 3.0, 4.0)
     assert failed.reason == "out of memory"
-    again = store.move("a1", 1, TrialState.WAITING, 5.0)
+    again = store.change_state("a1", 1, TrialState.WAITING, 5.0)
     assert (again.attempt, again.ref, again.gpus, again.value, again.started_s) == (2, None, (), None, None)
     assert again.params == {"lr": 0.1, "net": {"_name": "mlp"}}
-    assert [(move.state, move.attempt, move.time_s) for move in store.moves("a1")] == [
+    assert [(move.state, move.attempt, move.time_s) for move in store.state_changes("a1")] == [
         ("WAITING", 1, 1.0),
         ("PREPARING", 1, 2.0),
         ("RUNNING", 1, 3.0),
         ("FAILED", 1, 4.0),
         ("WAITING", 2, 5.0),
     ]
-    assert store.moves("a1", after_id=store.moves("a1")[2].id)[0].reason == "out of memory"
+    assert store.state_changes("a1", after_id=store.state_changes("a1")[2].id)[0].reason == "out of memory"
 
 
 def test_an_illegal_move_names_both_states_and_changes_nothing(store):
     store.add_experiment("a1", spec(), 1.0)
     store.add_trial("a1", 1, {}, 1.0)
-    before = (store.trials("a1"), store.moves("a1"))
+    before = (store.trials("a1"), store.state_changes("a1"))
     with pytest.raises(StoreError, match=r"from WAITING to SUCCEEDED"):
-        store.move("a1", 1, TrialState.SUCCEEDED, 2.0)
-    assert (store.trials("a1"), store.moves("a1")) == before
+        store.change_state("a1", 1, TrialState.SUCCEEDED, 2.0)
+    assert (store.trials("a1"), store.state_changes("a1")) == before
 
 
 def test_a_trial_is_added_once_and_a_missing_one_is_an_error(store):
@@ -337,7 +337,7 @@ def test_whatever_a_trial_sends_is_taken_in(store):
     store.add_trial("a1", 1, {"text": "\udcff"}, 1.0)
     points = [("n\udcff", 10**30, 0.0, math.inf), ("n\udcff", -(10**30), 0.0, -math.inf), ("", 0, 0.0, 1.0)]
     store.ingest([Ingest("a1", 1, 1, "metrics", 9, points, [(0.0, "info", "t\ud800\0t", 1)])])
-    store.move("a1", 1, TrialState.FAILED, 2.0, reason="r\udcff")
+    store.change_state("a1", 1, TrialState.FAILED, 2.0, reason="r\udcff")
     assert [(p.name, p.step, p.value) for p in store.points("a1")] == [
         ("n?", 2**63 - 1, None),
         ("n?", -(2**63), None),

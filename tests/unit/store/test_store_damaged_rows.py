@@ -21,7 +21,7 @@ def store(home):
     with Store.open(home) as opened:
         opened.add_experiment("e1", ExperimentSpec("digits", Bundle()), 1.0)
         opened.add_trial("e1", 1, {"lr": 0.1}, 1.0)
-        opened.move("e1", 1, TrialState.PREPARING, 2.0)
+        opened.change_state("e1", 1, TrialState.PREPARING, 2.0)
         yield opened
 
 
@@ -50,7 +50,7 @@ def damage(home, statement):
 def test_a_flipped_byte_is_told_with_its_row_and_what_to_do(store, home, statement, row):
     damage(home, statement)
     told = []
-    for read in (store.experiments, lambda: store.trials("e1"), lambda: store.moves("e1")):
+    for read in (store.experiments, lambda: store.trials("e1"), lambda: store.state_changes("e1")):
         try:
             read()
         except StoreError as error:
@@ -73,7 +73,7 @@ def test_a_flipped_byte_is_told_with_its_row_and_what_to_do(store, home, stateme
     ],
 )
 def test_a_damaged_piece_of_a_metric_is_told_with_its_trial(store, home, statement):
-    store.move("e1", 1, TrialState.RUNNING, 2.0)
+    store.change_state("e1", 1, TrialState.RUNNING, 2.0)
     store.ingest([Ingest("e1", 1, 1, "metrics", 9, points=[("loss", step, 1.0, 0.5) for step in range(3)])])
     damage(home, statement)
     told = []
@@ -87,7 +87,7 @@ def test_a_damaged_piece_of_a_metric_is_told_with_its_trial(store, home, stateme
 
 
 def test_a_damaged_note_is_told_with_its_trial(store, home):
-    store.move("e1", 1, TrialState.RUNNING, 2.0)
+    store.change_state("e1", 1, TrialState.RUNNING, 2.0)
     store.ingest([Ingest("e1", 1, 1, "metrics", 9, notes=[(1.0, "warning", "hot", 1)])])
     damage(home, "UPDATE notes SET text = X'ff'")
     with pytest.raises(StoreError, match="a note of trial 1"):
@@ -139,7 +139,7 @@ def test_what_a_row_error_asks_for_sets_the_row_right(store, home, statement):
     with Store.open(home) as mended:
         (trial,) = mended.trials("e1")
         assert trial.state in {TrialState.PREPARING, TrialState.LOST}
-        mended.moves("e1")
+        mended.state_changes("e1")
         assert {record.id for record in mended.experiments()} == {"e1", "e2"}
 
 

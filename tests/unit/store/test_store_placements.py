@@ -19,7 +19,7 @@ def test_a_placement_comes_back_as_it_was_given(tmp_path):
     with Store.open(Home(tmp_path)) as store:
         store.add_experiment("a1", ExperimentSpec("mnist", Bundle()), 0.0)
         store.add_trial("a1", 1, {}, 1.0)
-        store.move("a1", 1, TrialState.PREPARING, 2.0, placement=placement)
+        store.change_state("a1", 1, TrialState.PREPARING, 2.0, placement=placement)
         trial = store.trial("a1", 1)
     assert trial.placement == placement
     assert trial.gpus == ("GPU-1", "GPU-2", "GPU-3")

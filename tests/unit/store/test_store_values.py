@@ -79,7 +79,7 @@ def test_a_store_opened_anew_goes_on_where_the_value_was(store, home, objective)
 def test_a_new_attempt_begins_without_the_values_of_the_one_before(store, objective):
     report(store, objective, [0.1, 0.9], 1)
     for state in ("PREPARING", "RUNNING", "FAILED", "WAITING"):
-        store.move("e1", 1, TrialState(state), 2.0)
+        store.change_state("e1", 1, TrialState(state), 2.0)
     assert store.trial("e1", 1).value is None
     report(store, objective, [7.0], 2)  # late news of the first attempt
     assert store.trial("e1", 1).value is None
@@ -112,6 +112,6 @@ def test_the_store_and_the_ranking_agree_on_the_best_trial(tmp_path_factory, val
             points = [("acc", 0, 1.0, value)]
             store.ingest([Ingest("e1", number, 1, "metrics", 1, points, objective=objective)])
             for step in ("PREPARING", "RUNNING", state):
-                store.move("e1", number, TrialState(step), 2.0)
+                store.change_state("e1", number, TrialState(step), 2.0)
         assert store.best_trial("e1", objective) == ranking.best(objective, store.trials("e1"))
         assert store.best_trial("e1", None) is None

@@ -52,7 +52,7 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     monkeypatch.setattr(manager, "ensure", lambda home: None)
-    monkeypatch.setattr(manager, "ring", lambda home, message=None: True)
+    monkeypatch.setattr(manager, "notify", lambda home, message=None: True)
     return Terminal(Home(tmp_path / "home"), tmp_path)
 
 
@@ -74,7 +74,7 @@ def add(terminal):
             for number, (states, value) in enumerate(trials, 1):
                 store.add_trial(experiment_id, number, {"lr": number / 10}, 10.0)
                 for time_s, state in enumerate(states, 20):
-                    store.move(experiment_id, number, TrialState(state), float(time_s))
+                    store.change_state(experiment_id, number, TrialState(state), float(time_s))
                 if value is not None:
                     points = [(objective, 0, 1.0, value)]
                     store.ingest([Ingest(experiment_id, number, 1, "metrics", 1, points, objective=spec.objective)])

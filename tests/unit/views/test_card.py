@@ -37,11 +37,11 @@ def fill(store, *, trials=3, points=20, direction=Direction.MAXIMIZE, reason="",
     for number in range(1, trials + 1):
         store.add_trial("e1", number, params or {"lr": 0.1 / number}, 1000.0)
         for state in (TrialState.PREPARING, TrialState.RUNNING):
-            store.move("e1", number, state, 1000.0 + number)
+            store.change_state("e1", number, state, 1000.0 + number)
         rows = [("val_acc", step, 1001.0, math.tanh(step * number / 50)) for step in range(points)]
         rows += [("loss", step, 1001.0, math.exp(-step / 9)) for step in range(points)]
         store.ingest([Ingest("e1", number, 1, "metrics", 9, points=rows, objective=Objective("val_acc"))])
-        store.move("e1", number, TrialState.FAILED if reason else TrialState.SUCCEEDED, 1010.0, reason=reason)
+        store.change_state("e1", number, TrialState.FAILED if reason else TrialState.SUCCEEDED, 1010.0, reason=reason)
     store.close_experiment("e1", 1020.0)
     return store.experiment(record.id)
 
@@ -161,7 +161,7 @@ def test_paths_of_this_machine_do_not_enter_a_card(store):
 def test_a_failure_and_its_reason_have_room_beside_the_best_trials(store):
     record = fill(store, trials=12)
     store.add_trial("e1", 13, {}, 1010.0)
-    store.move("e1", 13, TrialState.FAILED, 1011.0, reason="out of memory")
+    store.change_state("e1", 13, TrialState.FAILED, 1011.0, reason="out of memory")
     made = card(store, record)
     assert "out of memory" in made.text
     assert "and 3 more trials" in made.text
@@ -181,10 +181,10 @@ def test_a_search_that_was_stopped_or_failed_keeps_its_best_in_every_view(store,
     record = fill(store, trials=2)
     store.add_trial("e1", 3, {"lr": 0.5}, 1000.0)
     for step in (TrialState.PREPARING, TrialState.RUNNING):
-        store.move("e1", 3, step, 1003.0)
+        store.change_state("e1", 3, step, 1003.0)
     objective = record.spec.objective
     store.ingest([Ingest("e1", 3, 1, "metrics", 9, [("val_acc", 0, 1001.0, 0.999)], objective=objective)])
-    store.move("e1", 3, state, 1010.0, reason="ended")
+    store.change_state("e1", 3, state, 1010.0, reason="ended")
     page = card(store, store.experiment("e1"), 1020.0)
     for form in (page.text, page.html):
         assert f"Best val_acc (last) 0.999 in trial 3 ({state}): lr=0.5" in form

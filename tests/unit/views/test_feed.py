@@ -26,8 +26,8 @@ def store(tmp_path):
 
 def begin(store, number, now_s=100.0):
     store.add_trial("e1", number, {"lr": 0.1}, now_s)
-    store.move("e1", number, TrialState.PREPARING, now_s)
-    store.move("e1", number, TrialState.RUNNING, now_s)
+    store.change_state("e1", number, TrialState.PREPARING, now_s)
+    store.change_state("e1", number, TrialState.RUNNING, now_s)
 
 
 def report(store, number, steps, cursor, attempt=1):
@@ -75,7 +75,7 @@ def test_only_trials_that_changed_are_told_again(store):
     begin(store, 1)
     begin(store, 2)
     assert [trial["number"] for trial in feed.delta(101.0).content["trials"]] == [1, 2]
-    store.move("e1", 2, TrialState.FAILED, 102.0, reason="out of memory")
+    store.change_state("e1", 2, TrialState.FAILED, 102.0, reason="out of memory")
     [trial] = feed.delta(103.0).content["trials"]
     assert (trial["number"], trial["state"], trial["reason"]) == (2, "FAILED", "out of memory")
 
@@ -84,9 +84,9 @@ def test_a_retried_trial_begins_a_series_of_its_own(store):
     feed = Feed(store, "e1")
     begin(store, 1)
     report(store, 1, [0, 1, 2], 10)
-    store.move("e1", 1, TrialState.FAILED, 101.0)
+    store.change_state("e1", 1, TrialState.FAILED, 101.0)
     feed.delta(101.0)
-    store.move("e1", 1, TrialState.WAITING, 102.0)
+    store.change_state("e1", 1, TrialState.WAITING, 102.0)
     report(store, 1, [0], 10, attempt=2)
     assert rows(feed.delta(103.0)) == {("acc", 1, 2): (0, [0.0])}
 
@@ -101,13 +101,13 @@ def test_numbers_that_json_does_not_know_travel_as_text_and_nan_values_as_nan(st
 
 def test_after_a_retry_the_time_left_follows_from_what_happened_since(store):
     begin(store, 1)
-    store.move("e1", 1, TrialState.FAILED, 110.0)
+    store.change_state("e1", 1, TrialState.FAILED, 110.0)
     store.close_experiment("e1", 110.0)
     store.begin_retry("e1", 90_000.0)
-    store.move("e1", 1, TrialState.WAITING, 90_000.0)
-    store.move("e1", 1, TrialState.PREPARING, 90_000.0)
-    store.move("e1", 1, TrialState.RUNNING, 90_000.0)
-    store.move("e1", 1, TrialState.SUCCEEDED, 90_010.0)
+    store.change_state("e1", 1, TrialState.WAITING, 90_000.0)
+    store.change_state("e1", 1, TrialState.PREPARING, 90_000.0)
+    store.change_state("e1", 1, TrialState.RUNNING, 90_000.0)
+    store.change_state("e1", 1, TrialState.SUCCEEDED, 90_010.0)
     begin(store, 2, 90_010.0)
     assert eta_s(store.experiment("e1"), store.trials("e1"), 90_010.0) == pytest.approx(30.0)
     assert snapshot(store, "e1", 90_010.0).content["experiment"]["begun_s"] == 90_000.0
@@ -116,7 +116,7 @@ def test_after_a_retry_the_time_left_follows_from_what_happened_since(store):
 def test_the_time_left_follows_from_the_trials_that_ended(store):
     begin(store, 1)
     assert eta_s(store.experiment("e1"), store.trials("e1"), 105.0) is None
-    store.move("e1", 1, TrialState.SUCCEEDED, 110.0)
+    store.change_state("e1", 1, TrialState.SUCCEEDED, 110.0)
     assert eta_s(store.experiment("e1"), store.trials("e1"), 110.0) == pytest.approx(30.0)
     begin(store, 2, 110.0)
     assert eta_s(store.experiment("e1"), store.trials("e1"), 115.0) == pytest.approx(25.0)
@@ -142,7 +142,7 @@ def test_a_sender_sends_the_last_row_before_it_ends_with_the_experiment(store):
     sender = FeedSender(store, "e1", inbox, ended.set)
     sender.start()
     report(store, 1, [0, 1], 10)
-    store.move("e1", 1, TrialState.SUCCEEDED, 105.0)
+    store.change_state("e1", 1, TrialState.SUCCEEDED, 105.0)
     store.close_experiment("e1", 106.0)
     assert ended.wait(5.0)
     assert inbox.messages[-1][0]["experiment"]["state"] == "SUCCEEDED"

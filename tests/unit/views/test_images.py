@@ -32,7 +32,7 @@ def store(home):
         for number, value in ((1, 0.5), (2, 0.9)):
             opened.add_trial("e1", number, {}, 100.0)
             for state in (TrialState.PREPARING, TrialState.RUNNING):
-                opened.move("e1", number, state, 101.0)
+                opened.change_state("e1", number, state, 101.0)
             points = [("acc", 0, 101.0, value)]
             opened.ingest([Ingest("e1", number, 1, "metrics", 5, points, objective=Objective("acc"))])
         yield opened

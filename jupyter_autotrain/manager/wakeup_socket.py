@@ -1,9 +1,9 @@
-"""The doorbell: how a client wakes the manager, and the only way a secret reaches it. No port is opened.
+"""How a client wakes the manager, and the only way a secret reaches it. No port is opened.
 
 One Unix datagram socket in the home, mode 0600 in a folder of mode 0700. Both sides make sure that the other is the
 same user: the manager by the credentials that the kernel adds to a datagram, the client by the socket's owner. A
-datagram is one JSON object. A lost ring loses nothing: what is to be done stands in the store, which the manager also
-looks at twice a second.
+datagram is one JSON object. A lost datagram loses nothing: what is to be done is in the store, which the manager also
+reads twice a second.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: struct ucred of unix(7)
 _log = logging.getLogger(__name__)
 
 
-def ring(home: Home, message: JsonObject | None = None) -> bool:
+def notify(home: Home, message: JsonObject | None = None) -> bool:
     """Wake the manager of a home.
 
     Args:
         home: The home.
-        message: What to tell it, kept in its memory only: `{"secrets": {experiment id: {NAME: value}}}`.
+        message: What it is sent, kept in its memory only: `{"secrets": {experiment id: {NAME: value}}}`.
 
     Returns:
-        False when nobody of this user listens; then a manager that lives finds the news in the store within a second.
+        False when nobody of this user listens; then a running manager finds the change in the store within a second.
 
     Raises:
         ManagerError: When the message is too large for one datagram.
@@ -47,14 +47,14 @@ def ring(home: Home, message: JsonObject | None = None) -> bool:
     if len(data) > _LARGEST_MESSAGE_BYTES:
         raise ManagerError(
             f"The message to the manager has {len(data)} bytes.",
-            f"At most {_LARGEST_MESSAGE_BYTES} bytes can be told at once.",
+            f"At most {_LARGEST_MESSAGE_BYTES} bytes fit in one message.",
             "Ship large secrets as a file instead.",
         )
     try:
-        status = home.doorbell.lstat()
+        status = home.wakeup_socket.lstat()
         if status.st_uid != os.geteuid() or not stat.S_ISSOCK(status.st_mode):
             return False
-        with _address(home.doorbell) as address, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        with _address(home.wakeup_socket) as address, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.settimeout(_SEND_TIMEOUT_S)
             sender.sendto(data, address)
     except (OSError, AttributeError):  # a platform without Unix sockets has no AF_UNIX
@@ -62,7 +62,7 @@ def ring(home: Home, message: JsonObject | None = None) -> bool:
     return True
 
 
-class Doorbell:
+class WakeupSocket:
     """The manager's end. Where Unix sockets cannot be had, `fileno` is None and the store is polled instead."""
 
     def __init__(self, path: Path) -> None:
@@ -70,9 +70,9 @@ class Doorbell:
         self._socket: socket.socket | None = None
         self._file: tuple[int, int] | None = None
 
-    def hang(self) -> None:
-        """Begin to listen; an old socket in the way is of a dead manager, since the caller holds the lock."""
-        self.take_down()
+    def open(self) -> None:
+        """Begin to listen; a socket that is there already is of a dead manager, since the caller holds the lock."""
+        self.close()
         try:
             self._path.unlink(missing_ok=True)
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -83,17 +83,17 @@ class Doorbell:
             self._path.chmod(0o600)
             self._file = self._file_at_path()
         except (OSError, AttributeError) as error:
-            _log.warning("no doorbell here (%s): the store is polled instead", error)
-            self.take_down()
+            _log.warning("no socket can be made here (%s): the store is polled instead", error)
+            self.close()
 
-    def mend(self) -> None:
-        """Listen again where somebody deleted or replaced the socket; what was told before has to be read before."""
+    def reopen_if_deleted(self) -> None:
+        """Listen again when the socket was deleted or replaced; the messages of before have to be read before."""
         if self._socket is not None and self._file_at_path() != self._file:
-            _log.warning("the doorbell was deleted; it is back")
-            self.hang()
+            _log.warning("the socket was deleted; it is made anew")
+            self.open()
 
-    def take_down(self) -> None:
-        """Listen no more; a socket that another manager has put in its place stays."""
+    def close(self) -> None:
+        """Stop listening; a socket that another manager has put in its place stays."""
         if self._socket is None:
             return
         self._socket.close()
@@ -110,32 +110,34 @@ class Doorbell:
         return status.st_dev, status.st_ino
 
     def fileno(self) -> int | None:
-        """What to select on."""
+        """The descriptor to select on."""
         return None if self._socket is None else self._socket.fileno()
 
     def messages(self) -> list[JsonObject]:
-        """Everything told since the last call; an empty object is a mere ring."""
+        """Everything received since the last call; an empty object only wakes the manager."""
         return list(self._read())
 
     def _read(self) -> Iterator[JsonObject]:
         while self._socket is not None:
             try:
-                data, told, _, _ = self._socket.recvmsg(_LARGEST_MESSAGE_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size))
+                data, ancillary, _, _ = self._socket.recvmsg(
+                    _LARGEST_MESSAGE_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size)
+                )
                 message = files.parse_json(data)
             except BlockingIOError:
                 return
             except ValueError:
-                _log.warning("the doorbell was rung with something that is no JSON")
+                _log.warning("a message that is no JSON was ignored")
                 continue
-            if _sender(told) != os.geteuid():
-                _log.warning("the doorbell was rung by user %s: not heard", _sender(told))
+            if _sender(ancillary) != os.geteuid():
+                _log.warning("a message of user %s was ignored", _sender(ancillary))
             elif isinstance(message, dict):
                 yield message
 
 
-def _sender(told: Iterable[tuple[int, int, bytes]]) -> int | None:
-    """The user who sent a datagram, as the kernel tells it; None when it does not."""
-    for level, kind, data in told:
+def _sender(ancillary: Iterable[tuple[int, int, bytes]]) -> int | None:
+    """The user who sent a datagram, by the credentials that the kernel adds; None without them."""
+    for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
             return int(_CREDENTIALS.unpack(data[: _CREDENTIALS.size])[1])
     return None

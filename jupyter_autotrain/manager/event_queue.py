@@ -15,29 +15,29 @@ from jupyter_autotrain.manager.events import Event
 _CAPACITY = 256
 
 
-class Mailbox:
+class EventQueue:
     """Many threads `emit`, one `drain`s."""
 
     def __init__(self) -> None:
         self._queue: queue.Queue[Event] = queue.Queue(_CAPACITY)
-        self._ear, self._mouth = socket.socketpair()
-        self._ear.setblocking(False)
-        self._mouth.setblocking(False)
+        self._receiver, self._sender = socket.socketpair()
+        self._receiver.setblocking(False)
+        self._sender.setblocking(False)
 
     def emit(self, event: Event) -> None:
-        """Post an event; blocks while the box is full."""
+        """Post an event; blocks while the queue is full."""
         self._queue.put(event)
         self.wake()
 
     def wake(self) -> None:
         """Make `fileno` readable; safe in a signal handler."""
-        with suppress(BlockingIOError):  # full of wake-ups nobody has heard yet
-            self._mouth.send(b"!")
+        with suppress(BlockingIOError):  # full of wake-ups that are not read yet
+            self._sender.send(b"!")
 
     def drain(self) -> list[Event]:
         """Everything posted since the last call."""
         with suppress(BlockingIOError):
-            while self._ear.recv(4096):
+            while self._receiver.recv(4096):
                 pass
         events = []
         with suppress(queue.Empty):
@@ -47,9 +47,9 @@ class Mailbox:
 
     def fileno(self) -> int:
         """What to select on."""
-        return self._ear.fileno()
+        return self._receiver.fileno()
 
     def close(self) -> None:
         """Give the sockets back."""
-        self._ear.close()
-        self._mouth.close()
+        self._receiver.close()
+        self._sender.close()

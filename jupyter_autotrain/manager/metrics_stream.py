@@ -6,10 +6,10 @@ from jupyter_autotrain.core.backend import Chunk
 from jupyter_autotrain.manager.frames import Frames, parse
 
 LONGEST_LINE_BYTES = 16 << 20
-_PATIENCE_S = 60.0  # after the job's end, for a read that fails
+_RETRY_S = 60.0  # after the job's end, for a read that fails
 
 
-class Stream:
+class MetricsStream:
     """A job's metrics from a byte on.
 
     Attributes:
@@ -27,7 +27,7 @@ class Stream:
         self._is_skipping = False
         self._fault = ""
         self._failing_since_s = 0.0
-        self._has_told = False
+        self._is_noted = False
 
     @property
     def next_offset(self) -> int:
@@ -64,12 +64,12 @@ class Stream:
     def is_read_out(self, frames: Frames, tick_s: float) -> bool:
         """True when, after the job's end, nothing more will come: the last read gave nothing, or always fails."""
         if self._fault:
-            return tick_s - self._failing_since_s >= _PATIENCE_S
+            return tick_s - self._failing_since_s >= _RETRY_S
         return frames.cursor == frames.start
 
     def last_note(self, now_s: float) -> list[tuple[float, str, str, int]]:
         """What there is to say when the reading ends: why it could not go to the stream's end."""
-        if not self._fault or self._has_told:
+        if not self._fault or self._is_noted:
             return []
         return [(now_s, "error", f"its metrics could not be read to their end: {self._fault}", 1)]
 
@@ -85,9 +85,9 @@ class Stream:
         """Say once why nothing can be read. A fault that lasts counts as the stream's end."""
         frames = Frames(self.offset, self.offset)
         if not self._fault:
-            self._failing_since_s = tick_s - (_PATIENCE_S if chunk.is_lasting else 0.0)
-        if chunk.is_lasting and not self._has_told:
-            self._has_told = True
+            self._failing_since_s = tick_s - (_RETRY_S if chunk.is_lasting else 0.0)
+        if chunk.is_lasting and not self._is_noted:
+            self._is_noted = True
             frames.notes.append((now_s, "error", chunk.fault, 1))
         self._fault = chunk.fault
         return frames

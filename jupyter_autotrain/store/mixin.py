@@ -13,7 +13,7 @@ from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
 from jupyter_autotrain.store.database import Database
 
 
-class Section:
+class StoreMixin:
     """A part of the store: some tables and the questions about them."""
 
     def __init__(self, database: Database) -> None:

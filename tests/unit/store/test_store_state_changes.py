@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import LEGAL_MOVES, TrialState, experiment_state
+from jupyter_autotrain.core.states import LEGAL_TRANSITIONS, TrialState, experiment_state
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store import Ingest, Store
 
@@ -48,12 +48,12 @@ class Moves(RuleBasedStateMachine):
 
     @rule(number=NUMBERS, state=STATES, now_s=CLOCK)
     def move(self, number, state, now_s):
-        if number not in self.states or state not in LEGAL_MOVES[self.states[number]]:
+        if number not in self.states or state not in LEGAL_TRANSITIONS[self.states[number]]:
             with pytest.raises(StoreError):
-                self.store.move("a1", number, state, now_s)
+                self.store.change_state("a1", number, state, now_s)
             return
         self.attempts[number] += self.states[number].is_final
-        self.store.move("a1", number, state, now_s)
+        self.store.change_state("a1", number, state, now_s)
         self.states[number] = state
         self.kept.append((number, self.attempts[number], state, now_s))
 
@@ -82,7 +82,7 @@ class Moves(RuleBasedStateMachine):
         record = self.store.experiment("a1")
         assert {trial.number: trial.state for trial in self.store.trials("a1")} == self.states
         assert {trial.number: trial.attempt for trial in self.store.trials("a1")} == self.attempts
-        assert [(m.number, m.attempt, m.state, m.time_s) for m in self.store.moves("a1")] == self.kept
+        assert [(m.number, m.attempt, m.state, m.time_s) for m in self.store.state_changes("a1")] == self.kept
         assert record.state == experiment_state(self.states.values(), closed=self.closed, stop_requested=self.stopping)
         assert sum(record.counts.values()) == len(self.states)
         assert [(p.number, p.name, p.step, p.time_s, p.value) for p in self.store.points("a1")] == self.points

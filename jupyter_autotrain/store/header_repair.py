@@ -20,7 +20,7 @@ PAGE_BYTES: Final = 4096
 _PARTS: Final = ("", "-wal", "-shm")
 
 
-def mended_copies(path: Path) -> Iterator[Path]:
+def copies_with_new_header(path: Path) -> Iterator[Path]:
     """One copy after the other, each removed before the next.
 
     Raises:

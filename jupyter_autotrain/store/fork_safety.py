@@ -13,7 +13,7 @@ import weakref
 from typing import Final, Protocol
 
 
-class Handle(Protocol):
+class ForkAware(Protocol):
     """What has to rest while the process forks."""
 
     lock: threading.RLock
@@ -22,15 +22,15 @@ class Handle(Protocol):
         """Close the connection; the next use opens another."""
 
 
-class Handles:
+class OpenDatabases:
     """All open handles of this process."""
 
     def __init__(self) -> None:
-        self._handles: weakref.WeakSet[Handle] = weakref.WeakSet()
-        self._resting: list[Handle] = []
+        self._handles: weakref.WeakSet[ForkAware] = weakref.WeakSet()
+        self._resting: list[ForkAware] = []
         os.register_at_fork(before=self._rest, after_in_parent=self._go_on, after_in_child=self._begin_anew)
 
-    def add(self, handle: Handle) -> None:
+    def add(self, handle: ForkAware) -> None:
         """Have a handle rest at each fork, as long as it is in use."""
         self._handles.add(handle)
 
@@ -51,5 +51,5 @@ class Handles:
         self._go_on()
 
 
-HANDLES: Final = Handles()
+OPEN_DATABASES: Final = OpenDatabases()
 """One for the process, as the locks are its own."""

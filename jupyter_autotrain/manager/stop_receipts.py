@@ -1,4 +1,4 @@
-"""What a stop ended, also when the manager that began it is no more: each trial's own status tells it again."""
+"""Which processes a stop ended, also when the manager that began it has ended: each trial's status holds it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = ("pids_ended", "pids_killed", "pids_left")
 _log = logging.getLogger(__name__)
 
 
-def before(
+def receipts_since(
     context: ManagerContext, record: ExperimentRecord, numbers: Collection[int] | None, since_s: float
 ) -> dict[int, CancelReceipt]:
     """The receipts of trials that ended after a stop was asked for and before it was taken in hand.
@@ -35,13 +35,13 @@ def before(
     try:
         _, backend = context.open_backend(record.spec.backend)
         statuses = backend.poll([*refs.values()])
-    except Exception:  # noqa: BLE001 - whatever a plugin raises: then it is not told which processes ended
-        _log.exception("%s: what ended its trials cannot be asked", record.label)
+    except Exception:  # noqa: BLE001 - whatever a plugin raises: then the processes that ended are not known
+        _log.exception("%s: the receipts of its trials cannot be read", record.label)
         return {}
     return {number: receipt_of(status.detail) for number, status in zip(refs, statuses, strict=True)}
 
 
-def result(receipts: Iterable[CancelReceipt]) -> dict[str, JsonValue]:
+def merge(receipts: Iterable[CancelReceipt]) -> dict[str, JsonValue]:
     """The processes of several receipts, each once."""
     found: dict[str, set[int]] = {kind: set() for kind in _KINDS}
     for receipt in receipts:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.store.section import Section, key_of, plain
+from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
 from jupyter_autotrain.store.values import keep_value
 
 NoteRow: TypeAlias = "tuple[float, str, str, int]"
@@ -54,7 +54,7 @@ class Ingest:
     objective: Objective | None = None
 
 
-class Intake(Section):
+class Ingestion(StoreMixin):
     """How far each stream has been read, and what was in it."""
 
     def cursor(self, experiment_id: str, number: int, attempt: int, stream: str) -> int:

@@ -1,4 +1,4 @@
-"""Identity, lock and doorbell."""
+"""Identity, lock and socket."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.errors import LeaseLostError, ManagerError
-from jupyter_autotrain.manager import ensure, ring, status
-from jupyter_autotrain.manager.doorbell import Doorbell
+from jupyter_autotrain.manager import ensure, notify, status
 from jupyter_autotrain.manager.frames import parse
 from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.manager.leadership import Leadership
 from jupyter_autotrain.manager.start import is_lock_in_place, take_lock
+from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
 from jupyter_autotrain.store import Store
 
 
@@ -27,11 +27,11 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def bell(home):
-    bell = Doorbell(home.doorbell)
-    bell.hang()
-    yield bell
-    bell.take_down()
+def wakeup(home):
+    wakeup = WakeupSocket(home.wakeup_socket)
+    wakeup.open()
+    yield wakeup
+    wakeup.close()
 
 
 def test_a_pid_used_again_is_not_the_same_process():
@@ -121,26 +121,26 @@ def test_a_manager_whose_home_was_removed_ends_and_makes_none(home, leading, mad
     assert not home.manager_lock.exists()
 
 
-def test_a_doorbell_that_was_deleted_or_replaced_is_hung_again(home, bell):
-    other = Doorbell(home.doorbell)
-    for replace_it in (bool, lambda: home.doorbell.write_text("a file"), other.hang):
-        home.doorbell.unlink()
+def test_a_socket_that_was_deleted_or_replaced_is_opened_again(home, wakeup):
+    other = WakeupSocket(home.wakeup_socket)
+    for replace_it in (bool, lambda: home.wakeup_socket.write_text("a file"), other.open):
+        home.wakeup_socket.unlink()
         replace_it()
-        bell.mend()
-        assert ring(home, {"a": 1})
-        assert bell.messages() == [{"a": 1}]
-    other.take_down()
-    assert home.doorbell.is_socket()
+        wakeup.reopen_if_deleted()
+        assert notify(home, {"a": 1})
+        assert wakeup.messages() == [{"a": 1}]
+    other.close()
+    assert home.wakeup_socket.is_socket()
 
 
-def test_who_takes_a_doorbell_down_leaves_that_of_another(home, bell):
-    other = Doorbell(home.doorbell)
-    other.hang()
-    bell.take_down()
-    assert ring(home, {"a": 1})
+def test_closing_a_socket_leaves_that_of_another_manager(home, wakeup):
+    other = WakeupSocket(home.wakeup_socket)
+    other.open()
+    wakeup.close()
+    assert notify(home, {"a": 1})
     assert other.messages() == [{"a": 1}]
-    other.take_down()
-    assert not home.doorbell.exists()
+    other.close()
+    assert not home.wakeup_socket.exists()
 
 
 def test_a_living_manager_is_found_and_not_started_again(home):
@@ -158,39 +158,39 @@ def test_a_home_that_cannot_be_written_is_explained(tmp_path):
         ensure(Home(tmp_path / "file" / "home"))
 
 
-def test_a_ring_is_heard_by_the_owner_only(home, bell):
-    assert ring(home)
-    assert ring(home, {"secrets": {"e1": {"TOKEN": "x"}}})
-    assert bell.messages() == [{}, {"secrets": {"e1": {"TOKEN": "x"}}}]
-    assert bell.messages() == []
-    assert home.doorbell.stat().st_mode & 0o777 == 0o600
+def test_messages_arrive_once_and_the_socket_is_private(home, wakeup):
+    assert notify(home)
+    assert notify(home, {"secrets": {"e1": {"TOKEN": "x"}}})
+    assert wakeup.messages() == [{}, {"secrets": {"e1": {"TOKEN": "x"}}}]
+    assert wakeup.messages() == []
+    assert home.wakeup_socket.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_ring_that_nobody_hears_says_so(home, bell):
-    bell.take_down()
-    assert not ring(home)
+def test_notify_is_false_when_nobody_listens(home, wakeup):
+    wakeup.close()
+    assert not notify(home)
 
 
-def test_a_path_too_long_for_a_socket_still_has_a_doorbell(tmp_path):
+def test_a_path_too_long_for_a_socket_can_still_be_notified(tmp_path):
     home = Home(tmp_path / ("x" * 100) / ("y" * 100))
     home.root.mkdir(parents=True)
-    bell = Doorbell(home.doorbell)
-    bell.hang()
-    assert ring(home, {"a": 1})
-    assert bell.messages() == [{"a": 1}]
-    bell.take_down()
+    wakeup = WakeupSocket(home.wakeup_socket)
+    wakeup.open()
+    assert notify(home, {"a": 1})
+    assert wakeup.messages() == [{"a": 1}]
+    wakeup.close()
 
 
 def test_where_no_socket_can_be_the_manager_does_without(tmp_path):
-    bell = Doorbell(tmp_path / "missing" / "doorbell")
-    bell.hang()
-    assert bell.fileno() is None
-    assert bell.messages() == []
+    wakeup = WakeupSocket(tmp_path / "missing" / "manager.sock")
+    wakeup.open()
+    assert wakeup.fileno() is None
+    assert wakeup.messages() == []
 
 
-def test_a_message_too_large_is_refused(home, bell):
+def test_a_message_too_large_is_refused(home, wakeup):
     with pytest.raises(ManagerError, match="At most"):
-        ring(home, {"secrets": {"e1": {"A": "x" * 300_000}}})
+        notify(home, {"secrets": {"e1": {"A": "x" * 300_000}}})
 
 
 def test_unreadable_metric_lines_become_notes_and_cost_no_others():

@@ -10,9 +10,9 @@ import pytest
 from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.explain import explain
 from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.manager.start import take_lock
-from jupyter_autotrain.manager.why import why
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def lived_in(world):
 
 
 def say(world, experiment):
-    return why(world.store, world.home, world.store.experiment(experiment))
+    return explain(world.store, world.home, world.store.experiment(experiment))
 
 
 def here(gpu):

@@ -1,6 +1,6 @@
 """Why a trial is not running: the manager's own reasons, one sentence each.
 
-The manager, which decides, stores what blocks each trial; `why` only reads. So the answer is never a guess made
+The manager, which decides, stores what blocks each trial; this only reads. So the answer is never a guess made
 somewhere else, and it stays after the manager has ended.
 """
 
@@ -20,7 +20,7 @@ _MOST_WARNINGS = 10
 _NO_MANAGER = "No manager runs; the next command that needs one starts it, and nothing is lost."
 
 
-def why(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[str]:
+def explain(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[str]:
     """Say what each trial waits for, why the bad ones failed, and what trials warned of; nothing for the others.
 
     Args:

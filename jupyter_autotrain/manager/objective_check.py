@@ -1,4 +1,4 @@
-"""Holding trials back while no trial has reported the objective: they would all end like the first one."""
+"""Blocks further trials when a trial ends without a report of the objective: they would all end like that one."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from jupyter_autotrain.core.wording import count
 
 
 @dataclass(slots=True)
-class Hold:
+class ObjectiveCheck:
     """Whether further trials of one experiment may begin.
 
     Attributes:
-        seen: True once any trial has reported the objective; then nothing is held back any more.
-        reason: Why no further trial begins, as long as running ones may still disprove it; or "".
+        is_reported: True once any trial has reported the objective; then nothing is blocked any more.
+        reason: Why no further trial begins, as long as a running one may still report it; or "".
     """
 
-    seen: bool = False
+    is_reported: bool = False
     reason: str = ""
 
-    def release(self) -> bool:
-        """A trial has reported the objective; true when that releases others."""
-        held = bool(self.reason)
-        self.seen = True
+    def mark_reported(self) -> bool:
+        """A trial has reported the objective; true when that unblocks others."""
+        was_blocking = bool(self.reason)
+        self.is_reported = True
         self.reason = ""
-        return held
+        return was_blocking
 
-    def ended(
+    def check_end(
         self, number: int, objective: str, end: FinalState, status: JobStatus, names: Sequence[str] | None
     ) -> bool:
-        """Look at a trial that has ended; true when it holds the others back, and is not to be tried again.
+        """Check a trial that has ended; true when it blocks the others, and is not to be tried again.
 
         Args:
             number: The trial.
@@ -42,15 +42,15 @@ class Hold:
             names: The metrics reported in place of the objective; None when it was reported.
         """
         without = names is not None or status.detail.get("kind") == "objective"
-        if self.seen or not without or end.state is not TrialState.FAILED:
+        if self.is_reported or not without or end.state is not TrialState.FAILED:
             return False
         self.reason = f"trial {number} ended without reporting the objective {objective!r}"
         return True
 
-    def sentence(self) -> str:
-        """What keeps a waiting trial: the rest of a sentence that begins with the trial."""
+    def block_reason(self) -> str:
+        """What blocks a waiting trial: the rest of a sentence that begins with the trial."""
         return f"waits: {self.reason}; it begins when another trial has reported it"
 
-    def conclusion(self, left: int) -> str:
+    def closing_reason(self, left: int) -> str:
         """Why `left` trials never began."""
         return f"{self.reason}, so {count(left, 'more trial')} did not begin: correct `objective:` or the reports"
