@@ -39,7 +39,9 @@ class LocalBackend(folder.TrialFolders):
         nvml: Where GPUs are asked for; NVIDIA's library when not given.
     """
 
-    capabilities = Capabilities(gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True, shares_home=True)
+    capabilities = Capabilities(
+        multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True, shares_home=True
+    )
 
     def __init__(self, profile: Profile, context: BackendContext, nvml: gpus.Nvml | None = None) -> None:
         self.name = profile.name

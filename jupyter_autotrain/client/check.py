@@ -57,6 +57,8 @@ def _missing(spec: ExperimentSpec, place: Backend) -> Iterator[str]:
         yield "resources.gpus (it gives out no GPUs)"
     if needs.nodes > 1 and not can.multi_node:
         yield "resources.nodes (it runs a trial on one node)"
+    if needs.workers_per_node > 1 and not can.multi_worker:
+        yield "resources.workers_per_node (it starts one worker per trial)"
     if needs.memory_bytes and not can.limits_memory:
         yield "resources.memory (it cannot limit memory)"
     if needs.cpus and not can.limits_cpu:

@@ -48,13 +48,23 @@ class BackendContext:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a place can do; the header check uses it before submitting.
+    """What a place can do. What an experiment asks for and its place cannot do is refused before submit.
 
-    `shares_home` means that trials run in the home's own trial directories, so logs need not be copied.
+    Attributes:
+        multi_node: Runs a trial on several nodes (`resources.nodes`).
+        multi_worker: Starts several workers of a trial on a node (`resources.workers_per_node`).
+        artifacts: Brings files back: `fetch` works, and so does `returns:`.
+        survives_manager: Trials go on when the process ends that called `submit`; else `submit` runs them.
+        gpu_slots: Gives a trial the accelerators of its placement, and no others (`resources.gpus`).
+        limits_memory: Ends a trial that takes more than `resources.memory`.
+        limits_cpu: Gives a trial no more than `resources.cpus`.
+        secrets: Hands secrets over without keeping them.
+        shares_home: Trials run in the home's own trial directories, so their files need not be copied.
+        queues: Queues trials by itself: the manager submits all at once and chooses no nodes.
     """
 
     multi_node: bool = False
-    reuse: bool = False
+    multi_worker: bool = False
     artifacts: bool = True
     survives_manager: bool = True
     gpu_slots: bool = False
@@ -62,6 +72,7 @@ class Capabilities:
     limits_cpu: bool = False
     secrets: bool = False
     shares_home: bool = False
+    queues: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +235,7 @@ class Backend(Protocol):
         ...
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
-        """Copy a file or folder of the trial directory to `target` on this machine."""
+        """Copy a file or folder of the trial directory, or all of it (`.`), to `target` on this machine."""
         ...
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:

@@ -120,7 +120,7 @@ def copy_tree(directory: str | os.PathLike[str], name: str, target: str) -> list
 
     Args:
         directory: The trial directory.
-        name: The folder in it, such as `outputs`.
+        name: The folder in it, such as `outputs`, or `.` for all of it.
         target: Where to; made when missing.
 
     Returns:
@@ -136,7 +136,7 @@ def copy_tree(directory: str | os.PathLike[str], name: str, target: str) -> list
         if kind == stat.S_IFDIR:
             os.makedirs(goal, mode=0o700, exist_ok=True)
         elif kind == stat.S_IFREG:
-            copy_file(directory, f"{name}/{path}", goal)
+            copy_file(directory, os.path.normpath(f"{name}/{path}"), goal)
         else:
             left_out.append(f"{path}: {_KINDS.get(kind, 'unknown')}")
     return left_out

@@ -83,7 +83,7 @@ class BackendPool:
         place.asking = False
         place.known = event.inventory is not None
         place.asked_s = self._context.clocks.tick_s()
-        place.allocator.inventory = event.inventory if place.watcher.backend.capabilities.gpu_slots else None
+        place.allocator.inventory = None if place.watcher.backend.capabilities.queues else event.inventory
 
     def begin_round(self) -> None:
         """Before the trials are asked in order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import sys
@@ -47,9 +48,15 @@ def write_bundle(
         target = directory / "files" / path
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    bundle = Bundle(python=python, source_map=tuple(lines), files=tuple(files or ()))
+    bundle = Bundle(sha256=_digest(directory), python=python, source_map=tuple(lines), files=tuple(files or ()))
     (directory / "bundle.json").write_text(json.dumps(to_json(bundle)), encoding="utf-8")
     return bundle
+
+
+def _digest(directory: Path) -> str:
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(directory)}\n" for path in files]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def trial_of(
@@ -67,7 +74,8 @@ def trial_of(
         write_bundle(bundle, code, python=python)
     attempt = spec.pop("attempt", 1)
     assert isinstance(attempt, int)
-    return TrialSpec(experiment_id, number, attempt, **spec)  # type: ignore[arg-type] # by name
+    digest = json.loads((bundle / "bundle.json").read_text())["sha256"]
+    return TrialSpec(experiment_id, number, attempt, digest, **spec)  # type: ignore[arg-type] # by name
 
 
 def trial_file(home: Home, trial: TrialSpec) -> JsonObject:

@@ -35,13 +35,6 @@ time.sleep(1000)
 """
 
 
-def _is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
-
-
 class EndingContract(BackendHarness):
     """What every place does with a trial that ends badly, or is ended."""
 
@@ -116,7 +109,7 @@ class EndingContract(BackendHarness):
         assert used is not None
         assert used < 1.25
 
-    def test_secrets_reach_the_cell_and_nothing_else(self, place: Backend, home: Home) -> None:
+    def test_secrets_reach_the_cell_and_nothing_else(self, place: Backend, home: Home, tmp_path: Path) -> None:
         value = "s3cr3t-t0ken-0123456789"
         code = """
             import base64, os, sys
@@ -134,24 +127,24 @@ class EndingContract(BackendHarness):
         assert value not in str(self.finish(place, ref))
         assert self.read(place, ref, wire.STDOUT) == f"{len(value)}\nkey: ***\n".encode()
         forms = (value.encode(), base64.b64encode(value.encode()))
-        kept = [path for path in self.directory(home, trial).rglob("*") if path.is_file()]
-        assert [path for path in kept if any(form in path.read_bytes() for form in forms)] == []
+        kept = self.left_by(place, ref, tmp_path / "left")
+        kept |= {str(path): path.read_bytes() for path in home.root.rglob("*") if path.is_file()}
+        assert [path for path, data in kept.items() if any(form in data for form in forms)] == []
 
-    def test_cancel_ends_the_whole_tree_and_proves_it(self, place: Backend, home: Home) -> None:
+    def test_cancel_ends_the_whole_tree_and_proves_it(self, place: Backend, home: Home, tmp_path: Path) -> None:
         self.needs_background(place)
-        ref, pids = self._stubborn(place, home)
+        ref, pids = self._stubborn(place, home, tmp_path)
         receipt = self.make(BackendContext(home)).cancel(ref, 0.1)
-        assert all(_is_gone(pid) for pid in pids)
+        assert all(self.is_gone(pid) for pid in pids)
         assert set(pids) <= set(receipt.pids_killed)
         assert receipt.pids_left == ()
         assert 0.1 <= receipt.elapsed_s < 10
         assert self.status(place, ref).state is TrialState.CANCELLED
 
-    def _stubborn(self, place: Backend, home: Home) -> tuple[JobRef, list[int]]:
-        trial = trial_of(home, STUBBORN)
-        ref = place.submit(trial, Placement(), {})
+    def _stubborn(self, place: Backend, home: Home, tmp_path: Path) -> tuple[JobRef, list[int]]:
+        ref = self.start(place, home, STUBBORN)
         self.begun(place, ref)
-        return ref, [int(pid) for pid in (self.directory(home, trial) / "work" / "pids").read_text().split()]
+        return ref, [int(pid) for pid in self.fetched(place, ref, "work/pids", tmp_path / "pids").split()]
 
     def test_cancel_lets_a_polite_trial_end_itself(self, place: Backend, home: Home) -> None:
         self.needs_background(place)
@@ -177,8 +170,8 @@ class EndingContract(BackendHarness):
         assert "ended before" in place.cancel(ref, 1.0).note
         assert self.status(place, ref) == before
 
-    def test_cancelling_what_never_was_is_no_error(self, place: Backend, tmp_path: Path) -> None:
-        ref = JobRef(place.name, "nobody-1-1", {"directory": str(tmp_path / "nowhere")})
+    def test_cancelling_what_never_was_is_no_error(self, place: Backend) -> None:
+        ref = JobRef(place.name, "nobody-1-1")
         assert "never started" in place.cancel(ref, 1.0).note
 
     def test_processes_cut_loose_by_a_cell_do_not_outlive_it(self, place: Backend, home: Home) -> None:
@@ -186,7 +179,7 @@ class EndingContract(BackendHarness):
         code = "import subprocess\nprint(subprocess.Popen(['sleep', '1000'], start_new_session=True).pid)"
         ref, status = self.run(place, home, code)
         assert status.state is TrialState.SUCCEEDED
-        assert _is_gone(int(self.read(place, ref, wire.STDOUT)))
+        assert self.is_gone(int(self.read(place, ref, wire.STDOUT)))
 
     def test_a_signal_to_the_starters_group_does_not_reach_a_trial(self, place: Backend, home: Home) -> None:
         self.needs_background(place)

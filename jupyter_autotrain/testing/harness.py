@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from abc import ABC, abstractmethod
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 
 WAITS = """
@@ -77,6 +79,35 @@ class BackendHarness(ABC):
         if not place.capabilities.survives_manager:
             pytest.skip("trials of this place run inside `submit`")
 
-    def directory(self, home: Home, trial: TrialSpec) -> Path:
-        """The trial directory."""
-        return BackendContext(home).directory(trial)
+    def is_gone(self, pid: int) -> bool:
+        """Whether a process of a trial is no more; by this machine's `/proc`, unless a subclass knows better."""
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        except OSError:
+            return True
+
+    def fetched(self, place: Backend, ref: JobRef, path: str, target: Path) -> bytes:
+        """A file of the trial directory, by way of `target`."""
+        place.fetch(ref, path, str(target))
+        return target.read_bytes()
+
+    def left_by(self, place: Backend, ref: JobRef, target: Path) -> dict[str, bytes]:
+        """The files that an ended trial leaves in its directory, once its supervisor is gone, by relative path.
+
+        Args:
+            place: The place.
+            ref: The job.
+            target: A folder to fetch them to; made, and emptied first.
+        """
+
+        def is_settled() -> bool:
+            shutil.rmtree(target, ignore_errors=True)
+            try:
+                place.fetch(ref, ".", str(target))
+            except BackendError:  # a file went while it was copied
+                return False
+            return not (target / wire.CLAIM_FILE).exists()
+
+        wait_until(is_settled, "the supervisor's end")
+        files = [path for path in target.rglob("*") if path.is_file()]
+        return {str(path.relative_to(target)): path.read_bytes() for path in files}

@@ -44,9 +44,10 @@ class RunningContract(BackendHarness):
 
     def test_rendering_is_pure(self, place: Backend, home: Home) -> None:
         trial = trial_of(home, "", params={"lr": 0.1})
+        before = sorted(home.root.rglob("*"))
         first = place.render(trial, Placement())
         assert place.render(trial, Placement()) == first
-        assert not self.directory(home, trial).exists()
+        assert sorted(home.root.rglob("*")) == before
 
     def test_what_is_rendered_holds_the_parameters_but_no_secret_value(
         self, place: Backend, home: Home, monkeypatch: pytest.MonkeyPatch
@@ -143,8 +144,8 @@ class RunningContract(BackendHarness):
         fresh.put(ref, wire.STOP_FILE, b"")
         assert self.finish(fresh, ref).state is TrialState.EARLY_STOPPED
 
-    def test_an_unknown_job_is_lost_with_a_reason_and_has_no_output(self, place: Backend, tmp_path: Path) -> None:
-        ref = JobRef(place.name, "nobody-1-1", {"directory": str(tmp_path / "nowhere")})
+    def test_an_unknown_job_is_lost_with_a_reason_and_has_no_output(self, place: Backend) -> None:
+        ref = JobRef(place.name, "nobody-1-1")
         status = self.status(place, ref)
         assert status.state is TrialState.LOST
         assert "nobody-1-1" in status.reason
@@ -196,10 +197,9 @@ class RunningContract(BackendHarness):
         with pytest.raises(BackendError, match=r"nothing\.pkl"):
             place.fetch(ref, "outputs/nothing.pkl", str(tmp_path / "x"))
 
-    def test_returned_names_come_back(self, place: Backend, home: Home) -> None:
-        trial = trial_of(home, "model = {'w': [1, 2]}", returns=("model",))
-        self.finish(place, place.submit(trial, Placement(), {}))
-        saved = (self.directory(home, trial) / "outputs" / "model.pkl").read_bytes()
+    def test_returned_names_come_back(self, place: Backend, home: Home, tmp_path: Path) -> None:
+        ref, _ = self.run(place, home, "model = {'w': [1, 2]}", returns=("model",))
+        saved = self.fetched(place, ref, "outputs/model.pkl", tmp_path / "model.pkl")
         assert pickle.loads(saved) == {"w": [1, 2]}  # noqa: S301 - written by this test
 
     def test_a_second_attempt_goes_on_from_the_first_ones_checkpoint(self, place: Backend, home: Home) -> None:
@@ -234,28 +234,25 @@ class RunningContract(BackendHarness):
             pytest.skip("this place has no GPU slots")
         code = "import os\nprint(os.environ['CUDA_VISIBLE_DEVICES'])"
         trial = trial_of(home, code, resources=Resources(gpus=2))
-        ref = place.submit(trial, Placement((NodePlacement("", ("GPU-a", "GPU-b")),)), {})
+        node = place.discover().nodes[0].name
+        ref = place.submit(trial, Placement((NodePlacement(node, ("GPU-a", "GPU-b")),)), {})
         self.finish(place, ref)
         assert self.read(place, ref, wire.STDOUT) == b"GPU-a,GPU-b\n"
 
-    def test_an_ended_trial_leaves_only_what_it_made(self, place: Backend, home: Home) -> None:
-        if not place.capabilities.shares_home:
-            pytest.skip("the trial directory lies elsewhere")
+    def test_an_ended_trial_leaves_only_what_it_made(self, place: Backend, home: Home, tmp_path: Path) -> None:
         code = "import helper\nprint('out')\nreport(a=1)\nimport pathlib\npathlib.Path('mine.txt').write_text('kept')"
         write_bundle(home.bundle("e1"), code, files={"helper.py": "", "d/x.txt": "text"})
-        trial = trial_of(home, "")
-        self.finish(place, place.submit(trial, Placement(), {}))
-        directory = self.directory(home, trial)
-        wait_until(lambda: not (directory / wire.CLAIM_FILE).exists(), "the supervisor's going")
-        left = sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
-        assert left == ["metrics", "status.json", "stdout", "work", "work/mine.txt"]
+        ref, _ = self.run(place, home, "")
+        left = self.left_by(place, ref, tmp_path / "left")
+        assert sorted(left) == ["metrics", "status.json", "stdout", "work/mine.txt"]
+        assert left["work/mine.txt"] == b"kept"
 
     def test_everything_in_the_trial_directory_is_private(self, place: Backend, home: Home) -> None:
         if not place.capabilities.shares_home:
             pytest.skip("the trial directory lies elsewhere")
         trial = trial_of(home, "report(a=1)\ncheckpoint.save(1)\nx = 1", returns=("x",))
         self.finish(place, place.submit(trial, Placement(), {}))
-        directory = self.directory(home, trial)
-        wait_until(lambda: not (directory / wire.CLAIM_FILE).exists(), "the supervisor's going")
+        directory = BackendContext(home).directory(trial)
+        wait_until(lambda: not (directory / wire.CLAIM_FILE).exists(), "the supervisor's end")
         modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.rglob("*"))}
         assert {path for path, mode in modes.items() if mode & 0o077} == set()

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.core.backend import Backend, BackendContext
+from jupyter_autotrain.core.backend import Backend, BackendContext, Profile
 from jupyter_autotrain.testing import BackendContract
+from tests.contract.copying_place import CopyingBackend
 
 
 class TestLocal(BackendContract):
@@ -13,3 +14,9 @@ class TestLocal(BackendContract):
 class TestDebug(BackendContract):
     def make(self, context: BackendContext) -> Backend:
         return backends.create(backends.profile("debug"), context)
+
+
+class TestAPlaceWhoseTrialDirectoriesLieElsewhere(BackendContract):
+    def make(self, context: BackendContext) -> Backend:
+        there = str(context.home.root.parent / "there")
+        return CopyingBackend(Profile("there", "copying", {"root": there}), context)

@@ -31,9 +31,17 @@ GREEDY = ExperimentSpec(
     backend="place",
     secrets=("TOKEN",),
     returns=("model",),
-    resources=Resources(cpus=1.0, memory_bytes=10, gpus=1, nodes=2),
+    resources=Resources(cpus=1.0, memory_bytes=10, gpus=1, nodes=2, workers_per_node=2),
 )
-ABLE = Capabilities(multi_node=True, secrets=True, artifacts=True, gpu_slots=True, limits_memory=True, limits_cpu=True)
+ABLE = Capabilities(
+    multi_node=True,
+    multi_worker=True,
+    secrets=True,
+    artifacts=True,
+    gpu_slots=True,
+    limits_memory=True,
+    limits_cpu=True,
+)
 
 
 @pytest.fixture
@@ -58,7 +66,15 @@ def test_everything_that_is_wanting_is_named_at_once(home, monkeypatch):
     use(monkeypatch, Place(Capabilities(artifacts=False)))
     with pytest.raises(BackendUnavailableError) as caught:
         check(GREEDY, home)
-    for key in ("secrets", "returns", "resources.gpus", "resources.nodes", "resources.memory", "resources.cpus"):
+    for key in (
+        "secrets",
+        "returns",
+        "resources.gpus",
+        "resources.nodes",
+        "resources.workers_per_node",
+        "resources.memory",
+        "resources.cpus",
+    ):
         assert key in caught.value.found
     assert all((caught.value.expected, caught.value.action))
 

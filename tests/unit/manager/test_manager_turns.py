@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.spec import Budget
+from jupyter_autotrain.core.spec import Budget, Placement, Resources
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 
 
@@ -165,3 +168,21 @@ def test_a_seed_is_shifted_by_the_trials_number(world, seed):
     world.submit(trials=2, concurrency=2, seed=seed)
     world.step()
     assert [world.place.job(n).trial.seed for n in (1, 2)] == ([None, None] if seed is None else [7, 8])
+
+
+def test_a_place_that_queues_by_itself_gets_all_trials_at_once_and_chooses_their_nodes(world):
+    world.place.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
+    asked = {"trials": 3, "concurrency": 3, "resources": Resources(cpus=1.0)}
+    experiment = world.submit(**asked)
+    world.step()
+    assert world.states(experiment) == ["RUNNING", "WAITING", "WAITING"]
+    assert [placed.node for placed in world.place.job(1).placement.nodes] == ["here"]
+    world.request("stop", experiment)
+    world.step(10)
+    world.place.jobs.clear()
+    world.place.capabilities = replace(world.place.capabilities, queues=True)
+    world.restart()
+    experiment = world.submit(**asked)
+    world.step()
+    assert world.states(experiment) == ["RUNNING"] * 3
+    assert {job.placement for job in world.place.jobs.values()} == {Placement()}

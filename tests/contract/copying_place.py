@@ -1,0 +1,105 @@
+"""A minimal place of a third party: trials run in a folder of its own, and their files are copied."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import Field
+
+from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.core.backend import (
+    BackendContext,
+    CancelReceipt,
+    Chunk,
+    Cursor,
+    JobRef,
+    JobStatus,
+    PollInterval,
+    Probe,
+    Profile,
+    Submission,
+)
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.types import Text
+
+
+class CopyingOptions(Section):
+    """Options of the copying place."""
+
+    root: Text = Field(default="/var/tmp/trials", description="Where trials run.", examples=["/scratch"])
+
+
+class CopyingBackend:
+    """Sends each bundle once, by its digest, and runs trials as processes beside it.
+
+    Args:
+        profile: Its name and options.
+        context: Where bundles come from.
+    """
+
+    capabilities = replace(LocalBackend.capabilities, shares_home=False)
+    poll_interval = PollInterval(least_s=0.02, most_s=1.0)
+
+    def __init__(self, profile: Profile, context: BackendContext) -> None:
+        self.name = profile.name
+        self._context = context
+        self._there = BackendContext(Home(Path(str(profile.options.get("root", "/var/tmp/trials")))))
+        self._runner = LocalBackend(Profile(profile.name, "local"), self._there)
+
+    @staticmethod
+    def options_model() -> type[CopyingOptions]:
+        return CopyingOptions
+
+    def probe(self) -> Probe:
+        return self._runner.probe()
+
+    def discover(self) -> Inventory:
+        return self._runner.discover()
+
+    def render(self, trial: TrialSpec, placement: Placement) -> Submission:
+        return self._runner.render(trial, placement)
+
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
+        self._send_bundle(trial)
+        return self._runner.submit(trial, placement, secrets)
+
+    def _send_bundle(self, trial: TrialSpec) -> None:
+        store = self._there.home.root / "bundles" / trial.bundle_sha256
+        if not store.exists():
+            draft = store.with_name(f"{store.name}.{os.urandom(4).hex()}")
+            shutil.copytree(self._context.bundle(trial), draft)
+            try:
+                draft.rename(store)
+            except OSError:  # another one was faster
+                shutil.rmtree(draft)
+        bundle = self._there.bundle(trial)
+        bundle.parent.mkdir(parents=True, exist_ok=True)
+        if not bundle.exists():
+            link = bundle.with_name(f"bundle.{os.urandom(4).hex()}")
+            link.symlink_to(store)
+            link.replace(bundle)
+
+    def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        return self._runner.poll(refs)
+
+    def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        return self._runner.read(cursors)
+
+    def put(self, ref: JobRef, path: str, data: bytes) -> None:
+        self._runner.put(ref, path, data)
+
+    def fetch(self, ref: JobRef, path: str, target: str) -> None:
+        self._runner.fetch(ref, path, target)
+
+    def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
+        return self._runner.cancel(ref, grace_s)
+
+    def close(self) -> None:
+        self._runner.close()
