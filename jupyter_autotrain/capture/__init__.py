@@ -3,14 +3,14 @@
 Data flow: `syntax` reads what the notebook executed and the names that the cell needs; `slice` follows each name to its
 import or source (`definitions`) or to its value (`values`); `state` finds how earlier cells left the libraries, `files`
 which files the code opens; `script` writes it all down; `bundle` puts the result on disk, `export` makes one script of
-it. `capturing` is the way through; `differences` tells what a trial does not have as the notebook has it.
+it. `capturing` runs these steps in order; `differences` lists what a trial does not have as the notebook has it.
 """
 
 from __future__ import annotations
 
 from jupyter_autotrain.capture.bundle import read_bundle, write_bundle
 from jupyter_autotrain.capture.capturing import capture
-from jupyter_autotrain.capture.differences import Difference, told
+from jupyter_autotrain.capture.differences import Difference, format_differences
 from jupyter_autotrain.capture.export import export_script
 from jupyter_autotrain.capture.function import from_function
 from jupyter_autotrain.capture.limits import CaptureLimits
@@ -27,9 +27,9 @@ __all__ = [
     "capture",
     "check_reports",
     "export_script",
+    "format_differences",
     "from_function",
     "read_bundle",
     "table",
-    "told",
     "write_bundle",
 ]

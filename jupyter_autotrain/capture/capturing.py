@@ -35,7 +35,7 @@ _SHOWN = 3
 _NO_LIMITS = CaptureLimits()
 
 
-def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a caller may say
+def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a caller may set
     code: str,
     namespace: Mapping[str, object],
     cells: Sequence[Cell] = (),
@@ -104,7 +104,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         differences=(
             *slice_.differences,
             *renamed,
-            *mutation_warnings.told(tree, items, namespace, returns),
+            *mutation_warnings.find(tree, items, namespace, returns),
             *found.differences,
         ),
     )
@@ -135,7 +135,7 @@ def _items(
 
 
 def _renamed(code: CapturedCode, slice_: Slice, script: AssembledScript, tree_: ast.Module) -> list[Difference]:
-    """Tell the names that stay the notebook's, and refuse code that takes them for the trial's."""
+    """Report the names that stay the notebook's, and refuse code that uses them as the trial's."""
     bound = bound_by(code.tree.body)
     is_free = not (name_conflicts.is_notebooks(TRIAL, slice_.namespace) or TRIAL in bound)
     firm = [one for one in slice_.provided.conflicts if one.name not in bound]
@@ -149,7 +149,7 @@ def _futures(code: CapturedCode, items: Sequence[Item], history: History) -> set
 
 
 def _complain(slice_: Slice, limit_bytes: int) -> None:
-    """Raise what stands in the way: missing names, then what cannot travel, then size."""
+    """Raise the first kind of fault: missing names, then what cannot travel, then size."""
     if slice_.provided.clashes:
         raise _clashing(slice_)
     if slice_.missing:

@@ -1,7 +1,7 @@
-"""What a trial does not have as the notebook has it: told before anything is sent, never left to be found out.
+"""Differences between a trial and the notebook, reported before anything is sent.
 
-Whatever part of the capture notices such a thing adds a `Difference`. The notice above a submission, `--dry-run` and
-`--check` show the list; what cannot be told in one line is refused instead.
+Every part of the capture that finds one adds a `Difference`. The preview above a submission, `--dry-run` and
+`--check` show the list; what cannot be described in one line is refused instead.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Difference:
         return f"{self.kind}: {self.text}{f' ({self.origin})' if self.origin else ''}"
 
 
-def told(differences: Iterable[Difference], *, rows: int | None = None) -> str:
-    """The list for people, one line each under a head; "" when nothing differs.
+def format_differences(differences: Iterable[Difference], *, rows: int | None = None) -> str:
+    """The list as text, one line each under a heading; "" when nothing differs.
 
     Args:
         differences: What differs.

@@ -39,7 +39,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
 
     Args:
         function: The function.
-        cells: The notebook's executed cells; none in a script, whose own file then tells where names come from.
+        cells: The notebook's executed cells; none in a script, where names come from is then read from its own file.
         cwd: The folder that files travel from.
         parameters: Names of the search space.
         ship: Patterns of files to send.

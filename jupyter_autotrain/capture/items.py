@@ -29,7 +29,7 @@ class Item:
         label: The cell its text was copied from, or "".
         first_line: The first line of its text in that cell.
         position: When the notebook bound it; keeps the script in the notebook's order.
-        stale: Why it may not be what the notebook's text says now.
+        stale: Why it may differ from what the notebook's text gives now.
         size_bytes: Its size as data.
         eager: Names that must be bound before.
         called: Those of `eager` that its text may call, so that all they use must be bound before too.
@@ -71,7 +71,7 @@ def source_item(name: str, binding: Binding, stale: str, uses: Names, set_later:
     Args:
         name: The name it binds.
         binding: Where the notebook has it.
-        stale: Why it may not be what the notebook's text says now.
+        stale: Why it may differ from what the notebook's text gives now.
         uses: What it needs.
         set_later: Items of attributes that are set on it after its statement.
     """

@@ -13,7 +13,7 @@ _SHOWN = 6
 _UNCHANGEABLE = (int, float, complex, str, bytes, tuple, frozenset, range, type, type(None))
 
 
-def told(
+def find(
     code: ast.Module, items: Iterable[Item], namespace: Mapping[str, object], returns: Collection[str]
 ) -> list[Difference]:
     """One difference that names all captured variables that the cell changes; empty where there are none.

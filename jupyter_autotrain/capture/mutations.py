@@ -1,4 +1,4 @@
-"""Which objects some code changes in place, as far as its text tells."""
+"""Which objects some code changes in place, by static analysis."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def _root(node: ast.expr) -> Iterator[str]:
 
 
 def _is_asked_to(call: ast.Call) -> bool:
-    """Whether it says `inplace=True`."""
-    asked = [word.value for word in call.keywords if word.arg == "inplace"]
-    return any(isinstance(value, ast.Constant) and value.value is True for value in asked)
+    """Whether it passes `inplace=True`."""
+    given = [word.value for word in call.keywords if word.arg == "inplace"]
+    return any(isinstance(value, ast.Constant) and value.value is True for value in given)
 
 
 def _parameters(function: Function) -> list[str]:

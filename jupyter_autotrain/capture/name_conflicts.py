@@ -90,7 +90,7 @@ def _line(one: NameConflict, *, trial_is_free: bool) -> str:
 
 
 def unused(bound: Sequence[str], items: Collection[str], script: str) -> list[Difference]:
-    """Tell searched names that the cell binds before it reads them: then the search changes nothing.
+    """Report searched names that the cell binds before it reads them: then the search changes nothing.
 
     Args:
         bound: Searched names that the cell binds.
@@ -129,8 +129,8 @@ def refuse_meant_as_the_trials(
         uses = _NameUses(one.name)
         uses.visit(script)
         wrong = [call for call in uses.calls if one.name in _CALLED and not _may_call(one.value, call)]
-        asked = [use for use in uses.attributes if use.attr in attributes.get(one.name, ())]
-        wrong_attributes = [use for use in asked if not _has(one.value, use.attr)]
+        read = [use for use in uses.attributes if use.attr in attributes.get(one.name, ())]
+        wrong_attributes = [use for use in read if not _has(one.value, use.attr)]
         for node in (*wrong, *wrong_attributes):
             written = f"calls {one.name}(...)" if wrong else f"uses {ast.unparse(node)}"
             raise _meant(one, written, place(source_map, node.lineno), trial_is_free=trial_is_free)
@@ -147,7 +147,7 @@ def _meant(one: NameConflict, written: str, where: str, *, trial_is_free: bool) 
 
 
 def _may_call(value: object, call: ast.Call) -> bool:
-    """Whether a call fits a value; True where that cannot be told."""
+    """Whether a call fits a value; True where that is not known."""
     if not callable(value):
         return False
     unknown = any(isinstance(part, ast.Starred) for part in call.args)

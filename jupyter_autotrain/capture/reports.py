@@ -1,4 +1,4 @@
-"""Which metrics a script reports, as far as its text tells."""
+"""Which metrics a script reports, by static analysis."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Reports:
 
     Attributes:
         names: Metric -> the place of its first report, such as "this cell, line 4".
-        complete: False where more may be reported than the text tells.
+        complete: False where more may be reported than the text shows.
         imports: The installed packages that the code uses; one that reports by itself is seen only when it is loaded.
         notebooks: What `report` is where it is the notebook's and not the trial's; else "".
     """
@@ -56,7 +56,7 @@ def find(
         conflicts: The trial's names that are the notebook's in the script.
     """
     notebooks = {one.name: one.what for one in conflicts}
-    script = _Apart(frozenset(notebooks)).visit(copy.deepcopy(script)) if notebooks else script
+    script = _NotebookNames(frozenset(notebooks)).visit(copy.deepcopy(script)) if notebooks else script
     names: dict[str, str] = {}
     trees = [(script, ""), *_modules(files)]
     complete = not any(_NAME.encode() in content for content in data)
@@ -73,7 +73,7 @@ def find(
 
 
 def check(reports: Reports, objective: str) -> None:
-    """Refuse an objective that nothing reports; silent where that cannot be told.
+    """Refuse an objective that nothing reports; no error where that is not known.
 
     Args:
         reports: What the code reports.
@@ -115,8 +115,8 @@ def _notebooks(reports: Reports, objective: str) -> CaptureError:
     )
 
 
-class _Apart(ast.NodeTransformer):
-    """Gives other names to what is the notebook's, so that it is not taken for the trial's.
+class _NotebookNames(ast.NodeTransformer):
+    """Gives other names to what is the notebook's, so that it is not mistaken for the trial's.
 
     Args:
         taken: The names.
@@ -185,7 +185,7 @@ def _named(node: ast.AST) -> bool:
 
 
 def _metrics(call: ast.Call) -> Iterator[str | None]:
-    """The metrics that a call names; None for those that only its run tells."""
+    """The metrics that a call names; None for those that are known only at run time."""
     for keyword in call.keywords:
         if keyword.arg is not None:
             yield from [keyword.arg] if keyword.arg != "step" else []

@@ -24,7 +24,7 @@ class Capture:
         written: Those of the files that the code may write to; a trial gets copies of its own.
         source_map: For each line of the script "cell label:line", or "".
         notes: What the user should know, such as a line that was left out.
-        reports: The metrics that the code reports, as far as its text tells.
+        reports: The metrics that the code reports, by static analysis.
         differences: What a trial does not have as the notebook has it.
     """
 

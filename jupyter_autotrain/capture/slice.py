@@ -104,7 +104,7 @@ class Slice:
             self.differences += self.values.copies()
 
     def _leave_rebound(self) -> None:
-        """Leave here what cannot travel and the code itself binds before it reads it, such as the loss of a loop."""
+        """Leave out what cannot travel and the code itself binds before it reads it, such as the loss of a loop."""
         needed = frozenset[str]().union(*(item.eager | item.deferred for item in self.items.values()))
         for path in list(self.values.refused):
             name = path.partition("[")[0].partition(".")[0]
@@ -131,7 +131,7 @@ class Slice:
     def _use(self, names: Names, user: str) -> None:
         self._sets |= names.sets
         self.differences += self.texts.use(names, self.history.label_of(user))
-        self.values.refused.update(kernel_only.asking(names.called, self.namespace))
+        self.values.refused.update(kernel_only.waiting_for_input(names.called, self.namespace))
         self.provided.check_called(names.called)
         for name in sorted(names.needed | names.hints):
             if name in self.items or name in self._todo:

@@ -1,4 +1,4 @@
-"""What stands in for a trial in an exported script, where nothing of jupyter_autotrain is installed.
+"""A replacement of the trial API in an exported script, where nothing of jupyter_autotrain is installed.
 
 The text of this file is copied into every exported script and runs there as a module of its own, so that a cell's
 own names, `print = ...` even, do not reach it. Standard library only.

@@ -1,4 +1,4 @@
-"""Names that only texts have: they travel where they can, and are told where they cannot or are not known."""
+"""Names that only texts have: they travel where they can, and are reported where they cannot or are not known."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class TextNames:
         plain = names.needed - names.texts
         self._read |= plain
         self.only = (self.only | names.texts) - self._read
-        told = "names that only {} reads: its text is not known before it runs"
-        return [Difference(DifferenceKind.NOT_CARRIED, told.format(call), origin) for call in sorted(names.unknown)]
+        text = "names that only {} reads: its text is not known before it runs"
+        return [Difference(DifferenceKind.NOT_CARRIED, text.format(call), origin) for call in sorted(names.unknown)]
 
     def drop(self, refused: dict[str, str], origin: Callable[[str], str]) -> Iterator[tuple[str, Difference]]:
         """Take names that cannot travel out of `refused`: in a text they may well be a column, or a parameter.

@@ -25,7 +25,7 @@ _SIZED: Final = frozenset({"data", "file"})
 
 def notice(draft: Draft) -> str:
     """The notice before a cell is sent: the capture table, cut to a few rows, and what differs; "" without any."""
-    differences = capture.told(draft.captured.differences, rows=_MAX_DIFFERENCES)
+    differences = capture.format_differences(draft.captured.differences, rows=_MAX_DIFFERENCES)
     return "\n".join(part for part in (_captured(draft), differences, *_notes(draft)) if part)
 
 
@@ -36,7 +36,9 @@ def check(draft: Draft, home: Home) -> str:
         BackendUnavailableError: The backend cannot do what the header asks.
     """
     check_backend(draft.spec(Bundle()), home)
-    differences = capture.told(draft.captured.differences) or "Nothing differs from running the cell here."
+    differences = (
+        capture.format_differences(draft.captured.differences) or "Nothing differs from running the cell here."
+    )
     lines = [f"Valid for backend {draft.parsed.header.backend!r}; nothing was sent.", _travels(draft), differences]
     return "\n".join([*lines, *_notes(draft)]) + "\n"
 
@@ -47,7 +49,7 @@ def dry_run(draft: Draft, home: Home) -> str:
     lines = draft.captured.script.splitlines()
     more = f"\n... {len(lines) - _MAX_LINES} more lines" if len(lines) > _MAX_LINES else ""
     shown = "\n".join(lines[:_MAX_LINES])
-    differences = capture.told(draft.captured.differences)
+    differences = capture.format_differences(draft.captured.differences)
     return (
         f"{capture.table(draft.captured)}\n{differences}\n\n--- main.py\n{shown}{more}\n\n"
         f"--- {draft.parsed.header.backend} would start\n{' '.join(rendered.argv)}\n"

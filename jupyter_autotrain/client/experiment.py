@@ -17,7 +17,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import MetricPoint, TrialRecord, Trials
 from jupyter_autotrain.core.states import ExperimentState
-from jupyter_autotrain.core.trial_warnings import warned
+from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.core.wording import number
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns, Store
@@ -122,7 +122,7 @@ class Experiment(ExperimentFiles, display.Displayable):
 
     def warnings(self, most: int = 10) -> list[str]:
         """What its trials warned of, such as refused reports: one sentence for each distinct text."""
-        return [printable(text) for text in warned(self.store.notes(self.id), most)]
+        return [printable(text) for text in summarize_warnings(self.store.notes(self.id), most)]
 
     def show(self) -> object:
         """Show it live in this cell, in a terminal as the run card's text; gives the handle of the view, if any."""

@@ -54,7 +54,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     origin = here() or Origin()
     spec = replace(parsed.to_spec(bundle=Bundle(), name=name, environ=os.environ), origin=origin)
     check(spec, home)
-    for line in filter(None, (capture.told(captured.differences), *captured.notes)):
+    for line in filter(None, (capture.format_differences(captured.differences), *captured.notes)):
         sys.stdout.write(f"{line}\n")
     before_rerun(home, spec, os.environ, parsed.on_rerun, sys.stdout.write, input)
     with in_terminal(sys.stderr) as progress:

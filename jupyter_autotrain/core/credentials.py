@@ -1,7 +1,7 @@
 """What looks like a credential: by the form of a text, or by a name together with what it holds. Pure and linear.
 
 The forms are those that issuers publish, so that a stray key is found without knowing it. They are guesses: whoever
-uses them must offer a way to say "this is none".
+uses them must offer a way to mark a text as no credential.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def holds_credential(data: str | bytes) -> bool:
 
 
 def names_credential(name: str) -> bool:
-    """True when a name says that it stands for a credential: HF_TOKEN, db_password, awsSecretAccessKey."""
+    """True when a name denotes a credential: HF_TOKEN, db_password, awsSecretAccessKey."""
     words = _words(name)
     return _names_secret(words) or words[-1:] in (["token"], ["key"], ["pat"])
 

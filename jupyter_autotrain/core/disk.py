@@ -20,7 +20,7 @@ def is_for_now(number: int | None) -> bool:
 
 
 def passes(error: BaseException | None) -> bool:
-    """True when an error may be gone a moment later: by what it says, by its causes, or as there is no descriptor."""
+    """True when an error may be gone a moment later: by its errno, by its causes, or as there is no descriptor."""
     while error is not None:
         if isinstance(error, OSError) and is_for_now(error.errno):
             return True

@@ -24,7 +24,7 @@ _KINDS = {
 
 
 class NotRegularError(OSError):
-    """Something lies there that is no regular file; `strerror` says what."""
+    """Something lies there that is no regular file; `strerror` describes it."""
 
     def __init__(self, name: str, what: str) -> None:
         super().__init__(errno.EINVAL, f"it is {what}, not a regular file", name)
@@ -44,7 +44,7 @@ def open_regular(directory: str | os.PathLike[str], name: str) -> BinaryIO:
 
     Raises:
         NotRegularError: A link, folder, pipe, socket or device lies there, or `name` leads out of the directory.
-        OSError: It cannot be opened; `is_absent` tells whether that is because there is none.
+        OSError: It cannot be opened; `is_absent` is true when there is none.
     """
     *folders, last = name.split("/")
     if any(part in {"", ".", ".."} for part in (*folders, last)):

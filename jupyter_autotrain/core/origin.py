@@ -1,4 +1,4 @@
-"""From where experiments are submitted and asked for."""
+"""The notebook and kernel session that experiments are submitted from."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Origin:
     finds its experiments again after a restart of its kernel, and no other notebook takes them for its own.
 
     Attributes:
-        notebook: Its path (absolute), or "" where the front end does not tell.
-        session: What tells this kernel process from all others, or "".
+        notebook: Its path (absolute), or "" where the front end does not provide it.
+        session: An identifier of this kernel process, or "".
     """
 
     notebook: str = ""

@@ -34,7 +34,7 @@ def make_private(home: Home) -> None:
     if not home.root.is_dir():
         for folder in reversed([folder for folder in (real, *real.parents) if not _status(folder)]):
             folder.mkdir(mode=0o700, exist_ok=True)
-        home.root.mkdir(mode=0o700, exist_ok=True)  # tells what is in the way
+        home.root.mkdir(mode=0o700, exist_ok=True)  # raises what is in the way
     elif not any(home.root.iterdir()):
         with suppress(PermissionError):
             home.root.chmod(0o700)

@@ -1,4 +1,4 @@
-"""Pictures that trials keep: files in `outputs/pictures/`, told to the manager by a note of the level `picture`.
+"""Pictures that trials keep: files in `outputs/pictures/`, announced to the manager by a note of the level `picture`.
 
 The note's text is the file's path in `outputs/`, such as `pictures/0003-step-40.png`; the store holds no bytes of it.
 """
@@ -60,7 +60,7 @@ def named(trial: int, attempt: int, name: str) -> Picture | None:
     return Picture(trial, attempt, name, int(found[1]), step, _TYPES[found[3]])
 
 
-def told(notes: Iterable[Note]) -> list[Picture]:
-    """The pictures that notes tell of, in order of arrival."""
+def announced(notes: Iterable[Note]) -> list[Picture]:
+    """The pictures that notes announce, in order of arrival."""
     pictures = (named(note.number, note.attempt, note.text) for note in notes if note.level == LEVEL)
     return [picture for picture in pictures if picture is not None]

@@ -92,7 +92,7 @@ class ExperimentSpec:
     """One submission, complete: what the store keeps and the manager works from.
 
     Attributes:
-        name: The user's name for it; several experiments of one name are told apart as `name@N`.
+        name: The user's name for it; experiments of the same name are numbered as `name@N`.
         backend: Name of the profile of the place where trials run.
         backend_options: Options of that place, as its section of the header sets them.
         objective: None means that trials are not ranked.

@@ -1,4 +1,4 @@
-"""Pictures inside a page that may be cleaned: viewers strip SVG elements and leave their texts lying about."""
+"""SVG as an image element: viewers of untrusted notebooks strip SVG elements but keep their texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def image(svg: str, label: str, width: float) -> str:
 
     Args:
         svg: The document, with its namespace, its own style and colours.
-        label: What a reader without the image is told.
+        label: The alternative text.
         width: Its width in pixels; it shrinks with the page.
     """
     data = base64.b64encode(svg.encode()).decode()

@@ -1,4 +1,4 @@
-"""What trials warned of, in sentences: one for each distinct text, however many trials and steps it came from."""
+"""Warnings of trials as sentences: one for each distinct text, however many trials and steps it came from."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Iterable, Sequence
 from jupyter_autotrain.core.records import Note
 from jupyter_autotrain.core.wording import count
 
-TOLD_LEVELS = frozenset({"warning", "error"})
+WARNING_LEVELS = frozenset({"warning", "error"})
 
 
-def warned(notes: Iterable[Note], most: int) -> list[str]:
-    """Say what trials warned of, refused reports first of all; the first `most` distinct texts.
+def summarize_warnings(notes: Iterable[Note], most: int) -> list[str]:
+    """The first `most` distinct warnings of trials.
 
     Args:
         notes: Notes of one experiment, in order of arrival.
-        most: The largest number of sentences; one more says how many are left out.
+        most: The largest number of sentences; one more counts those left out.
     """
     groups: dict[str, list[Note]] = {}
     for note in notes:
-        if note.level in TOLD_LEVELS:
+        if note.level in WARNING_LEVELS:
             groups.setdefault(note.text, []).append(note)
-    told = [_sentence(same) for same in list(groups.values())[:most]]
+    sentences = [_sentence(same) for same in list(groups.values())[:most]]
     more = len(groups) - most
-    return [*told, f"{count(more, 'more warning')}: see the logs (--stderr)."] if more > 0 else told
+    return [*sentences, f"{count(more, 'more warning')}: see the logs (--stderr)."] if more > 0 else sentences
 
 
 def _sentence(notes: Sequence[Note]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.core.trial_warnings import warned
+from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.manager.start import status
 from jupyter_autotrain.store import Store
 
@@ -43,7 +43,7 @@ def explain(store: Store, home: Home, experiment: ExperimentRecord | str) -> lis
     rest = _not_created(record, trials)
     told = [rest] if rest else []
     ended = [f"{record.reason[0].upper()}{record.reason[1:]}."] if record.reason else []
-    return [*failures, *warned(store.notes(record.id), _MOST_WARNINGS), *waits, *told, *ended]
+    return [*failures, *summarize_warnings(store.notes(record.id), _MOST_WARNINGS), *waits, *told, *ended]
 
 
 def _failures(store: Store, record: ExperimentRecord, trials: list[TrialRecord]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Search algorithms and early stopping, by name. Optuna is loaded only when `tpe` is asked for."""
+"""Search algorithms and early stopping, by name. Optuna is loaded only for `tpe`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def create(spec: ExperimentSpec) -> Tuner:
     if spec.tuner not in _LIGHT:
         raise AutotrainError(f"No tuner is called {spec.tuner!r}.", f"There are {', '.join(names())}.", "Choose one.")
     make = _LIGHT[spec.tuner]
-    return make(spec)  # type: ignore[call-arg]  # a protocol says nothing of how its members are made
+    return make(spec)  # type: ignore[call-arg]  # a protocol does not declare constructors
 
 
 def create_early_stop(spec: ExperimentSpec) -> EarlyStop | None:

@@ -29,7 +29,7 @@ Pick = Callable[[str, Distribution], Coordinate]
 
 
 def build(space: SearchSpace, pick: Pick, prefix: str = "") -> dict[str, JsonValue]:
-    """Make parameters by asking `pick(path, distribution)` for each coordinate."""
+    """Make parameters by calling `pick(path, distribution)` for each coordinate."""
     params: dict[str, JsonValue] = {}
     for name, distribution in space.items():
         path = f"{prefix}{name}"

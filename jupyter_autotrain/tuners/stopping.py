@@ -90,8 +90,8 @@ class Asha:
             return None
         better.sort(reverse=self.objective.direction is Direction.MAXIMIZE)
         least = number(better[kept - 1])
-        told = f"the best {kept} of {len(rivals) + 1} trials go on from report {rung}: {least} or better"
-        return StopReason(step, value, told)
+        reason = f"the best {kept} of {len(rivals) + 1} trials go on from report {rung}: {least} or better"
+        return StopReason(step, value, reason)
 
 
 def _is_worse(objective: Objective, value: float, other: float) -> bool:

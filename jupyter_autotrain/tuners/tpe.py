@@ -55,7 +55,7 @@ class TpeTuner:
         return sorted([*best[: _REMEMBERED // 2], *latest], key=lambda seen: seen.number)
 
     def _frozen(self, seen: Observation) -> FrozenTrial | None:
-        """The observation as Optuna sees trials; None when it teaches nothing."""
+        """The observation as Optuna sees trials; None when it holds no value."""
         if not _valued(seen) and seen.state.is_final:
             return None
         found = read_back(self._space, seen.params)

@@ -15,7 +15,7 @@ from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.trial_warnings import warned
+from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.views import images
@@ -57,7 +57,7 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None, hom
         record,
         trials,
         record.now_s(time.time(), BootTime.now()) if now_s is None else now_s,
-        warned(notes, _WARNINGS),
+        summarize_warnings(notes, _WARNINGS),
         pictures,
     )
     metrics = objective_first(record.spec, store.metric_names(record.id))[:_PANELS]

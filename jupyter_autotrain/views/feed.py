@@ -26,7 +26,7 @@ from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord
-from jupyter_autotrain.core.trial_warnings import warned
+from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views import images
 from jupyter_autotrain.views.eta import eta_s
@@ -97,7 +97,7 @@ class Feed:
             return {}
         self._last_note_id = fresh[-1].id
         notes = self._notes.values()
-        changed: dict[str, JsonValue] = {"warnings": list(warned(notes, _WARNINGS))}
+        changed: dict[str, JsonValue] = {"warnings": list(summarize_warnings(notes, _WARNINGS))}
         if pictures := images.listed(notes):
             changed["pictures"] = pictures
         return changed

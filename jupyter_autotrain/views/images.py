@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.pictures import Picture, named, told
+from jupyter_autotrain.core.pictures import Picture, announced, named
 from jupyter_autotrain.core.records import Note
 
 _MOST_LISTED: Final = 60
@@ -22,7 +22,7 @@ _TEXT_BYTES: Final = 1_000  # for the texts around the pictures
 
 def listed(notes: Iterable[Note]) -> list[JsonValue]:
     """The newest pictures for a view: rows of trial, attempt, name and step, in order of arrival."""
-    pictures = told(notes)[-_MOST_LISTED:]
+    pictures = announced(notes)[-_MOST_LISTED:]
     return [[picture.trial, picture.attempt, picture.name, picture.step] for picture in pictures]
 
 
@@ -45,7 +45,7 @@ def answer(home: Home, experiment_id: str, content: Mapping[str, Any]) -> tuple[
 
 def newest(notes: Iterable[Note], order: Sequence[int]) -> list[Picture]:
     """The pictures of the first trial in `order` that has any, its newest first."""
-    pictures = told(notes)
+    pictures = announced(notes)
     for trial in order:
         found = [picture for picture in pictures if picture.trial == trial]
         if found:

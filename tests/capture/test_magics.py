@@ -150,7 +150,7 @@ def test_calls_of_converted_notebooks_are_treated_as_the_magics_they_come_from(n
 
 
 def test_a_question_to_a_person_is_refused(notebook):
-    assert "input: it asks a person" in refusal(notebook, "name = input('who?')")
+    assert "input: it waits for input" in refusal(notebook, "name = input('who?')")
     assert notebook("def input(text): return 'me'").both("print(input('who?'))") == "me\n"
     notebook().capture("def ask():\n    return input('who?')\nprint(1)")
 

@@ -160,7 +160,7 @@ def _method(here: str, value: object, node: Function, scope: StatementContext) -
 def _is_from_body(
     value: object, name: str, member: _ClassMember, cls: type, scope: StatementContext, *, alone: bool
 ) -> bool:
-    """Whether the body gives this very value again, or one that cannot be told from it."""
+    """Whether the body gives this very value again, or one that cannot be distinguished from it."""
     if isinstance(cls, enum.EnumMeta) and (isinstance(value, enum.Enum) or name.startswith("_")):
         return True
     if member.value is not None and gives(member.value, value, scope, alone=alone):

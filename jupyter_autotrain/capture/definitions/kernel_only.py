@@ -1,4 +1,4 @@
-"""What exists in this kernel only: parts of IPython, modules made in memory, and the person before it."""
+"""What exists in this kernel only: parts of IPython, modules made in memory, and input typed by the user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reason(name: str, value: object, *, is_bound: bool) -> str:
     return ""
 
 
-def asking(called: Collection[str], bound: Collection[str]) -> Iterator[tuple[str, str]]:
-    """The builtins among the called names that wait for a person, and why they cannot."""
+def waiting_for_input(called: Collection[str], bound: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The builtins among the called names that wait for input, and why a trial cannot call them."""
     for name in sorted(_ASK_A_PERSON.intersection(called).difference(bound)):
-        yield name, "it asks a person, and a trial has nobody to answer"
+        yield name, "it waits for input, and a trial has no user"

@@ -172,7 +172,7 @@ def _is_literal_of(node: ast.expr, live: object, *, alone: bool) -> bool:
 
 
 def _resolve(node: ast.expr, scope: StatementContext) -> object:
-    """What a dotted name means; only modules and classes are asked for attributes."""
+    """What a dotted name means; attributes are read of modules and classes only."""
     if isinstance(node, ast.Name):
         return scope.lookup(node.id)
     if not isinstance(node, ast.Attribute):

@@ -33,7 +33,7 @@ _ONLY_READ = (
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """What is needed to tell the notebook's own objects from those of libraries.
+    """What distinguishes the notebook's own objects from those of libraries.
 
     Attributes:
         namespace: The notebook's globals.

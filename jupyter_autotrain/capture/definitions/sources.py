@@ -190,7 +190,7 @@ def _function(
 
 
 def _made_by(binding: Binding, value: object, codes: list[CodeType], notebook: Notebook, *, trusted: bool) -> bool:
-    """Whether this statement made the value; a decorator's result without a trace is believed when `trusted`."""
+    """Whether this statement made the value; a decorator's result that cannot be traced is accepted when `trusted`."""
     node = binding.node
     if isinstance(node, ast.ClassDef):
         return isinstance(value, type) and _class_made_by(value, node, codes, trusted=trusted)

@@ -1,4 +1,4 @@
-"""From the calls that open files to the files that travel, the folders that are made, and what has to be told."""
+"""From the calls that open files to the files that travel, the folders that are made, and the differences to report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FileSelection:
     Args:
         folder: The notebook's folder.
         ignore: Files that stay here.
-        named: Whether the header names files itself (`ship:`), so that what is unknown needs not be told.
+        named: Whether the header names files itself (`ship:`), so that what is unknown need not be reported.
     """
 
     def __init__(self, folder: Path, ignore: IgnoreRules, *, named: bool) -> None:
@@ -176,7 +176,7 @@ class FileSelection:
                 found |= one.texts
         return found
 
-    # What is told
+    # What is reported
 
     def _unknown(self, opening: Opening, openings: list[Opening]) -> None:
         """An opening call of which nothing is known; what the code writes itself by the same expression is its own."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import importlib.machinery
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
+from jupyter_autotrain.capture.installed import module_folders
 
 _NEVER = frozenset({"__main__", "jupyter_autotrain"})
 
@@ -71,8 +71,7 @@ class _Finder:
     def __init__(self, roots: Sequence[Path]) -> None:
         self.folder = roots[0]
         self.roots = list(dict.fromkeys(roots))
-        paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        self.installed = [Path(path) for path in (*paths, sys.prefix, sys.base_prefix) if path]
+        self.installed = [*module_folders(), Path(sys.prefix), Path(sys.base_prefix)]
 
     def files_of(self, top: str) -> Iterator[tuple[str, Path]]:
         """Each file of a module or package, by its place relative to the import root."""
@@ -91,7 +90,7 @@ class _Finder:
             yield origin.name, origin
 
     def _origin(self, top: str) -> Path | None:
-        """The module's file, or its package's folder; the loaded module tells, else the places it would be found."""
+        """The module's file, or its package's folder; that of the loaded module, else the first on the search path."""
         loaded = sys.modules.get(top)
         file = getattr(loaded, "__file__", None)
         if file and loaded is not None and getattr(loaded, "__name__", "") == top:

@@ -23,9 +23,9 @@ class Opening:
 
     Attributes:
         use: The call, and what it does.
-        texts: What the path may be; parts that only the run tells are `ANY` or `STAR` (`path_methods`).
+        texts: What the path may be; parts that are known only at run time are `ANY` or `STAR` (`path_methods`).
         origin: Where the call stands, for people: "line 4" of the cell, or "cell [3], line 2".
-        order: (text, line), which tells what stands above what.
+        order: (text, line): the order of the calls in the text.
         root: The folder of the module that it stands in, where that is not the notebook's; else None.
     """
 
@@ -113,7 +113,7 @@ def _sources(modules: Mapping[str, Path]) -> Iterator[Source]:
 
 
 def _held(values: Mapping[str, object]) -> Iterator[Opening]:
-    """Data sets of torchvision that read the files of a folder when they are asked for them."""
+    """Data sets of torchvision that read the files of a folder lazily."""
     for name, value in values.items():
         for one in objects([value]):
             is_folder = any(kind.__name__ == "DatasetFolder" for kind in type(one).__mro__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 ANY: Final = "\0"
-"""Stands for a part of a path that only the run tells."""
+"""Stands for a part of a path that is known only at run time."""
 STAR: Final = "\1"
 """Stands for the stars of a `glob` pattern: any part of one name."""
 MOST: Final = 20_000

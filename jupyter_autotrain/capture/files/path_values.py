@@ -1,6 +1,7 @@
 """What the expressions of a program may be, as far as paths are concerned: constant propagation over the whole code.
 
-A value is a text in which `ANY` stands for a part that only the run tells, a number, or a live object of the notebook.
+A value is a text in which `ANY` stands for a part that is known only at run time, a number, or a live object of the
+notebook.
 What can be no path (an open file, a tensor) has no values at all. A container stands for all that it holds.
 """
 
@@ -138,7 +139,7 @@ class PathValues(Bindings):
         found = merged([*(attribute(owner, node.attr) for owner in owners), self.attribute(node.attr)])
         if found or node.attr in self._program.attributes:
             return found
-        return UNKNOWN if owners and node.attr not in _OF_LOGGERS else []  # what these say, the run itself has written
+        return UNKNOWN if owners and node.attr not in _OF_LOGGERS else []  # what these hold, the run itself has written
 
     def _item(self, node: ast.Subscript, scope: ProgramScope) -> PossibleValues:
         owners = self.of(node.value, scope)

@@ -100,7 +100,7 @@ class Program:
         self._used: dict[ProgramScope, set[str]] = {}
 
     def finish(self) -> None:
-        """Link what only the whole code tells."""
+        """Link what needs the whole code to be indexed."""
         self._link_constructors()
         self.live = self._live()
 

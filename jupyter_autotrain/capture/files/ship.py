@@ -107,7 +107,7 @@ def below(
 
 
 def _inside(roots: Iterable[Path]) -> Callable[[Path], bool]:
-    """Says of a file whether it really lies in one of the folders."""
+    """A function that tests whether a file, links resolved, lies in one of the folders."""
     real = [root.resolve() for root in roots]
 
     @cache

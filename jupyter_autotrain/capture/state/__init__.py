@@ -2,7 +2,7 @@
 
 `effects` finds in the cells' text what was called and set, `uses` says which libraries a trial uses. Where the live
 value can be read, it is what counts (`settings`, `generators`, `own_values`, `attributes`); other calls are made again
-as they were written, or told (`calls`). `environment` is for variables of the process, `hash_order`
+as they were written, or reported (`calls`). `environment` is for variables of the process, `hash_order`
 for the order of sets.
 """
 
@@ -42,7 +42,7 @@ class HeaderOptions:
 
 
 def carry(slice_: Slice, code: ast.Module, given: HeaderOptions) -> None:
-    """Add to a slice what sets the state of libraries again, and tell what is not carried.
+    """Add to a slice what sets the state of libraries again, and report what is not carried.
 
     Args:
         slice_: The captured names, followed.

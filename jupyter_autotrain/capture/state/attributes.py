@@ -36,7 +36,7 @@ class _Missing:
 def carry(
     effects: Sequence[Effect], uses: UsedLibraries, slice_: Slice, written: Sequence[str]
 ) -> Iterator[tuple[Item | None, Difference]]:
-    """What sets such attributes again, and what is told.
+    """What sets such attributes again, and the differences.
 
     Args:
         effects: What the cells did.

@@ -1,7 +1,7 @@
-"""Calls that change a library and leave nothing behind that could be read: made again as written, or told.
+"""Calls that change a library and leave nothing behind that could be read: made again as written, or reported.
 
 What a call does is guessed from its name: `set_option`, `filterwarnings`, `register`. Calls that show, write, fetch
-or compute are let be; of what is left, only calls of libraries that the trial uses are told.
+or compute are left out; of the rest, only calls of libraries that the trial uses are reported.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SHOWN = 90
 def carry(
     effects: Sequence[Effect], uses: UsedLibraries, slice_: Slice, written: Sequence[str]
 ) -> Iterator[tuple[Item | None, Difference]]:
-    """What is done again, and what is told.
+    """What is done again, and the differences.
 
     Args:
         effects: What the cells did.
@@ -103,7 +103,7 @@ def _changes_a_library(effect: Effect) -> bool:
 
 
 def _may_change_a_library(effect: Effect) -> bool:
-    """A call without a telling name, on nothing but values written out, whose value nobody saw."""
+    """A call without a known name, on nothing but literals, whose value is not used or shown."""
     if not _is_candidate(effect) or _changes_a_library(effect) or effect.is_last or effect.site.in_function:
         return False
     name = effect.path.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Variables of the environment that cells set, and those that the cell's code asks for by name."""
+"""Variables of the environment that cells set, and those that the cell's code reads by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def carry(
     effects: Sequence[Effect], cells: Iterable[Cell], trees: Sequence[ast.Module], aliases: dict[str, str],
     given: Collection[str],
 ) -> Iterator[tuple[Item | None, Difference | None]]:  # fmt: skip
-    """What sets the notebook's variables again, and what is told of those that stay here.
+    """What sets the notebook's variables again, and the differences of those that stay here.
 
     A variable that the trial has already, from the header or because it is always passed on, is left as it is.
 

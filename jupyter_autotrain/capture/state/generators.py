@@ -73,7 +73,7 @@ class Carried:
     Attributes:
         text: The statements that set all states again; "" for none.
         states: The states, pickled, by the names under which the statements find them.
-        differences: What is told.
+        differences: What a trial does not have as the notebook has it.
     """
 
     text: str = ""

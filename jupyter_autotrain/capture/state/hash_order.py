@@ -1,7 +1,7 @@
 """Whether a cell's outcome may depend on the order of a set, which differs from one Python process to the next.
 
 Trials of an experiment share a hash seed; a kernel that was started without one has its own, which nobody can read.
-Objects that do not say how they are hashed lie in a set by their addresses, whatever the hash seed.
+Objects without a hash of their own are ordered in a set by their addresses, whatever the hash seed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BY_ADDRESS = "its objects may lie by their addresses, which differ in each proc
 def find(
     trees: Iterable[ast.Module], namespace: Mapping[str, object], *, same_seed: bool = False
 ) -> Iterator[Difference]:
-    """Tell the first use of such an order in the code that travels.
+    """Report the first use of such an order in the code that travels.
 
     Args:
         trees: The code that travels; the cell's own first.
@@ -107,7 +107,7 @@ class _ByAddress(_Order):
 
     def _is_by_address(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Attribute):
-            return True  # what it holds when the cell runs cannot be told
+            return True  # what it holds when the cell runs is not known
         return isinstance(node, ast.Name) and _holds_addresses(self.namespace.get(node.id))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import os
 import sys
-import sysconfig
 from pathlib import Path
+
+from jupyter_autotrain.capture.installed import module_folders
 
 _NEVER = frozenset({"__main__", "jupyter_autotrain"})
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -20,14 +21,13 @@ def loaded() -> list[str]:
 def file_of(name: str) -> Path | None:
     """The Python file of a loaded module of the user's; None for a module that an installation brings."""
     file = getattr(sys.modules.get(name), "__file__", None)
-    if not isinstance(file, str) or any(part in file for part in _INSTALLED):  # most, and very many are asked for
+    if not isinstance(file, str) or any(part in file for part in _INSTALLED):  # the most frequent case
         return None
     package = name.partition(".")[0]
     if not file.endswith(".py") or package in sys.stdlib_module_names or package in _NEVER:
         return None
     path = Path(file)
-    folders = {sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return None if any(path.is_relative_to(folder) for folder in folders) else path
+    return None if any(path.is_relative_to(folder) for folder in module_folders()) else path
 
 
 def read(name: str) -> tuple[ast.Module, str] | None:

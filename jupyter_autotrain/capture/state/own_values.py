@@ -1,4 +1,4 @@
-"""Plain values at the top of modules beside the notebook that are no longer what their file says."""
+"""Plain values at the top of modules beside the notebook that differ from what their file sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 90
 
 
 def carry(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[str, Item, Difference]]:
-    """The full name of each such value, what sets it again, and what is told.
+    """The full name of each such value, what sets it again, and the difference.
 
     Args:
         effects: What the cells did.

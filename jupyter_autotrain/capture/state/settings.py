@@ -135,7 +135,7 @@ SETTINGS = (
 
 
 def carry(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[Item | None, Difference | None]]:
-    """What sets the changed settings again, and what is told: those that a cell's text shows.
+    """What sets the changed settings again, and the differences: those that a cell's text shows.
 
     Args:
         effects: What the cells did.

@@ -46,7 +46,7 @@ class UsedLibraries:
 
     @cached_property
     def _is_open(self) -> bool:
-        """True when the trial is the first to load one of them: nobody can say yet what it loads in turn."""
+        """True when the trial is the first to load one of them: what it loads in turn is not known yet."""
         return any(name not in sys.modules and name not in sys.stdlib_module_names for name in self.direct)
 
     @cached_property
@@ -80,5 +80,5 @@ def _with_own(direct: Collection[str], own: Collection[str]) -> frozenset[str]:
 
 def _packages_in(module: types.ModuleType) -> Iterator[str]:
     """The packages whose modules it holds."""
-    # No isinstance: that asks some values for their class, and there are very many.
+    # No isinstance: it reads `__class__` of the values, which some compute, and there are very many.
     return (top(value.__name__) for value in list(vars(module).values()) if type(value) is types.ModuleType)

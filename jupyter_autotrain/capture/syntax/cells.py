@@ -25,7 +25,7 @@ class Cell:
     Attributes:
         number: Its execution number, as in `In [3]`.
         source: Its text, as typed or as IPython rewrote it.
-        cell_id: The notebook's id of the cell, when known; tells a re-run cell from a new one.
+        cell_id: The notebook's id of the cell, when known; distinguishes a re-run cell from a new one.
         name: What to call it instead of `cell [3]`, such as a file name.
     """
 

@@ -1,4 +1,4 @@
-"""What an expression gives, where its text and the notebook's variables tell."""
+"""The value of an expression, where its text and the notebook's variables determine it."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class MagicTranslation:
 
     Attributes:
         code: The Python that takes its place.
-        note: What the user is told about it.
+        note: The message for the user.
         expected: For a line that is refused: what is expected instead; "" for one that is not.
         action: And what to do next.
     """

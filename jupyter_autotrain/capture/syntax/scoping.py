@@ -60,7 +60,7 @@ class ScopeWalker(ast.NodeVisitor):
         """Walk everything, then the bodies that nothing has called."""
         self._block(self.statements)
         while self.waiting:
-            self._wake(next(iter(self.waiting)))
+            self._walk_pending(next(iter(self.waiting)))
 
     # Reading and binding
 
@@ -70,7 +70,7 @@ class ScopeWalker(ast.NodeVisitor):
                 break
             if name in scope.bound and (depth == 0 or scope.kind == "function"):
                 return
-        self._wake(name)
+        self._walk_pending(name)
         if name in self.module.bound or name == "__class__":
             return
         if self.in_hint:
@@ -86,8 +86,8 @@ class ScopeWalker(ast.NodeVisitor):
         if scope.kind != "function":
             (self.module if name in scope.globals else scope).bound.add(name)
 
-    def _wake(self, name: str) -> None:
-        """Walk the bodies that reading `name` may run."""
+    def _walk_pending(self, name: str) -> None:
+        """Walk the bodies that may run when `name` is read."""
         for body in self.waiting.pop(name, ()):
             body()
 

@@ -84,7 +84,7 @@ def in_subscript(node: ast.Subscript, known: Known) -> Reading | None:
 
 
 def in_comparison(node: ast.Compare, known: Known) -> Reading | None:
-    """What `"name" in globals()` asks for."""
+    """The name that `"name" in globals()` tests."""
     if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn) and is_scope(node.comparators[0]):
         return _key(node.comparators[0], node.left, known)
     return None

@@ -1,4 +1,4 @@
-"""The arrays of one pickle: where they lie, and what was noticed about them."""
+"""The arrays of one pickle: the memory each lies in."""
 
 from __future__ import annotations
 

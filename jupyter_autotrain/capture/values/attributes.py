@@ -15,7 +15,7 @@ from jupyter_autotrain.capture.values.data import Pickled
 
 
 def items(found: Iterable[tuple[str, object]], binding: Binding) -> tuple[dict[str, Item], list[Difference]]:
-    """One item for each attribute, by the path to it; what cannot travel is made again in the trial, and told."""
+    """One item for each attribute, by the path to it; what cannot travel is made again in the trial, and reported."""
     made: dict[str, Item] = {}
     differences: list[Difference] = []
     for path, value in found:
@@ -43,7 +43,7 @@ def item(path: str, value: object, binding: Binding) -> Item:
 
 
 def made_anew(path: str, why: str, binding: Binding) -> list[Difference]:
-    """What to tell about an attribute that cannot travel, so that the trial makes it again; nothing about locks."""
+    """The difference of an attribute that cannot travel, so that the trial makes it again; none for locks."""
     if why == "a lock":
         return []
     return [
@@ -61,7 +61,7 @@ def caches(path: str, value: object) -> Iterator[str]:
 
 
 def emptied(items: Mapping[str, Item], live: Mapping[str, object], pickles: Mapping[str, Pickled]) -> list[Difference]:
-    """What to tell about functions that remember results: a trial computes them again."""
+    """The differences of functions that cache results: a trial computes them again."""
     found = {name for pickled in pickles.values() for name in pickled.emptied}
     defined = [name for name, item in items.items() if item.how == "source" and name in live]
     found = found.union(*(caches(name, live[name]) for name in defined))

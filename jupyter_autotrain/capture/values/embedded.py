@@ -1,4 +1,4 @@
-"""The functions of `rebuild`, pickled as their own source: whoever reads the pickle needs nothing of this package."""
+"""The functions of `rebuild`, pickled as their own source: the pickle can be read without this package."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Embedded:
         self._name = name
 
     def __call__(self, *_: object) -> object:
-        """Nothing: pickle only wants something that can be called."""
+        """Do nothing: pickle requires a callable."""
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[object, ...]:

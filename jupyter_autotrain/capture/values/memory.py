@@ -1,4 +1,4 @@
-"""Which arrays and tensors lie in the same memory, told by their addresses."""
+"""Which arrays and tensors share memory, found by their addresses."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _overlapping(cluster: list[Span]) -> list[list[Span]]:
 
 
 def _meet(view: Any, other: Any, np: Any) -> bool:  # noqa: ANN401 - NumPy and its arrays
-    """Whether two arrays have an element in common; those that this is too hard to tell of are taken to have one."""
+    """Whether two arrays have an element in common; where this is too expensive to find out, True."""
     try:
         return bool(np.shares_memory(view, other, max_work=_WORK))
     except np.exceptions.TooHardError:

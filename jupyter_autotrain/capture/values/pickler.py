@@ -54,7 +54,7 @@ class Surroundings:
 
 
 class _Main:
-    """Pickles as the module `__main__` of whoever reads it."""
+    """Pickles as the module `__main__` of the process that reads it."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return importlib.import_module, ("__main__",)

@@ -109,7 +109,7 @@ class PickledValues:
             file = file_name(names, taken)
             together = self.pickles[names[0]]
             if len(names) > 1 or together.again:
-                together = self._together(names)
+                together = self._pickle_jointly(names)
                 if self.too_big:
                     return
                 first.eager = together.refers | owners(names)
@@ -134,14 +134,14 @@ class PickledValues:
 
     def copies(self) -> list[Difference]:
         """What is only a copy in a trial."""
-        said = {name: dict.fromkeys(pickled.copies) for name, pickled in sorted(self.pickles.items())}
+        texts = {name: dict.fromkeys(pickled.copies) for name, pickled in sorted(self.pickles.items())}
         return [
             Difference(DifferenceKind.COPIED, f"{name} {text}", self._items[name].origin)
-            for name in said
-            for text in said[name]
+            for name in texts
+            for text in texts[name]
         ]
 
-    def _together(self, names: Sequence[str]) -> Pickled:
+    def _pickle_jointly(self, names: Sequence[str]) -> Pickled:
         """One pickle of several names, in place of those of each; now that the memory of all arrays is known."""
         self._budget.kept_bytes -= sum(self._items[name].size_bytes for name in names)
         value = embed(names, self._live)

@@ -37,7 +37,7 @@ class ByteBudget:
         self._told_s = time.monotonic()
 
     def wrote(self, size_bytes: int) -> None:
-        """Count bytes and tell the progress; whatever the callback raises passes through."""
+        """Count bytes and report the progress; exceptions of the callback are not caught."""
         self._written_bytes += size_bytes
         if self._progress is not None and time.monotonic() - self._told_s >= _PAUSE_S:
             self._progress(self._written_bytes)

@@ -1,6 +1,6 @@
 """How definitions stand in the script: as their source wherever that is the same, else told in what they differ."""
 
-from jupyter_autotrain.capture.differences import told
+from jupyter_autotrain.capture.differences import format_differences
 
 ORDINARY = """
 class Net(Base):
@@ -58,9 +58,9 @@ def test_numbers_set_later_are_written_out(notebook):
 def test_a_cache_that_stays_here_is_told(notebook):
     cell = "import functools\n@functools.lru_cache\ndef f(x): return x\nfs = {'g': functools.lru_cache(len)}"
     book = notebook(cell)
-    assert told(book.capture("print(f(1))").differences) == ""
+    assert format_differences(book.capture("print(f(1))").differences) == ""
     book.run("f(1)")
-    assert "what f has cached" in told(book.capture("print(f(1))").differences)
+    assert "what f has cached" in format_differences(book.capture("print(f(1))").differences)
 
 
 def test_an_attribute_that_cannot_travel_is_made_again_and_told(notebook):
@@ -69,7 +69,7 @@ def test_an_attribute_that_cannot_travel_is_made_again_and_told(notebook):
     )
     captured = book.capture("print(Log.out.closed)")
     assert [d.text for d in captured.differences] == ["Log.out is made again by its statement, being an open file"]
-    assert "Log.lock" not in told(captured.differences)
+    assert "Log.lock" not in format_differences(captured.differences)
 
 
 def test_a_definition_with_an_effect_travels_by_value_and_says_why(notebook):

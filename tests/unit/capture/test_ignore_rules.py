@@ -29,7 +29,7 @@ def repository(tmp_path_factory):
     return root
 
 
-@settings(derandomize=True, max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(derandomize=True, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PATHS, st.dictionaries(FOLDERS, LINES, min_size=1, max_size=3))
 def test_the_rules_agree_with_git_on_any_tree(repository, paths, ignore_files):
     lay_out(repository, paths, ignore_files)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import pictures as told
+from jupyter_autotrain.core import pictures as announced
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import Note
@@ -75,7 +75,7 @@ def test_a_picture_is_named_by_its_order_and_the_step_before_it(trial: Context) 
     trial.reporter(40, loss=1.0)
     trial.display(Shown(png=PNG), Shown(svg=SVG))
     assert list(kept(trial)) == ["0001.png", "0002-step-40.png", "0003-step-40.svg"]
-    found = told.told(Note(1, 7, 2, 0.0, str(level), str(text)) for level, text in notes(trial))
+    found = announced.announced(Note(1, 7, 2, 0.0, str(level), str(text)) for level, text in notes(trial))
     assert [(p.trial, p.attempt, p.order, p.step) for p in found] == [(7, 2, 1, None), (7, 2, 2, 40), (7, 2, 3, 40)]
     assert found[1].title == "trial 7, step 40"
     assert found[1].read(Path(trial.directory)) == PNG
@@ -150,16 +150,16 @@ def test_a_figure_too_big_is_kept_in_a_lower_resolution(trial: Context) -> None:
 
 @pytest.mark.parametrize("name", ["pictures/x.png", "../1.png", "pictures/0001.exe", "pictures/0001-step-4.png/..", ""])
 def test_no_other_file_passes_for_a_picture(name: str) -> None:
-    assert told.named(1, 1, name) is None
+    assert announced.named(1, 1, name) is None
 
 
 def test_a_link_or_a_huge_file_in_place_of_a_picture_is_not_read(tmp_path: Path) -> None:
     folder = tmp_path / "outputs" / "pictures"
     folder.mkdir(parents=True)
     (folder / "0001.png").symlink_to("/etc/hostname")
-    (folder / "0002.png").write_bytes(b"x" * (told.MOST_BYTES + 1))
+    (folder / "0002.png").write_bytes(b"x" * (announced.MOST_BYTES + 1))
     for name in ("pictures/0001.png", "pictures/0002.png", "pictures/0003.png"):
-        picture = told.named(1, 1, name)
+        picture = announced.named(1, 1, name)
         assert picture is not None
         assert picture.read(tmp_path) == b""
 
