@@ -12,7 +12,6 @@ AutotrainError                 three clauses: what was found, what was expected,
 ├── ManagerError               the manager cannot be started or does not answer
 ├── BackendError               a place refuses or fails a request
 │   └── BackendUnavailableError    the place cannot be used here; says why in one sentence
-├── TrialError                 a trial ended badly; carries the reason in plain words
 ├── PlanError                  a model cannot be traced, priced or split
 │   ├── TraceError             the model's graph cannot be captured
 │   ├── InvariantError         a plan broke what holds for every plan: a fault of the search
@@ -105,10 +104,6 @@ class BackendError(AutotrainError):
 
 class BackendUnavailableError(BackendError):
     """The place cannot be used from here."""
-
-
-class TrialError(AutotrainError):
-    """A trial ended badly."""
 
 
 class PlanError(AutotrainError):
