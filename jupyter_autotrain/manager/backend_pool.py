@@ -16,6 +16,7 @@ from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.manager.resources import Grant, ResourceAllocator
+from jupyter_autotrain.manager.trial_end import mark_lost
 
 _FRESH_S = 2.0
 _log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class _OpenBackend:
     known: bool = False
     asking: bool = False
     asked_s: float = 0.0
-    silence: str = ""
+    unreachable_reason: str = ""
 
 
 class BackendPool:
@@ -54,7 +55,7 @@ class BackendPool:
                 profile, backend = self._context.retry_transient(self._context.open_backend, name)
             except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes the reason
                 _log.exception("backend %r cannot be made", name)
-                run.lose(f"the backend {name!r} cannot be used: {error}")
+                mark_lost(run, f"the backend {name!r} cannot be used: {error}")
                 return
             watcher = JobWatcher(backend, self._emit, self._executor, self._context)
             self._backends[name] = _OpenBackend(profile, watcher, ResourceAllocator(None))
@@ -69,13 +70,13 @@ class BackendPool:
         """The job watcher of a backend in use."""
         return self._backends[name].watcher
 
-    def silence(self, name: str) -> str:
+    def unreachable_reason(self, name: str) -> str:
         """Why a backend does not answer, or ""."""
-        return self._backends[name].silence if name in self._backends else ""
+        return self._backends[name].unreachable_reason if name in self._backends else ""
 
-    def keep_silence(self, event: Unreachable) -> None:
+    def set_reachability(self, event: Unreachable) -> None:
         """Remember that a backend does not answer, or does so again."""
-        self._backends[event.backend].silence = event.reason
+        self._backends[event.backend].unreachable_reason = event.reason
 
     def discovered(self, event: Discovered) -> None:
         """Learn what a place has. A place that queues by itself is not held to it."""

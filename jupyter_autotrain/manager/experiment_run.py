@@ -1,4 +1,4 @@
-"""One experiment under way: its trials as they stand, and the decisions that concern it alone."""
+"""One unfinished experiment: the state of its trials, as in the store, and what ends them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from jupyter_autotrain.core.json import JsonValue, from_json
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
-from jupyter_autotrain.core.tuner import Observation, Tuner
+from jupyter_autotrain.core.tuner import Tuner
 from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.manager.attempt import GRACE_S, Attempt
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
-from jupyter_autotrain.manager.final_state import decide, try_again
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.node_allocator import Need
 from jupyter_autotrain.manager.objective_check import ObjectiveCheck
@@ -34,11 +33,12 @@ class ExperimentRun:
     """An unfinished experiment.
 
     Attributes:
-        record: As it was when the manager took it up.
+        record: As it was when the manager began with it.
         trials: All trials, by number, as they stand in the store.
         active: The numbers of those that are not final.
-        tasks: Those that a place has, by number.
-        blocked: What keeps a trial from going on, by number: the rest of a sentence that begins with the trial.
+        attempts: The attempts that a place has, by trial number.
+        blocked: What blocks a trial, by number: the rest of a sentence that begins with the trial.
+        published: The block reasons that the store holds.
     """
 
     context: ManagerContext
@@ -74,7 +74,7 @@ class ExperimentRun:
         return self.closed and not self.active
 
     def now_s(self) -> float:
-        """The present time as it is counted for this experiment: it never jumps, so differences are durations."""
+        """The present time on this experiment's clock: it never jumps, so differences are durations."""
         clocks = self.context.clocks
         return self.record.now_s(clocks.now_s(), clocks.boot())
 
@@ -82,62 +82,28 @@ class ExperimentRun:
         """The trials that wait for their turn, oldest first."""
         return sorted(n for n in self.active if self.trials[n].state is TrialState.WAITING)
 
-    def create_trials(self) -> None:
-        """Fill the free slots with new trials, until there are as many as were asked for."""
-        if self.objective_check.reason and not self.attempts:
-            self._end_blocked()
-        while self._may_create():
-            number = max(self.trials, default=0) + 1
-            try:
-                params = self._suggest(number)
-            except Exception as error:  # noqa: BLE001 - a bad tuner fails its trial, not the manager
-                _log.exception("%s: the tuner failed", self.label)
-                reason = f"the tuner {self.record.spec.tuner!r} failed: {type(error).__name__}: {error}"
-                self._add(number, {})
-                self.change_state(number, TrialState.FAILED, reason)
-                self.close(reason)
-                return
-            if params is None:
-                self.close(f"the search space is used up after {len(self.trials)} trials")
-                return
-            self._add(number, params)
-        if not self.closed and len(self.trials) >= self.record.spec.trials:
-            self.close()
-
-    def _may_create(self) -> bool:
-        slots = len(self.active) < self.concurrency
-        spec = self.record.spec
-        return slots and not self.closed and not self.objective_check.reason and len(self.trials) < spec.trials
-
-    def _suggest(self, number: int) -> Mapping[str, JsonValue] | None:
-        spec = self.record.spec
-        if not spec.search:
-            return {}
-        if self.tuner is None:
-            self.tuner = self.context.retry_transient(self.context.factories.create_tuner, spec)
-        history = [Observation(t.number, t.params, t.state, t.value) for t in self.trials.values()]
-        return self.context.retry_transient(self.tuner.suggest, number, history)
-
-    def _add(self, number: int, params: Mapping[str, JsonValue]) -> None:
+    def add_trial(self, number: int, params: Mapping[str, JsonValue]) -> None:
+        """Create a waiting trial."""
         context = self.context
-        self._keep(context.retry_store(context.store.add_trial, self.id, number, params, self.now_s()))
+        self._remember(context.retry_store(context.store.add_trial, self.id, number, params, self.now_s()))
 
     def close(self, reason: str = "") -> None:
         """Create no further trial.
 
-        The store marks it closed when the last trial has ended (`keep_end`), not before: an experiment that is closed
+        The store marks it closed when the last trial has ended (`store_end`), not before: an experiment that is closed
         and has no active trial is not taken up again.
         """
         self.closed = True
         self.closing_reason = reason
         if reason:
-            self._decide("closing", reason)
+            self.store_decision("closing", reason)
 
-    def _decide(self, kind: DecisionKind, reason: str) -> None:
+    def store_decision(self, kind: DecisionKind, reason: str) -> None:
+        """Store a decision on the experiment; an empty reason withdraws it."""
         self.context.retry_store(self.context.store.decide, self.id, kind, reason)
 
-    def keep_end(self) -> None:
-        """Tell the store that nothing more will happen."""
+    def store_end(self) -> None:
+        """Mark the experiment closed in the store: nothing more will happen."""
         context = self.context
         context.retry_store(context.store.close_experiment, self.id, self.now_s(), self.closing_reason)
 
@@ -153,9 +119,9 @@ class ExperimentRun:
         """Change a trial's state, in the store and here."""
         context = self.context
         change = partial(context.store.change_state, reason=reason, ref=ref, placement=placement)
-        self._keep(context.retry_store(change, self.id, number, state, self.now_s()))
+        self._remember(context.retry_store(change, self.id, number, state, self.now_s()))
 
-    def _keep(self, trial: TrialRecord) -> None:
+    def _remember(self, trial: TrialRecord) -> None:
         self.trials[trial.number] = trial
         if trial.state in ACTIVE_STATES:
             self.active.add(trial.number)
@@ -180,25 +146,25 @@ class ExperimentRun:
         """Where the present attempt of a trial was put."""
         return self.trials[number].placement
 
-    def seen(self, attempt: Attempt, status: JobStatus) -> None:
-        """Follow a job that goes on."""
+    def update(self, attempt: Attempt, status: JobStatus) -> None:
+        """Follow a job that has not ended."""
         number = attempt.trial.number
         if attempt.ref is None:
             attempt.ref = status.ref
         if status.state is TrialState.RUNNING and self.trials[number].state is TrialState.PREPARING:
             self.change_state(number, TrialState.RUNNING, ref=attempt.ref)
 
-    def doubt(self, attempt: Attempt, reason: str) -> None:
-        """Remember why it cannot be told how a trial stands; an empty reason: it can."""
+    def set_unknown(self, attempt: Attempt, reason: str) -> None:
+        """Remember why the status of a job is unknown; an empty reason: it is known again."""
         self.blocked.pop(attempt.trial.number, None)
         if reason:
             self.blocked[attempt.trial.number] = f"cannot be looked at just now: {reason}"
 
-    def take(self, attempt: Attempt, frames: Frames) -> str:
-        """Follow what a trial reports, already in the store; gives why it shall stop early, or ""."""
+    def reason_to_stop(self, attempt: Attempt, frames: Frames) -> str:
+        """Follow what a trial reports, which is in the store already; gives why it shall stop early, or ""."""
         attempt.objective_seen = attempt.objective_seen or frames.objective_seen
         if frames.objective_seen and self.objective_check.mark_reported():
-            self._decide("objective", "")
+            self.store_decision("objective", "")
         if self.early_stopping is None or attempt.ending is not None:
             return ""
         try:
@@ -209,55 +175,6 @@ class ExperimentRun:
             reason = f"the early-stopping rule failed: {type(error).__name__}: {error}"
             self.end(attempt, FinalState(TrialState.FAILED, reason))
             return ""
-
-    def finish(self, attempt: Attempt, status: JobStatus) -> None:
-        """Give a trial its final state, and begin another attempt when one is due."""
-        number = attempt.trial.number
-        names = self._names_instead(attempt, status)
-        end = decide(status, attempt.ending, attempt.trial.objective, names)
-        blocks_others = self.objective_check.check_end(number, attempt.trial.objective, end, status, names)
-        if blocks_others:
-            self._decide(
-                "objective", self.objective_check.reason
-            )  # before the end is stored, so that neither is without the other
-        del self.attempts[number]
-        self.change_state(number, end.state, end.reason, ref=attempt.ref or status.ref)
-        if blocks_others:
-            self.count_failure()
-        else:
-            self.retry_or_count(number)
-
-    def _end_blocked(self) -> None:
-        """No trial that could report the objective runs any more: what was held back never begins."""
-        waiting = self.waiting()
-        left = len(waiting) + (0 if self.closed else self.record.spec.trials - len(self.trials))
-        reason = self.objective_check.closing_reason(left)
-        self.objective_check.reason = ""
-        if left:
-            self.close(reason)
-        self.end_some(waiting, FinalState(TrialState.CANCELLED, reason))
-        self._decide("objective", "")
-
-    def _names_instead(self, attempt: Attempt, status: JobStatus) -> list[str] | None:
-        """The metrics reported in place of the objective; None when it was reported."""
-        if not attempt.trial.objective or status.state is not TrialState.SUCCEEDED or attempt.objective_seen:
-            return None
-        trial = attempt.trial
-        names = self.context.retry_store(self.context.store.metric_names, self.id, trial.number, trial.attempt)
-        return None if trial.objective in names else sorted(names)
-
-    def retry_or_count(self, number: int) -> None:
-        """After an end: another attempt when `retries` allows it, else one failure more."""
-        trial = self.trials[number]
-        retries = self.record.spec.retries
-        if not self.stopping and try_again(self.record.spec, trial.state, trial.attempt):
-            if self.early_stopping is not None:
-                self.early_stopping.forget(number)
-            self.change_state(
-                number, TrialState.WAITING, f"attempt {trial.attempt + 1} of {retries + 1}: {trial.reason}"
-            )
-        elif trial.state is TrialState.FAILED:
-            self.count_failure()
 
     def count_failure(self) -> None:
         """Count a trial that failed for good."""
@@ -284,7 +201,7 @@ class ExperimentRun:
 
     def end_some(self, numbers: Collection[int], ending: FinalState, grace_s: float = GRACE_S) -> None:
         """End some trials: the waiting ones now, the others by a cancel that is due at once."""
-        self._keep_ends([self.attempts[number] for number in numbers if number in self.attempts], ending)
+        self._store_ends([self.attempts[number] for number in numbers if number in self.attempts], ending)
         for number in sorted(numbers):
             if number in self.attempts:
                 self._end(self.attempts[number], ending, grace_s)
@@ -293,14 +210,14 @@ class ExperimentRun:
 
     def end(self, attempt: Attempt, ending: FinalState) -> None:
         """Have one attempt end; what was decided first stays decided."""
-        self._keep_ends([attempt], ending)
+        self._store_ends([attempt], ending)
         self._end(attempt, ending, GRACE_S)
 
     def resume_end(self, attempt: Attempt, ending: FinalState) -> None:
         """Carry out a decision that the store holds from before."""
         self._end(attempt, ending, GRACE_S)
 
-    def _keep_ends(self, attempts: Sequence[Attempt], ending: FinalState) -> None:
+    def _store_ends(self, attempts: Sequence[Attempt], ending: FinalState) -> None:
         """Store the decision before anything is done, so that the next manager carries it out as well."""
         new = {(a.trial.number, a.trial.attempt): ending for a in attempts if a.ending is None}
         if new:
@@ -320,13 +237,6 @@ class ExperimentRun:
         if not self.closed:
             self.close(reason)
         if not self.trials:
-            self._add(1, {})  # so that there is a trial to carry the reason
+            self.add_trial(1, {})  # so that there is a trial to carry the reason
         for number in self.waiting():
             self.fail_waiting(number, reason)
-
-    def lose(self, reason: str) -> None:
-        """Give up also the trials that a place has, because it cannot be asked about them any more."""
-        self.give_up(reason)
-        for attempt in list(self.attempts.values()):
-            ref = attempt.ref or JobRef(self.record.spec.backend, attempt.trial.job_id)
-            self.finish(attempt, JobStatus(ref, TrialState.LOST, reason))

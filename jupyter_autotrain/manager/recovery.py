@@ -16,6 +16,7 @@ from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.final_state import RETRIED
+from jupyter_autotrain.manager.trial_end import retry_or_count
 from jupyter_autotrain.store.decisions import Attempts
 
 _log = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def _resume_retries(run: ExperimentRun) -> None:
     for number, trial in run.trials.items():
         if trial.state in RETRIED and trial.ref is not None and trial.attempt <= run.record.spec.retries:
             run.failures -= trial.state is TrialState.FAILED
-            run.retry_or_count(number)
+            retry_or_count(run, number)
 
 
 def _concurrency(context: ManagerContext, record: ExperimentRecord) -> int:

@@ -82,9 +82,7 @@ def test_a_retry_due_at_the_moment_of_a_kill_is_begun_after_it(world, monkeypatc
     experiment = world.submit(retries=1)
     world.step()
     world.place.job(1).end(TrialState.FAILED, "no")
-    monkeypatch.setattr(
-        "jupyter_autotrain.manager.experiment_run.ExperimentRun.retry_or_count", lambda run, number: None
-    )
+    monkeypatch.setattr("jupyter_autotrain.manager.trial_end.retry_or_count", lambda run, number: None)
     monkeypatch.setattr("jupyter_autotrain.manager.manager.Manager._drop", lambda manager, run: None)
     world.step()
     assert world.states(experiment) == ["FAILED"]

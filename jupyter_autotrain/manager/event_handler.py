@@ -1,0 +1,177 @@
+"""Handles what job watchers send: reports go to the store first, then every decision that rests on them.
+
+A stream that was not read from its cursor on is read again; its other events are dropped until that reading begins.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import JobRef, JobStatus, receipt_of
+from jupyter_autotrain.core.states import FinalState, TrialState
+from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.backend_pool import BackendPool
+from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.events import (
+    Cancelled,
+    Discovered,
+    Event,
+    JobEvent,
+    JobUpdate,
+    StatusUnknown,
+    SubmitFailed,
+    Submitted,
+    Unreachable,
+)
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.isolation import isolated
+from jupyter_autotrain.manager.requests import RequestHandler
+from jupyter_autotrain.manager.trial_end import finish
+from jupyter_autotrain.store import Ingest
+
+_CANCEL_AGAIN_S = 5.0
+_log = logging.getLogger(__name__)
+
+
+class EventHandler:
+    """Applies events to the runs.
+
+    Args:
+        context: The home.
+        runs: The unfinished experiments, by id.
+        backend_pool: The places that they use.
+        requests: Requests that wait for receipts.
+    """
+
+    def __init__(
+        self,
+        context: ManagerContext,
+        runs: Mapping[str, ExperimentRun],
+        backend_pool: BackendPool,
+        requests: RequestHandler,
+    ) -> None:
+        self._context = context
+        self._runs = runs
+        self._backend_pool = backend_pool
+        self._requests = requests
+
+    def handle(self, events: Sequence[Event]) -> None:
+        """Store what trials reported, then follow each event."""
+        for event in self._store_reports([event for event in events if self._is_current(event)]):
+            if isinstance(event, Discovered):
+                self._discovered(event)
+            elif isinstance(event, Unreachable):
+                self._backend_pool.set_reachability(event)
+            elif found := self._find(event.job_id):
+                run, attempt = found
+                isolated(run, partial(self._follow, run, attempt, event))
+
+    def _is_current(self, event: Event) -> bool:
+        """False for what was read before its stream had to be read again."""
+        found = self._find(event.job_id) if isinstance(event, JobUpdate) else None
+        return found is None or not isinstance(event, JobUpdate) or found[1].accepts(event.frames.start)
+
+    def _store_reports(self, events: Sequence[Event]) -> list[Event]:
+        """Store what trials reported; gives the events without those of streams that have to be read again."""
+        seen = [event for event in events if isinstance(event, JobUpdate)]
+        rows = []
+        for event in seen:
+            found = self._find(event.job_id)
+            if found and event.frames.is_news:
+                rows.append(_ingest(*found, event))
+        left_out = self._context.retry_store(self._context.store.ingest, rows) if rows else []
+        again = {f"{row.experiment_id}-{row.number}-{row.attempt}" for row in left_out}
+        for job_id, ref in {event.job_id: event.status.ref for event in seen if event.job_id in again}.items():
+            self._read_again(job_id, ref)
+        return [event for event in events if not (isinstance(event, JobUpdate) and event.job_id in again)]
+
+    def _read_again(self, job_id: str, ref: JobRef) -> None:
+        found = self._find(job_id)
+        if found is None:
+            return
+        run, attempt = found
+        trial = attempt.trial
+        store = self._context.store
+        offset = self._context.retry_store(store.cursor, run.id, trial.number, trial.attempt, wire.METRICS)
+        _log.warning("%s: its metrics are read again from byte %d", job_id, offset)
+        attempt.read_again_from = offset
+        self._backend_pool.watcher(run.record.spec.backend).watch(trial, ref, offset)
+
+    def _find(self, job_id: str) -> tuple[ExperimentRun, Attempt] | None:
+        experiment_id, trial_number, attempt_number = job_id.rsplit("-", 2)
+        run = self._runs.get(experiment_id)
+        attempt = run.attempts.get(int(trial_number)) if run else None
+        return (run, attempt) if run and attempt and attempt.trial.attempt == int(attempt_number) else None
+
+    def _follow(
+        self,
+        run: ExperimentRun,
+        attempt: Attempt,
+        event: JobEvent,
+    ) -> None:
+        if isinstance(event, Submitted):
+            attempt.ref = event.ref
+            self._context.retry_store(
+                partial(self._context.store.annotate, run.id, attempt.trial.number, ref=event.ref)
+            )
+        elif isinstance(event, SubmitFailed):
+            ref = JobRef(run.record.spec.backend, event.job_id)
+            self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, event.reason))
+        elif isinstance(event, Cancelled):
+            self._cancelled(run, attempt, event)
+        elif isinstance(event, StatusUnknown):
+            run.set_unknown(attempt, event.reason)
+        else:
+            self._update(run, attempt, event)
+
+    def _update(self, run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> None:
+        if reason := run.reason_to_stop(attempt, event.frames):
+            run.end(attempt, FinalState(TrialState.EARLY_STOPPED, reason))
+        if not event.status.state.is_final:
+            run.update(attempt, event.status)
+        elif attempt.cancelling:
+            attempt.last = event.status
+        else:
+            self._finish(run, attempt, event.status)
+
+    def _cancelled(self, run: ExperimentRun, attempt: Attempt, event: Cancelled) -> None:
+        attempt.cancelling = False
+        if event.receipt is None:
+            _log.warning("%s was not cancelled, trying again: %s", event.job_id, event.reason)
+            attempt.cancel_at_s = self._context.clocks.tick_s() + _CANCEL_AGAIN_S
+        else:
+            self._requests.note_receipt(run.id, attempt.trial.number, event.receipt)
+        if attempt.last is not None:
+            self._finish(run, attempt, attempt.last)
+
+    def _finish(self, run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
+        self._backend_pool.free(run, attempt.trial.job_id)
+        if "receipt" in status.detail:
+            self._requests.note_receipt(run.id, attempt.trial.number, receipt_of(status.detail))
+        finish(run, attempt, status)
+
+    def _discovered(self, event: Discovered) -> None:
+        self._backend_pool.discovered(event)
+        if event.inventory is None:
+            for run in list(self._runs.values()):
+                if run.record.spec.backend == event.backend:
+                    run.give_up(f"the backend {event.backend!r} cannot be used here: {event.reason}")
+
+
+def _ingest(run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> Ingest:
+    trial = attempt.trial
+    frames = event.frames
+    return Ingest(
+        trial.experiment_id,
+        trial.number,
+        trial.attempt,
+        wire.METRICS,
+        frames.cursor,
+        frames.points,
+        frames.notes,
+        objective=run.record.spec.objective,
+        cursor_before=frames.start,
+    )

@@ -1,0 +1,57 @@
+"""What follows the end of a trial: its final state, another attempt, or one failure more."""
+
+from __future__ import annotations
+
+from jupyter_autotrain.core.backend import JobRef, JobStatus
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.final_state import decide, try_again
+
+
+def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
+    """Give a trial its final state, and begin another attempt when one is due."""
+    number = attempt.trial.number
+    objective = attempt.trial.objective
+    names = _names_instead(run, attempt, status)
+    end = decide(status, attempt.ending, objective, names)
+    blocks_others = run.objective_check.check_end(number, objective, end, status, names)
+    if blocks_others:  # stored before the end, so that a killed manager leaves neither without the other
+        run.store_decision("objective", run.objective_check.reason)
+    del run.attempts[number]
+    run.change_state(number, end.state, end.reason, ref=attempt.ref or status.ref)
+    if blocks_others:
+        run.count_failure()
+    else:
+        retry_or_count(run, number)
+
+
+def _names_instead(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> list[str] | None:
+    """The metrics reported in place of the objective; None when it was reported."""
+    trial = attempt.trial
+    if not trial.objective or status.state is not TrialState.SUCCEEDED or attempt.objective_seen:
+        return None
+    store = run.context.store
+    names = run.context.retry_store(store.metric_names, run.id, trial.number, trial.attempt)
+    return None if trial.objective in names else sorted(names)
+
+
+def retry_or_count(run: ExperimentRun, number: int) -> None:
+    """After an end: another attempt when `retries` allows it, else one failure more."""
+    trial = run.trials[number]
+    spec = run.record.spec
+    if not run.stopping and try_again(spec, trial.state, trial.attempt):
+        if run.early_stopping is not None:
+            run.early_stopping.forget(number)
+        reason = f"attempt {trial.attempt + 1} of {spec.retries + 1}: {trial.reason}"
+        run.change_state(number, TrialState.WAITING, reason)
+    elif trial.state is TrialState.FAILED:
+        run.count_failure()
+
+
+def mark_lost(run: ExperimentRun, reason: str) -> None:
+    """Give up all trials, also those that a place has: it cannot be asked about them any more."""
+    run.give_up(reason)
+    for attempt in list(run.attempts.values()):
+        ref = attempt.ref or JobRef(run.record.spec.backend, attempt.trial.job_id)
+        finish(run, attempt, JobStatus(ref, TrialState.LOST, reason))
