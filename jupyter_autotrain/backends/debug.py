@@ -31,7 +31,7 @@ from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import api, environment
 from jupyter_autotrain.worker.cell_runner import CellRunner
-from jupyter_autotrain.worker.tidying import tidy
+from jupyter_autotrain.worker.cleanup import remove_temporary_files
 from jupyter_autotrain.worker.work_folder import enter_work
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ class DebugBackend(folder.TrialFolders):
         status = _first_status()
         statuses.write(directory, status)
         with _inside(directory, plan.env):
-            context = api.of(str(directory))
+            context = api.load(str(directory))
             enter_work(str(directory), bundle)
             outcome, code = CellRunner(context).run()
-        tidy(str(directory), bundle)
+        remove_temporary_files(str(directory), bundle)
         told: statuses.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line", "kind")}
         statuses.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})
         return ref

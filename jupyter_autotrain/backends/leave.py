@@ -8,7 +8,7 @@ from typing import cast
 
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.worker import groups
+from jupyter_autotrain.worker import cgroups
 
 _log = logging.getLogger(__name__)
 
@@ -28,5 +28,5 @@ def leave_trial(directory: str) -> None:
     if supervisor is None or not supervisor.is_alive():
         return
     os.sched_setaffinity(0, os.sched_getaffinity(supervisor.pid))
-    if not groups.follow(supervisor.pid):
+    if not cgroups.join_groups_of(supervisor.pid):
         _log.info("not every control group of the trial %s can be left", directory)

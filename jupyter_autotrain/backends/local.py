@@ -24,7 +24,7 @@ from jupyter_autotrain.core.backend import (
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.worker import environment, start_supervisor
-from jupyter_autotrain.worker.limits import describe
+from jupyter_autotrain.worker.resource_limits import describe
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -83,7 +83,7 @@ class LocalBackend(folder.TrialFolders):
         )
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
-        """Start the trial's supervisor; the `claim` file in the trial directory lets only one ever begin."""
+        """Start the trial's supervisor; the `lock` file in the trial directory lets only one ever begin."""
         directory = self._context.directory(trial)
         ref = JobRef(self.name, trial.job_id, {"directory": str(directory)})
         patience = starting.Patience()

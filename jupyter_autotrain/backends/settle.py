@@ -1,8 +1,8 @@
 """Finding out, from the trial directory alone, what became of a local job.
 
-Its status file says it. When that cannot be read, or its writer seems gone, the claim is asked (a lock that lives and
-dies with the supervisor), and the processes themselves. A job is lost only when its supervisor is provably gone and
-a second look still finds no last word; a look that fails proves nothing (`UnknownError`).
+Its status file says it. When that cannot be read, or its writer seems gone, the lock file is looked at (a lock that
+lives and ends with the supervisor), and the processes themselves. A job is lost only when its supervisor is provably
+gone and a second look still finds no final status; a look that fails proves nothing (`UnknownError`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity, boot_id
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.worker import claims, ending, groups, processes, start_supervisor
-from jupyter_autotrain.worker.tidying import tidy
+from jupyter_autotrain.worker import cgroup_setup, cgroups, processes, start_supervisor, termination, trial_lock
+from jupyter_autotrain.worker.cleanup import remove_temporary_files
 
 _UNKNOWN = ProcessIdentity(0, 0.0, "")
 _SCRIPT = Path(str(start_supervisor.__file__)).name
@@ -55,7 +55,7 @@ def _look(directory: Path) -> tuple[Status | None, str]:
 def _has_supervisor(directory: Path, status: Status | None) -> bool:
     """True while the supervisor lives, or is being started.
 
-    Its claim says so, too, where its pid means nothing: in another container, on another machine.
+    Its lock shows that, too, where its pid means nothing: in another container, on another machine.
 
     Raises:
         OSError: It cannot be told.
@@ -63,7 +63,7 @@ def _has_supervisor(directory: Path, status: Status | None) -> bool:
     supervisor = identity(directory, status)
     if supervisor is not None and supervisor.is_alive():
         return True
-    if claims.is_held(str(directory)):
+    if trial_lock.is_held(str(directory)):
         return True
     return status is None and bool(supervisors(directory))
 
@@ -91,8 +91,8 @@ def supervisors(directory: Path) -> set[int]:
 
 
 def identity(directory: Path, status: Status | None) -> ProcessIdentity | None:
-    """The supervisor of a job, as its status or its claim names it."""
-    named = status if status is not None else claims.signature(str(directory))
+    """The supervisor of a job, as its status or its lock file names it."""
+    named = status if status is not None else trial_lock.read_owner(str(directory))
     return ProcessIdentity.from_json(named.get("supervisor"))
 
 
@@ -116,11 +116,11 @@ def _lose(directory: Path, status: Status, fault: str) -> Status:
     return status | changes
 
 
-def _reason(who: ProcessIdentity | None, receipt: ending.Receipt, fault: str) -> str:
+def _reason(who: ProcessIdentity | None, receipt: termination.Termination, fault: str) -> str:
     rebooted = who is not None and who.boot_id != boot_id()
     killed = f"no process of it is left, and {fault}" if fault else "its supervisor was killed from outside"
     why = "the machine was restarted" if rebooted else killed
-    note = f" Processes that it left, now ended: {len(receipt.asked)}." if receipt.asked else ""
+    note = f" Processes that it left, now ended: {len(receipt.signalled)}." if receipt.signalled else ""
     return f"Lost: {why} while the trial ran.{note} `%autotrain retry` goes on from its last checkpoint."
 
 
@@ -128,26 +128,26 @@ def close(directory: Path, status: Status) -> None:
     """Write the last word of a job that has no supervisor any more, and take away what only a running one needs."""
     with contextlib.suppress(OSError, ValueError):
         trial = files.read_json(directory, wire.TRIAL_FILE)
-        tidy(str(directory), str(trial.get("bundle")) if isinstance(trial, dict) else "")
+        remove_temporary_files(str(directory), str(trial.get("bundle")) if isinstance(trial, dict) else "")
     with contextlib.suppress(OSError):  # a full disk: the next look settles it again
         statuses.write(directory, status)
 
 
-def end_tree(directory: Path, status: Status, grace_s: float) -> ending.Receipt:
+def end_tree(directory: Path, status: Status, grace_s: float) -> termination.Termination:
     """End all processes of a job, its supervisor too: known by group, by environment and by command.
 
     Raises:
         OSError: It cannot be told who they are.
     """
-    named = status.get("groups") or claims.signature(str(directory)).get("groups")
+    named = status.get("groups") or trial_lock.read_owner(str(directory)).get("groups")
     folders = statuses.folders(named, identity(directory, status or None))
 
     def members() -> set[int]:
-        inside = {pid for pid in groups.members(folders) if not processes.is_of_manager(pid)}
+        inside = {pid for pid in cgroups.members(folders) if not processes.is_of_manager(pid)}
         marked = processes.marked(wire.TRIAL_VARIABLE, str(directory))
         return processes.living(inside) | marked | supervisors(directory)
 
-    receipt = ending.end(members, grace_s)
-    groups.remove(folders)
-    groups.sweep()  # it may have been killed before it could write down its groups
+    receipt = termination.terminate(members, grace_s)
+    cgroups.remove(folders)
+    cgroup_setup.remove_stale()  # it may have been killed before it could write down its groups
     return receipt

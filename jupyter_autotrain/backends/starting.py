@@ -1,7 +1,7 @@
 """Starting a trial's supervisor. A start that may have happened is looked for, never assumed not to be.
 
 Time alone proves nothing here: this process may have been paused while the start went on. So no start fails because
-it takes long; then the job goes on being watched, and its claim tells whether it lives.
+it takes long; then the job goes on being watched, and its lock shows whether it lives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jupyter_autotrain.backends import settle
 from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.core import disk
 from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.worker import claims
+from jupyter_autotrain.worker import trial_lock
 
 _START_S = 20.0  # then the caller is let go; the start goes on
 _FOR_NOW_S = 60.0  # how long to try again while the machine has nothing to start it with
@@ -46,7 +46,7 @@ def has_begun(directory: Path) -> bool:
     if statuses.is_there(directory):
         return True
     try:
-        return claims.is_held(str(directory))
+        return trial_lock.is_held(str(directory))
     except OSError:
         return bool(settle.supervisors(directory))
 

@@ -10,7 +10,7 @@ from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.worker import groups
+from jupyter_autotrain.worker import cgroup_setup
 
 _MOST_REASON = 10_000
 
@@ -59,7 +59,7 @@ def folders(value: object, maker: ProcessIdentity | None) -> list[str]:
     """Those control groups in a list that this supervisor made: no trial can name another's to have it ended."""
     if maker is None or not isinstance(value, list):
         return []
-    return [folder for folder in value if isinstance(folder, str) and groups.is_made_by(folder, maker)]
+    return [folder for folder in value if isinstance(folder, str) and cgroup_setup.is_made_by(folder, maker)]
 
 
 def reason(status: Status) -> str:

@@ -1,7 +1,7 @@
 """Which process is meant, where a pid alone is not enough because pids are used again.
 
 Supervisors, managers and clients all compare processes by this one type. It is imported by every supervisor, so it
-uses only the cheapest parts of the standard library. Where there is no `/proc` (macOS), psutil is asked instead.
+uses only the cheapest parts of the standard library. Where there is no `/proc` (macOS), psutil looks instead.
 """
 
 from __future__ import annotations

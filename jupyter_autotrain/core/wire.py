@@ -10,7 +10,7 @@ trial.json    what to run (`TrialSpec` as JSON, with the paths and devices that 
               "bundle", "python", "gpus", "resume_from"; how many processes run here: "workers"; and "wire": VERSION),
               written by the backend's `submit`
 status.json   the state of the trial (written atomically by the supervisor, see below)
-claim         locked (flock) by the living supervisor, so that a trial is started once; says who that is:
+lock          locked (flock) by the living supervisor, so that a trial is started once; holds
               {"supervisor": identity, "groups": [cgroup folders]}
 stdout        bytes as printed
 stderr        bytes as printed
@@ -58,7 +58,7 @@ STDOUT = "stdout"
 STDERR = "stderr"
 METRICS = "metrics"
 STREAMS = (STDOUT, STDERR, METRICS)
-CLAIM_FILE = "claim"
+LOCK_FILE = "lock"
 STOP_FILE = "control/stop"
 CANCEL_FILE = "control/cancel"
 NOTED = "control/noted-"

@@ -106,7 +106,7 @@ class BackendHarness(ABC):
                 place.fetch(ref, ".", str(target))
             except BackendError:  # a file went while it was copied
                 return False
-            return not (target / wire.CLAIM_FILE).exists()
+            return not (target / wire.LOCK_FILE).exists()
 
         wait_until(is_settled, "the supervisor's end")
         files = [path for path in target.rglob("*") if path.is_file()]

@@ -253,6 +253,6 @@ class RunningContract(BackendHarness):
         trial = trial_of(home, "report(a=1)\ncheckpoint.save(1)\nx = 1", returns=("x",))
         self.finish(place, place.submit(trial, Placement(), {}))
         directory = BackendContext(home).directory(trial)
-        wait_until(lambda: not (directory / wire.CLAIM_FILE).exists(), "the supervisor's end")
+        wait_until(lambda: not (directory / wire.LOCK_FILE).exists(), "the supervisor's end")
         modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.rglob("*"))}
         assert {path for path, mode in modes.items() if mode & 0o077} == set()

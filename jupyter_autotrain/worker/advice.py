@@ -14,7 +14,7 @@ _LOWER = "Lower the batch size or the model size, or ask for more memory."
 _QUOTED = re.compile(r"(?<!\w)'([^'\n]{1,240})'|\"([^\"\n]{1,240})\"")
 
 
-def of(chain: Sequence[BaseException], python: str, work: str, cwd: str) -> tuple[str, str]:
+def advise(chain: Sequence[BaseException], python: str, work: str, cwd: str) -> tuple[str, str]:
     """The kind of a failure (exception, import or memory), and a way out, or "".
 
     Args:

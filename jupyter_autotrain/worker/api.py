@@ -16,8 +16,8 @@ from functools import cache
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker.checkpoint import Checkpoint
+from jupyter_autotrain.worker.invalid_reports import print_to_stderr
 from jupyter_autotrain.worker.redact import Redactor
-from jupyter_autotrain.worker.refusals import say
 from jupyter_autotrain.worker.reporter import Reporter
 
 TYPE_CHECKING = False  # every trial imports this module
@@ -81,7 +81,7 @@ class Context:
         self._pictures: Pictures | None = None
 
     def should_stop(self) -> bool:
-        """True once the trial has been asked to end itself. Cheap: looks at most every 50 ms."""
+        """True once the trial is to end itself. Cheap: looks at most every 50 ms."""
         if not self.stop_seen and (now := time.monotonic()) >= self._look_again_s:
             self._look_again_s = now + _LOOK_EVERY_S
             self.stop_seen = os.path.exists(f"{self.directory}/{wire.STOP_FILE}")
@@ -107,10 +107,10 @@ class Context:
         except OSError:
             pass  # a full disk: better twice than never
         self.reporter.note(level, text)
-        say(f"autotrain: {text}")
+        print_to_stderr(f"autotrain: {text}")
 
     def stop_reason(self) -> str:
-        """Why the trial was asked to end itself."""
+        """Why the trial is to end itself."""
         try:
             with open(f"{self.directory}/{wire.STOP_FILE}", encoding="utf-8") as file:
                 return file.read().strip() or "Asked to stop early."
@@ -136,7 +136,7 @@ class Context:
             return pickle.load(file)  # noqa: S301 - the user's own notebook wrote it
 
     def override(self, name: str, literal: object) -> object:
-        """Give the trial's value of a parameter that the cell also sets, and say so."""
+        """Give the trial's value of a parameter that the cell also sets, and print that."""
         if name not in self.params:
             return literal
         value = self.params[name]
@@ -172,7 +172,7 @@ def _number(variable: str, default: int) -> int:
 
 
 @cache
-def of(directory: str) -> Context:
+def load(directory: str) -> Context:
     """The trial in this directory; the same object for every caller of this process."""
     with open(f"{directory}/{wire.TRIAL_FILE}", encoding="utf-8") as file:
         return Context(directory, json.load(file))
@@ -181,7 +181,7 @@ def of(directory: str) -> Context:
 def context() -> Context | None:
     """The trial this process belongs to; None outside a trial."""
     directory = os.environ.get(wire.TRIAL_VARIABLE, "")
-    return of(directory) if directory else None
+    return load(directory) if directory else None
 
 
 def report(step: int | None = None, *unnamed: object, **metrics: object) -> None:
@@ -202,7 +202,7 @@ def report(step: int | None = None, *unnamed: object, **metrics: object) -> None
 
 
 def should_stop() -> bool:
-    """True once this trial has been asked to end itself (by a stop request or an early-stopping rule)."""
+    """True once this trial is to end itself (by a stop request or an early-stopping rule)."""
     return (trial := context()) is not None and trial.should_stop()
 
 

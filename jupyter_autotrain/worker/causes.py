@@ -1,4 +1,4 @@
-"""Why a trial ended, in plain words."""
+"""Why a trial was ended: by a request, at a limit, or because its directory is deleted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def timed_out(trial: Mapping[str, object]) -> Cause:
 
 
 def abandoned() -> Cause:
-    """Somebody has deleted the trial directory: there is nobody left to train for."""
+    """The trial directory was deleted, so nobody can read its results."""
     return Cause("CANCELLED", "The trial directory was deleted.")
 
 

@@ -30,14 +30,14 @@ class CellRunner:
         self.losses: list[str] = []
 
     def run(self) -> tuple[dict[str, str], int]:
-        """Execute the cell; gives what `outcome.tell` takes, and the process's exit code.
+        """Execute the cell; gives what `outcome.write` takes, and the process's exit code.
 
         Of several workers rank 0 alone has to report the objective, and saves what `returns:` names.
         """
         try:
             return self._run()
         finally:
-            self.context.reporter.refusals.finish()
+            self.context.reporter.invalid.flush()
 
     def _run(self) -> tuple[dict[str, str], int]:
         if isinstance(seed := self.trial.get("seed"), int):
@@ -58,7 +58,7 @@ class CellRunner:
 
     def _show_open_figures(self) -> None:
         """As a notebook does at the end of a cell."""
-        figures = sys.modules.get("jupyter_autotrain.worker.figures")
+        figures = sys.modules.get("jupyter_autotrain.worker.matplotlib_backend")
         if figures is not None:
             figures.FigureManager.pyplot_show()
 
@@ -114,11 +114,11 @@ class CellRunner:
     def _without(self, objective: str) -> tuple[str, str]:
         """Why there is no objective: the kind of the failure, and its reason."""
         reporter = self.context.reporter
-        refused, why = reporter.refusals.of(objective)
+        kind, why = reporter.invalid.first_of(objective)
         if why:
             # An infinite value is this trial's own; a value of the wrong type is every trial's.
-            kind = "" if refused in {"inf", "-inf"} else "objective"
-            return kind, f"No value of the objective {objective!r} could be kept: {why}."
+            failure_kind = "" if kind in {"inf", "-inf"} else "objective"
+            return failure_kind, f"No value of the objective {objective!r} could be kept: {why}."
         reported = ", ".join(sorted(reporter.seen)) or "nothing"
         reason = (
             f"The objective {objective!r} was never reported; reported was: {reported}. Add report({objective}=...)."

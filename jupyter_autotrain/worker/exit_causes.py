@@ -20,7 +20,7 @@ class WorkerEnd:
         rank: Its rank.
         code: Its exit code; negative: the signal that ended it.
         begun: True when its interpreter came up.
-        outcome: What it told of its end; empty when it told nothing.
+        outcome: Its outcome, see `worker.outcome`; empty when it wrote none.
         ended_s: When it ended, on the clock of `time.monotonic`.
     """
 
@@ -29,8 +29,8 @@ class WorkerEnd:
         self.code = code
         self.begun = begun
         self.outcome = outcome
-        told_s = outcome.get("at_s")
-        self.ended_s = told_s if isinstance(told_s, float) else ended_s
+        at_s = outcome.get("at_s")
+        self.ended_s = at_s if isinstance(at_s, float) else ended_s
 
 
 def of_workers(
@@ -64,7 +64,7 @@ def has_failed(trial: Mapping[str, object], end: WorkerEnd) -> bool:
 
 
 def _of_success(trial: Mapping[str, object], ends: Sequence[WorkerEnd]) -> Cause:
-    """The end of rank 0, with what the other ranks have to say of theirs."""
+    """The end of rank 0, with the reasons that other ranks give for theirs."""
     cause = of_exit(trial, ends[0])
     others = [(end.rank, of_exit(trial, end).reason) for end in ends[1:]]
     reasons = [f"Rank {rank}: {reason}" for rank, reason in others if reason and reason != cause.reason]
@@ -120,14 +120,14 @@ def _without_outcome(trial: Mapping[str, object], end: WorkerEnd) -> str:
         found = disk.full(os.getcwd())
         return f"The worker ended with exit code {end.code}, and {found}. Free some of it, then `%autotrain retry`."
     last = _last_line(wire.stream_of_rank(wire.STDERR, end.rank))
-    said = f"its stderr ends with: {last}" if last else "it printed nothing on stderr"
+    shown = f"its stderr ends with: {last}" if last else "it printed nothing on stderr"
     if not end.begun:
         python = trial.get("python")
         return (
-            f"The interpreter {python} ended with exit code {end.code} before the cell began; {said}. "
+            f"The interpreter {python} ended with exit code {end.code} before the cell began; {shown}. "
             "A Python of at least 3.11 was expected. Submit again from a notebook whose kernel is one."
         )
-    return f"The worker ended with exit code {end.code} and gave no reason; {said}."
+    return f"The worker ended with exit code {end.code} and gave no reason; {shown}."
 
 
 def _last_line(stream: str) -> str:

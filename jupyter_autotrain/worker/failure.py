@@ -53,7 +53,7 @@ def script_of_bundle(path: str, bundle: str, work: str = "") -> Script:
 
 
 class Failure:
-    """What is told of an exception: `kind` is exception, import or memory.
+    """A failure as it is reported: `kind` is exception, import or memory.
 
     Args:
         error: The exception that left the cell.
@@ -68,13 +68,13 @@ class Failure:
         self.cell_line = next((_quoted(*line, script) for line in reversed(lines) if line[0] == script.path), "")
         self.traceback = _text(error, frames)
         chain = _chain(error)
-        self.kind, way_out = advice.of(chain, python, script.work, script.cwd)
+        self.kind, way_out = advice.advise(chain, python, script.work, script.cwd)
         cause = f" (caused by {_named(chain[-1], 200)})" if len(chain) > 1 else ""
         where = _where(lines, step, script)
         self.reason = f"{_ended(_named(error, 500) + cause)}{where}{way_out}".strip()
 
     def to_json(self) -> dict[str, str]:
-        """What `outcome.tell` takes."""
+        """What `outcome.write` takes."""
         return {
             "state": "FAILED",
             "kind": self.kind,

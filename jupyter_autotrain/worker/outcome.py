@@ -1,9 +1,9 @@
-"""How the cell ended, told by the worker to its supervisor through memory, so that no full disk can silence it.
+"""How the cell ended, sent by the worker to its supervisor through memory, so that no full disk can prevent it.
 
 The channel is an anonymous file (memfd_create(2)) that the supervisor makes and the worker inherits. The worker writes
 one line when its interpreter has come up, and one at its end:
 `{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str, "at_s": float}`, the time on the
-clock of `time.monotonic`, which all processes of a machine share: it tells which of several workers failed first.
+clock of `time.monotonic`, which all processes of a machine share: so it is known which of several workers failed first.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _MOST_BYTES = 1 << 20
 _MOST_CHARACTERS = 65_536  # of one text
 
 
-def make() -> int:
+def open_channel() -> int:
     """A channel of one worker; it inherits it only where its side makes the descriptor inheritable."""
     return os.memfd_create("outcome")
 
 
-def begin(fd: int) -> None:
-    """Say, from the worker, that it has come up; its children do not inherit the channel."""
+def write_started(fd: int) -> None:
+    """Write, in the worker, that it has come up; its children do not inherit the channel."""
     os.set_inheritable(fd, False)
-    tell(fd, {})
+    write(fd, {})
 
 
-def tell(fd: int, outcome: Mapping[str, str]) -> None:
-    """Say, from the worker, how the cell ended. Of a long text the end is kept, where an error's message stands."""
+def write(fd: int, outcome: Mapping[str, str]) -> None:
+    """Write, in the worker, how the cell ended. Of a long text the end is kept, where an error's message stands."""
     content: dict[str, object] = {key: text[-_MOST_CHARACTERS:] for key, text in outcome.items()}
     if outcome:
         content["at_s"] = time.monotonic()
@@ -39,14 +39,14 @@ def tell(fd: int, outcome: Mapping[str, str]) -> None:
 
 
 def read(fd: int) -> tuple[bool, dict[str, object]]:
-    """What the worker has said: whether it came up at all, and how it ended; empty when it did not say."""
+    """What the worker wrote: whether its interpreter came up, and its outcome; empty when it wrote none."""
     begun = False
-    told = dict[str, object]()
+    outcome = dict[str, object]()
     for line in os.pread(fd, _MOST_BYTES, 0).splitlines():
         try:
             found = files.parse_json(line)
         except ValueError:
             continue  # a line that its writer did not live to finish
         begun = True
-        told = found if isinstance(found, dict) and found else told
-    return begun, told
+        outcome = found if isinstance(found, dict) and found else outcome
+    return begun, outcome

@@ -46,8 +46,8 @@ class Pictures:
         for shown in objects:
             try:
                 self._display(shown)
-            except Exception as error:  # noqa: BLE001 - an object may do anything when asked for its picture
-                self._refuse(type(error).__name__, f"a {type(shown).__name__} could not be displayed: {error}")
+            except Exception as error:  # noqa: BLE001 - an object may do anything when its picture is made
+                self._reject(type(error).__name__, f"a {type(shown).__name__} could not be displayed: {error}")
         return Handle(self) if options.get("display_id") else None
 
     def figure(self, figure: object) -> None:
@@ -74,9 +74,9 @@ class Pictures:
     def _keep(self, data: bytes, suffix: str) -> None:
         if len(data) > MOST_BYTES:
             size = format_bytes(len(data))
-            self._refuse("size", f"a picture of {size} was not kept: at most 2 MB; lower its size or dpi")
+            self._reject("size", f"a picture of {size} was not kept: at most 2 MB; lower its size or dpi")
         elif self._kept >= MOST_PICTURES or self._bytes + len(data) > MOST_TOTAL_BYTES:
-            self._refuse("number", f"a picture was not kept: at most {MOST_PICTURES} of a trial are, 100 MB together")
+            self._reject("number", f"a picture was not kept: at most {MOST_PICTURES} of a trial are, 100 MB together")
         else:
             self._kept, self._bytes = self._kept + 1, self._bytes + len(data)
             name = self._write(data, suffix)
@@ -100,8 +100,8 @@ class Pictures:
                 os.unlink(draft)
                 return name
 
-    def _refuse(self, kind: str, text: str) -> None:
-        self._reporter.refusals.add("picture", kind, text)
+    def _reject(self, kind: str, text: str) -> None:
+        self._reporter.invalid.add("picture", kind, text)
 
 
 class Handle:

@@ -1,7 +1,7 @@
 """Processes of this machine: their trees, environments and memory, straight from `/proc`.
 
-A look that fails for any other reason than that the process is gone (no descriptor left, say) raises `OSError`: it
-proves nothing, and nobody may take a process for dead because of it.
+A look that fails for any other reason than that the process has ended (no descriptor left, say) raises `OSError`: it
+proves nothing, and no process may be taken for dead because of it.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _words(pid: int, name: str) -> list[bytes]:
 
 
 def resident_bytes(pids: set[int]) -> int:
-    """Memory held by these processes; pages that several share are divided among them when the kernel can say so."""
+    """Memory held by these processes; pages that several share are divided among them where the kernel counts that."""
     return sum(_share(pid) for pid in pids)
 
 
@@ -145,7 +145,7 @@ def _share(pid: int) -> int:
 
 
 def _prctl(option: int, value: int) -> None:
-    # Absent outside Linux with glibc or musl; `probe` has then said that this place cannot be used.
+    # Absent outside Linux with glibc or musl; `probe` then reports that the place cannot be used.
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
@@ -158,4 +158,4 @@ def die_with_parent(parent: int) -> None:
     """Ask the kernel to kill this process when `parent` ends, however it ends (PR_SET_PDEATHSIG)."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(1)  # it ended before we asked
+        os._exit(1)  # it ended before the request

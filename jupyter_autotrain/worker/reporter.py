@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker.refusals import Refusals, say
+from jupyter_autotrain.worker.invalid_reports import InvalidReports, print_to_stderr
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
@@ -31,7 +31,7 @@ class Reporter:
         # Seconds since the epoch, counted on a clock that does not jump when somebody sets the other.
         self._epoch_s = time.time() - time.monotonic()
         self.seen: set[str] = set()
-        self.refusals = Refusals(self.note)
+        self.invalid = InvalidReports(self.note)
         self.step = -1
         self._keys: dict[str, str] = {}
         self.lost = ""  # why a report could not be written
@@ -44,18 +44,18 @@ class Reporter:
                 self._write(f'["v", {wire.VERSION}]\n')
         except OSError as error:
             self.lost = error.strerror or type(error).__name__
-            say(f"autotrain: metrics cannot be kept: {error}")
+            print_to_stderr(f"autotrain: metrics cannot be kept: {error}")
 
     def __call__(self, step: int | None = None, *unnamed: object, **metrics: object) -> None:
         """Report metrics of one step. See `worker.api.report`."""
         try:
             self._report(step, unnamed, metrics)
         except Exception as error:  # noqa: BLE001 - never raises into the training
-            self.refusals.add("report", type(error).__name__, f"report() failed: {error}")
+            self.invalid.add("report", type(error).__name__, f"report() failed: {error}")
 
     def _report(self, step: object, unnamed: tuple[object, ...], metrics: dict[str, object]) -> None:
         if unnamed or not metrics:
-            self._refuse_unnamed(unnamed if unnamed or step is None else (step,))
+            self._reject_unnamed(unnamed if unnamed or step is None else (step,))
         number = self._next_step(step) if metrics else None
         if number is None:
             return
@@ -79,10 +79,10 @@ class Reporter:
         number = step if type(step) is int else _integer(step)
         if number is None:
             text = f"step must be a whole number, not {_short(step)}; this report was not kept"
-            self.refusals.add("step", "type", text)
+            self.invalid.add("step", "type", text)
         elif number < self.step:
             text = f"step {number} comes after step {self.step}; steps may not go back, so this report was not kept"
-            self.refusals.add("step", "order", text)
+            self.invalid.add("step", "order", text)
             return None
         return number
 
@@ -95,11 +95,11 @@ class Reporter:
         """The value as JSON text; None (and one warning) when it is no number."""
         try:
             number = _number(value)
-        except Exception:  # noqa: BLE001 - a value may do anything when asked for its number
+        except Exception:  # noqa: BLE001 - a value may do anything when converted to a number
             number = None
         if number is None:
             kind = type(value).__name__
-            self.refusals.add(name, kind, f"{name} is {_short(value)} ({kind}), not one number; it was not kept")
+            self.invalid.add(name, kind, f"{name} is {_short(value)} ({kind}), not one number; it was not kept")
             return None
         return repr(number)
 
@@ -107,15 +107,15 @@ class Reporter:
         if text == "nan":
             return "null"
         why = f"{name} is {text}; infinite values are not kept (a diverged run? report NaN instead)"
-        self.refusals.add(name, text, why)
+        self.invalid.add(name, text, why)
         return None
 
-    def _refuse_unnamed(self, values: tuple[object, ...]) -> None:
+    def _reject_unnamed(self, values: tuple[object, ...]) -> None:
         """Tell of values given by position, `report(0.5)`, and of a report with none at all."""
         shown = ", ".join(map(_short, values))
         right = "report(**metrics)" if any(isinstance(value, dict) for value in values) else "report(loss=0.5)"
         found = "a value without a name was not kept" if values else "a report without a metric was not kept"
-        self.refusals.add("report", "unnamed", f"report({shown}): {found}; name each metric: {right}")
+        self.invalid.add("report", "unnamed", f"report({shown}): {found}; name each metric: {right}")
 
     def note(self, level: str, text: str, count: int = 1) -> None:
         """Send a note to the user; level is info, warning or error. A repeated text replaces its count."""
@@ -131,11 +131,11 @@ class Reporter:
         except OSError as error:
             if not self.lost:
                 self.lost = error.strerror or type(error).__name__
-                say(f"autotrain: metrics are being lost: {error}")
+                print_to_stderr(f"autotrain: metrics are being lost: {error}")
 
 
 def _short(value: object) -> str:
-    import reprlib  # noqa: PLC0415 - only refused reports pay
+    import reprlib  # noqa: PLC0415 - only invalid reports pay
 
     text = " ".join(reprlib.repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from jupyter_autotrain.core import disk, wire
 
-PATIENCE_S = 3600.0  # how long a full disk is waited out for the last word
+FINAL_TIMEOUT_S = 3600.0  # how long a full disk is waited out for the final status
 _TRY_AGAIN_S = 0.5
 _MISSING_S = 1.0
 _IN_PLACE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -27,16 +27,16 @@ class StatusFile:
         self._content = dict(content)
         self._missing_since_s: float | None = None
 
-    def write(self, changes: Mapping[str, object] | None = None, *, patience_s: float = 0.0) -> None:
-        """Change the file. With patience, durably: a full disk is waited out, since the end must be told.
+    def write(self, changes: Mapping[str, object] | None = None, *, timeout_s: float = 0.0) -> None:
+        """Change the file. With a timeout, durably: a full disk is waited out that long.
 
         Raises:
             OSError: It cannot be written.
         """
         self._content.update(changes or {})
         data = json.dumps(self._content).encode()
-        deadline = time.monotonic() + patience_s
-        while not self._replace(data, is_last_try=time.monotonic() >= deadline, sync=patience_s > 0):
+        deadline = time.monotonic() + timeout_s
+        while not self._replace(data, is_last_try=time.monotonic() >= deadline, sync=timeout_s > 0):
             time.sleep(_TRY_AGAIN_S)
 
     def is_abandoned(self) -> bool:
@@ -49,14 +49,14 @@ class StatusFile:
         except FileNotFoundError:
             self._missing_since_s = self._missing_since_s or now
         except OSError:
-            return False  # it cannot be told
+            return False  # it cannot be looked at
         else:
             self._missing_since_s = None
         if self._missing_since_s is None or now - self._missing_since_s < _MISSING_S:
             return False
-        return not self._tell_again()
+        return not self._write_again()
 
-    def _tell_again(self) -> bool:
+    def _write_again(self) -> bool:
         try:
             self.write()
         except FileNotFoundError:

@@ -12,16 +12,16 @@ import time
 
 from jupyter_autotrain.core import disk, wire
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.worker import causes, claims, ending, environment, exit_causes, fields, ports, processes
-from jupyter_autotrain.worker.limits import Limits
+from jupyter_autotrain.worker import causes, environment, exit_causes, fields, ports, processes, termination, trial_lock
+from jupyter_autotrain.worker.cleanup import remove_temporary_files
 from jupyter_autotrain.worker.redact import Redactor
-from jupyter_autotrain.worker.status import PATIENCE_S, StatusFile
+from jupyter_autotrain.worker.resource_limits import ResourceLimits
+from jupyter_autotrain.worker.status import FINAL_TIMEOUT_S, StatusFile
 from jupyter_autotrain.worker.streams import OutputStreams
-from jupyter_autotrain.worker.tidying import tidy
 from jupyter_autotrain.worker.wake_up import WakeUp
 from jupyter_autotrain.worker.worker_process import Worker
 
-GRACE_S = 5.0  # when nobody said how long
+GRACE_S = 5.0  # where no request says how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_MEMORY_S = 0.05
 _WATCH_S = 1.0
@@ -33,23 +33,23 @@ class Supervisor:
     Args:
         trial: `TrialSpec` as JSON.
         environ: The environment to pass on, secrets included.
-        claim: The claim, open and locked; see `claims`.
+        lock: The lock file of the trial, open and locked; see `trial_lock`.
     """
 
-    def __init__(self, trial: dict[str, object], environ: dict[str, str], claim: int) -> None:
+    def __init__(self, trial: dict[str, object], environ: dict[str, str], lock: int) -> None:
         self.trial = trial
         self.environ = environ
-        self.claim = claim
+        self.lock = lock
         secrets = [environ[name] for name in fields.strings(trial.get("secrets")) if environ.get(name)]
         self.redactor = Redactor(secrets)
         self.wake_up = WakeUp()
         count = max(1, fields.integer(trial.get("workers"), 1))
         self.workers = [Worker(rank, rank, OutputStreams(rank, secrets, self.wake_up)) for rank in range(count)]
-        self.limits: Limits | None = None
+        self.limits: ResourceLimits | None = None
         self.me = ProcessIdentity.of(os.getpid())
         self.peak_bytes = 0
         self.cause: causes.Cause | None = None
-        self.receipt: ending.Receipt | None = None
+        self.termination: termination.Termination | None = None
         self.status = StatusFile({
             "wire": wire.VERSION, "state": "PREPARING", "reason": "", "exit_code": None, "signal": None,
             "supervisor": self.me.to_json(), "worker": None, "started_s": time.time(),
@@ -64,13 +64,13 @@ class Supervisor:
 
     def run(self) -> None:
         """Start the workers, watch them, clean up, write the final status."""
-        self.limits = Limits(
+        self.limits = ResourceLimits(
             fields.mapping(self.trial.get("resources")),
             fields.mapping(self.trial.get("options")),
             fields.integer(self.trial.get("number"), 1),
         )
-        folders = self.limits.groups.paths()
-        claims.sign(self.claim, self.me, folders)
+        folders = self.limits.cgroups.paths()
+        trial_lock.write_owner(self.lock, self.me, folders)
         with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
             self.status.write({"limits": self.limits.text(), "groups": folders})
         if not self._is_cancelled():
@@ -81,7 +81,7 @@ class Supervisor:
             self._clean_up()
         self._conclude()
 
-    def _start(self, limits: Limits) -> None:
+    def _start(self, limits: ResourceLimits) -> None:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_trial.py")
         argv = [str(self.trial["python"]), script, os.getcwd()]
         env = environment.complete(self.trial, self.environ)
@@ -157,65 +157,67 @@ class Supervisor:
         """The trial's processes. Its output is passed on meanwhile: one that waits for room in a pipe cannot end."""
         assert self.limits is not None
         self._pump()
-        if not self._reap() and not self.limits.groups.members():
+        if not self._reap() and not self.limits.cgroups.members():
             return set()
-        found = processes.descendants(os.getpid()) | processes.living(self.limits.groups.members())
+        found = processes.descendants(os.getpid()) | processes.living(self.limits.cgroups.members())
         return found - processes.below_managers(os.getpid(), {worker.pid for worker in self.workers})
 
     def _end(self, grace_s: float) -> None:
         assert self.limits is not None
         for worker in self.workers:
             worker.was_terminated = worker.was_terminated or worker.is_running
-        self.receipt = ending.end(self._members, grace_s, seal=self.limits.groups.seal)
+        self.termination = termination.terminate(
+            self._members, grace_s, before_kill=self.limits.cgroups.forbid_new_processes
+        )
         self._reap()
 
     def _clean_up(self) -> None:
         """Leave no process behind, also none that the cell has detached."""
         assert self.limits is not None
-        if self.receipt is None and self._members():
+        if self.termination is None and self._members():
             self._end(_LEFTOVERS_GRACE_S)
         for worker in self.workers:
             worker.streams.finish()
 
     def _conclude(self) -> None:
         assert self.limits is not None
-        groups = self.limits.groups
+        cgroups = self.limits.cgroups
         for folder in (wire.OUTPUTS, wire.WORK):
             self.redactor.rename_below(folder)
         cause = self.cause or self._exit_cause()
         worker = next((worker for worker in self.workers if worker.rank == cause.rank), self.workers[0])
         peak = max(self.peak_bytes, self.limits.peak_bytes, cause.peak_bytes)
-        groups.remove()
+        cgroups.remove()
         final: dict[str, object] = {
             "state": cause.state, "reason": self.redactor.text(cause.reason),
             "traceback": self.redactor.text(cause.traceback), "cell_line": self.redactor.text(cause.cell_line),
             "ended_s": time.time(), "peak_memory_bytes": peak or None, "groups": [], "kind": cause.kind,
             **self._processes(), **worker.exit_json(),
         }  # fmt: skip
-        if self.receipt is not None:
-            final["receipt"] = self.receipt.to_json()
+        if self.termination is not None:
+            final["receipt"] = self.termination.to_json()
         self._close(final)
 
     def _exit_cause(self) -> causes.Cause:
         assert self.limits is not None
-        groups = self.limits.groups
+        cgroups = self.limits.cgroups
         ends = [end for worker in self.workers if (end := worker.end()) is not None]
         return exit_causes.of_workers(
-            self.trial, ends, self.is_distributed, groups.oom_kills(), groups.peak_bytes() or 0
+            self.trial, ends, self.is_distributed, cgroups.oom_kills(), cgroups.peak_bytes() or 0
         )
 
     def _close(self, final: dict[str, object]) -> None:
         """Write the final status, and remove everything that only a running trial needs."""
-        tidy(".", str(self.trial.get("bundle")))
-        self.status.write(final, patience_s=PATIENCE_S)
+        remove_temporary_files(".", str(self.trial.get("bundle")))
+        self.status.write(final, timeout_s=FINAL_TIMEOUT_S)
         with contextlib.suppress(OSError):
-            os.unlink(wire.CLAIM_FILE)
+            os.unlink(wire.LOCK_FILE)
 
     def give_up(self, error: Exception) -> None:
         """Leave nothing running and write why, when the supervisor itself has failed."""
         if self.limits is not None:
             self._end(0.0)
-            self.limits.groups.remove()
+            self.limits.cgroups.remove()
         full = f"The trial could not be run: {disk.full(os.getcwd())}."
         reason = full if disk.is_full(error) else self.redactor.text(f"The supervisor failed: {error!r}.")
         self._close({"state": "FAILED", "reason": reason, "ended_s": time.time(), "groups": []})

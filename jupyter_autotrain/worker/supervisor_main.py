@@ -1,4 +1,4 @@
-"""The entry point of a supervisor: it takes the trial, detaches from whoever started it, and runs."""
+"""The entry point of a supervisor: it locks the trial, detaches from whoever started it, and runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import claims, processes
+from jupyter_autotrain.worker import processes, trial_lock
 from jupyter_autotrain.worker.supervisor import Supervisor
 
 
@@ -14,8 +14,8 @@ def main(directory: str) -> None:
     """Become the supervisor of a trial, in the background; returns (exits) once there is a `status.json`."""
     os.umask(0o077)
     os.chdir(directory)
-    claim = claims.take()
-    if claim is None:
+    lock = trial_lock.acquire()
+    if lock is None:
         os._exit(0)
     reader, writer = os.pipe()
     if os.fork():
@@ -23,15 +23,15 @@ def main(directory: str) -> None:
         os._exit(0 if os.read(reader, 1) else 1)  # nothing comes when the child is dead
     os.close(reader)
     os.setsid()
-    _supervise(writer, claim)
+    _supervise(writer, lock)
 
 
-def _supervise(ready: int, claim: int) -> None:
+def _supervise(ready: int, lock: int) -> None:
     with open(wire.TRIAL_FILE, encoding="utf-8") as file:
         trial = json.load(file)
     processes.adopt_orphans()
-    supervisor = Supervisor(trial, dict(os.environ), claim)
-    claims.sign(claim, supervisor.me, [])
+    supervisor = Supervisor(trial, dict(os.environ), lock)
+    trial_lock.write_owner(lock, supervisor.me, [])
     supervisor.status.write()
     _detach_streams()  # only now: until here every fault reaches the starter's stderr
     os.write(ready, b"1")

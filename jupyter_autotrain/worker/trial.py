@@ -19,23 +19,23 @@ _SHOW_PICTURES = frozenset({"matplotlib.pyplot", "IPython.core.display_functions
 
 
 def main(directory: str, channel: int) -> None:
-    """Run the trial in `directory`; ends the process. Its end is told through `channel`; see `worker.outcome`."""
-    outcome.begin(channel)
+    """Run the trial in `directory`; ends the process. Its outcome goes into `channel`; see `worker.outcome`."""
+    outcome.write_started(channel)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    context = api.of(directory)
+    context = api.load(directory)
     me = os.getpid()
     enter_work(directory, str(context.trial["bundle"]))
     sys.meta_path.insert(0, DisplayFinder(context.display))
     runner = CellRunner(context)
     ended, code = runner.run()
     if os.getpid() != me:
-        sys.exit(code)  # a child that the cell has forked and let run on: not the one to say how the trial ended
+        sys.exit(code)  # a child that the cell has forked: its end is not the trial's
     losses = [*runner.losses, *_lost(context.reporter.lost)]
     ended["reason"] = ended["reason"] or " ".join(losses)
-    outcome.tell(channel, {key: context.redact(value) for key, value in ended.items()})
+    outcome.write(channel, {key: context.redact(value) for key, value in ended.items()})
     if code:
         sys.exit(code)
 
@@ -54,9 +54,9 @@ class DisplayFinder:
         """Called by Python for each import; None leaves it to the other finders."""
         if name not in _SHOW_PICTURES:
             return None
-        from jupyter_autotrain.worker.imports import prepared  # noqa: PLC0415 - only trials that show something pay
+        from jupyter_autotrain.worker.import_hooks import patched_spec  # noqa: PLC0415 - only trials that show something pay
 
-        return prepared(name, path, self._display)
+        return patched_spec(name, path, self._display)
 
 
 def _lost(reports: str) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.worker import outcome, processes, wake_up
 from jupyter_autotrain.worker.exit_causes import WorkerEnd, cannot_start
-from jupyter_autotrain.worker.limits import Limits
+from jupyter_autotrain.worker.resource_limits import ResourceLimits
 from jupyter_autotrain.worker.streams import OutputStreams
 
 _CANNOT_START = 127  # as shells exit when a command cannot be run
@@ -34,14 +34,14 @@ class Worker:
         self.exit_status: int | None = None  # as waitpid gives it
         self.ended_s = 0.0  # on the clock of `time.monotonic`, when the supervisor saw it
         self.was_terminated = False  # by the supervisor, before it ended by itself
-        self._outcome = outcome.make()
+        self._outcome = outcome.open_channel()
 
     @property
     def is_running(self) -> bool:
         """True from its start until it is reaped."""
         return self.pid != 0 and self.exit_status is None
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str], limits: Limits) -> None:
+    def start(self, argv: Sequence[str], env: Mapping[str, str], limits: ResourceLimits) -> None:
         """Start it: `argv` with the descriptor of its outcome as last argument, under the trial's limits."""
         supervisor = os.getpid()
         self.pid = os.fork()
@@ -55,7 +55,7 @@ class Worker:
             self.process = ProcessIdentity.of(self.pid).to_json()
         self.streams.parent_side()
 
-    def _exec(self, argv: Sequence[str], env: Mapping[str, str], limits: Limits) -> None:
+    def _exec(self, argv: Sequence[str], env: Mapping[str, str], limits: ResourceLimits) -> None:
         os.setsid()
         limits.apply()
         self.streams.child_side()
@@ -64,7 +64,7 @@ class Worker:
         try:
             os.execve(argv[0], [*argv, str(self._outcome)], env)  # noqa: S606 - it becomes the user's interpreter
         except OSError as error:
-            outcome.tell(self._outcome, cannot_start(argv[0], error))
+            outcome.write(self._outcome, cannot_start(argv[0], error))
 
     def reaped(self, exit_status: int) -> None:
         """Keep how it ended."""
@@ -72,14 +72,14 @@ class Worker:
         self.ended_s = time.monotonic()
 
     def end(self) -> WorkerEnd | None:
-        """What is known of its end; None when the supervisor had to end it before it told an outcome."""
-        begun, told = outcome.read(self._outcome)
+        """What is known of its end; None when the supervisor had to end it before it wrote an outcome."""
+        begun, found = outcome.read(self._outcome)
         code = os.waitstatus_to_exitcode(self.exit_status or 0)
         if self.was_terminated:
-            if not told:
+            if not found:
                 return None
             code = 1 if code < 0 else code  # it was about to exit
-        return WorkerEnd(self.rank, code, begun, told, self.ended_s)
+        return WorkerEnd(self.rank, code, begun, found, self.ended_s)
 
     def to_json(self) -> dict[str, object]:
         """Its row of `workers` in the status file."""

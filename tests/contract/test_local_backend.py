@@ -116,8 +116,8 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
 def test_a_trial_whose_supervisor_cannot_begin_is_an_error_at_once(tmp_path: Path) -> None:
     trial = trial_of(Home(tmp_path / "home"), "")
     directory = Home(tmp_path / "home").trial("e1", 1, 1)
-    (directory / wire.CLAIM_FILE).mkdir(parents=True)
-    with pytest.raises(BackendError, match="claim"):
+    (directory / wire.LOCK_FILE).mkdir(parents=True)
+    with pytest.raises(BackendError, match="lock"):
         local(tmp_path).submit(trial, Placement(), {})
 
 
@@ -126,7 +126,7 @@ def test_a_crash_between_writing_and_starting_is_made_good_by_submitting_again(t
     directory = Home(tmp_path / "home").trial("e1", 1, 1)
     directory.mkdir(parents=True)
     (directory / wire.TRIAL_FILE).write_text('{"half": ')
-    (directory / wire.CLAIM_FILE).write_text("")
+    (directory / wire.LOCK_FILE).write_text("")
     ref = local(tmp_path).submit(trial, Placement(), {})
     assert json.loads((directory / wire.STATUS_FILE).read_text())["wire"] == wire.VERSION
     local(tmp_path).cancel(ref, 1.0)

@@ -29,7 +29,7 @@ from jupyter_autotrain.manager.context import Clocks
 from jupyter_autotrain.manager.events import Event, JobUpdate
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.testing import trial_of, wait_until, write_bundle
-from jupyter_autotrain.worker import groups, processes
+from jupyter_autotrain.worker import processes
 
 pytestmark = pytest.mark.fault
 
@@ -93,7 +93,7 @@ def damage(directory: Path, *names: str) -> None:
         (directory / name).write_bytes(b'{"state": "RUNN')
 
 
-@pytest.mark.parametrize("names", [(wire.STATUS_FILE,), (wire.STATUS_FILE, wire.CLAIM_FILE)])
+@pytest.mark.parametrize("names", [(wire.STATUS_FILE,), (wire.STATUS_FILE, wire.LOCK_FILE)])
 def test_a_running_trial_with_a_damaged_status_goes_on_and_is_stopped_with_proof(
     place: LocalBackend, home: Home, names: tuple[str, ...]
 ) -> None:
@@ -143,7 +143,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         import os, sys, time
         while not os.path.exists({str(gate)!r}):
             time.sleep(0.01)
-        sys.path.insert(0, {str(Path(groups.__file__).parents[2])!r})
+        sys.path.insert(0, {str(Path(processes.__file__).parents[2])!r})
         from jupyter_autotrain.worker.supervisor_main import main
         main(sys.argv[1])
         """)
@@ -310,7 +310,7 @@ def test_hostile_metrics_of_one_trial_stop_neither_the_manager_nor_another_trial
     assert watched.notes(bad.job_id)
 
 
-@pytest.mark.parametrize("name", ["status.json", "stdout", "stderr", "claim", "trial.json", "checkpoints", "outputs"])
+@pytest.mark.parametrize("name", ["status.json", "stdout", "stderr", "lock", "trial.json", "checkpoints", "outputs"])
 @pytest.mark.parametrize("deed", ["os.mkfifo(F)", "os.symlink('/dev/zero', F)", "os.symlink('..', F)"])
 def test_whatever_lies_in_the_place_of_a_trials_file_it_ends_and_nobody_waits(
     place: LocalBackend, home: Home, name: str, deed: str

@@ -24,7 +24,8 @@ from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
-from jupyter_autotrain.worker import groups, processes
+from jupyter_autotrain.worker import cgroup_setup, processes
+from jupyter_autotrain.worker.cgroups import CgroupLimits
 
 pytestmark = pytest.mark.fault
 
@@ -65,10 +66,10 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shim.write_text(
         textwrap.dedent(f"""
         import sys
-        sys.path.insert(0, {str(Path(groups.__file__).parents[2])!r})
-        from jupyter_autotrain.worker import groups, supervisor_main
-        whole = groups.make
-        groups.make = lambda wanted: whole(wanted, mountinfo="", own="")
+        sys.path.insert(0, {str(Path(processes.__file__).parents[2])!r})
+        from jupyter_autotrain.worker import cgroup_setup, supervisor_main
+        create = cgroup_setup.create
+        cgroup_setup.create = lambda wanted: create(wanted, mountinfo="", own="")
         supervisor_main.main(sys.argv[1])
         """)
     )
@@ -140,12 +141,16 @@ def test_a_supervisor_killed_at_any_moment_takes_its_worker_along_and_the_job_is
 
 
 def test_groups_of_a_maker_that_was_killed_are_swept_and_those_of_the_living_stay() -> None:
-    code = "from jupyter_autotrain.worker.groups import *; print(*make(Wanted(None, None, 9)).paths(), flush=True)"
+    code = """if True:
+        from jupyter_autotrain.worker.cgroup_setup import create
+        from jupyter_autotrain.worker.cgroups import CgroupLimits
+        print(*create(CgroupLimits(None, None, 9)).paths(), flush=True)
+    """
     killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    mine = groups.make(groups.Wanted(None, None, 9))
+    mine = cgroup_setup.create(CgroupLimits(None, None, 9))
     if not mine.paths():
         pytest.skip("no writable cgroup on this machine")
-    groups.sweep()
+    cgroup_setup.remove_stale()
     assert [Path(path).exists() for path in killed.stdout.split()] == [False]
     assert all(Path(path).exists() for path in mine.paths())
     mine.remove()
@@ -155,7 +160,7 @@ def test_a_job_whose_starter_was_killed_goes_on(place: LocalBackend, home: Home)
     trial = trial_of(home, COUNTS)
     code = f"""
         import os, signal, sys
-        sys.path.insert(0, {str(Path(groups.__file__).parents[2])!r})
+        sys.path.insert(0, {str(Path(processes.__file__).parents[2])!r})
         from pathlib import Path
         from jupyter_autotrain.backends.local import LocalBackend
         from jupyter_autotrain.core.backend import BackendContext, Profile

@@ -107,7 +107,7 @@ def trial(job):
     variables = environment.complete(json.loads(Path(directory, "trial.json").read_text()), {})
     os.environ.clear()
     os.environ.update(variables)
-    context = api.of(directory)
+    context = api.load(directory)
     enter_work(directory, str(context.trial["bundle"]))
     sys.exit(CellRunner(context).run()[1])
 

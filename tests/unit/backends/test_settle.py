@@ -19,7 +19,7 @@ from jupyter_autotrain.core import files, process_identity, wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.worker import claims, processes
+from jupyter_autotrain.worker import processes, trial_lock
 
 Damage = Callable[[Path, pytest.MonkeyPatch], None]
 GONE = ProcessIdentity(1 << 22, 5.0, process_identity.boot_id())
@@ -52,8 +52,8 @@ def trial(tmp_path: Path) -> Path:
     return directory
 
 
-def sign(trial: Path, who: ProcessIdentity) -> None:
-    (trial / wire.CLAIM_FILE).write_text(json.dumps({"supervisor": who.to_json(), "groups": []}))
+def write_lock_file(trial: Path, who: ProcessIdentity) -> None:
+    (trial / wire.LOCK_FILE).write_text(json.dumps({"supervisor": who.to_json(), "groups": []}))
 
 
 def fails(number: int) -> Damage:
@@ -111,7 +111,7 @@ def test_a_status_that_cannot_be_read_does_not_make_a_living_trial_lost(
 ) -> None:
     who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
-    with claimed(trial, who):
+    with locked(trial, who):
         damage(trial, monkeypatch)
         with pytest.raises(statuses.UnknownError, match=r"status\.json"):
             settle.settled(trial)
@@ -121,12 +121,12 @@ def test_a_status_that_cannot_be_read_does_not_make_a_living_trial_lost(
     assert supervisor.poll() is None
 
 
-class claimed:  # noqa: N801 - it reads as a word in a with statement
-    """The claim, signed and locked by another process, as a living supervisor holds it."""
+class locked:  # noqa: N801 - it reads as a word in a with statement
+    """The lock file, written and locked by another process, as a living supervisor holds it."""
 
     def __init__(self, trial: Path, who: ProcessIdentity) -> None:
-        sign(trial, who)
-        path = str(trial / wire.CLAIM_FILE)
+        write_lock_file(trial, who)
+        path = str(trial / wire.LOCK_FILE)
         code = f"import fcntl; f = open({path!r}); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
         self._holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -143,7 +143,7 @@ def test_it_is_lost_when_its_supervisor_is_provably_gone_and_the_reason_names_th
     trial: Path, damage: Damage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statuses.write(trial, status_of(GONE))
-    sign(trial, GONE)
+    write_lock_file(trial, GONE)
     damage(trial, monkeypatch)
     found = settle.settled(trial)
     assert found is not None
@@ -157,7 +157,7 @@ def test_cancel_ends_the_supervisor_of_a_trial_whose_status_cannot_be_read(
 ) -> None:
     who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
-    sign(trial, who)
+    write_lock_file(trial, who)
     monkeypatch.setattr(settle, "supervisors", lambda directory: processes.living({supervisor.pid}))
     damage(trial, monkeypatch)
     receipt = cancelling.cancel(trial, 5.0)
@@ -171,7 +171,7 @@ def test_a_read_that_fails_once_is_made_again_later(
 ) -> None:
     who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
-    with claimed(trial, who), monkeypatch.context() as broken:
+    with locked(trial, who), monkeypatch.context() as broken:
         fails(errno.EMFILE)(trial, broken)
         with pytest.raises(statuses.UnknownError):
             settle.settled(trial)
@@ -205,39 +205,39 @@ def test_a_last_word_that_comes_between_two_looks_is_heard(trial: Path, monkeypa
         statuses.write(trial, status_of(GONE, "SUCCEEDED"))
         return False
 
-    monkeypatch.setattr(claims, "is_held", ends_meanwhile)
+    monkeypatch.setattr(trial_lock, "is_held", ends_meanwhile)
     found = settle.settled(trial)
     assert found is not None
     assert found["state"] == "SUCCEEDED"
 
 
-def test_a_supervisor_that_is_not_to_be_seen_here_but_holds_its_claim_lives(trial: Path) -> None:
+def test_a_supervisor_that_is_not_to_be_seen_here_but_holds_its_lock_lives(trial: Path) -> None:
     statuses.write(trial, status_of(GONE))
-    with claimed(trial, GONE):
+    with locked(trial, GONE):
         found = settle.settled(trial)
     assert found is not None
     assert found["state"] == "RUNNING"
 
 
 def test_a_trial_being_started_is_not_called_never_started(trial: Path) -> None:
-    with claimed(trial, GONE), pytest.raises(statuses.UnknownError, match="being started"):
+    with locked(trial, GONE), pytest.raises(statuses.UnknownError, match="being started"):
         settle.settled(trial)
-    (trial / wire.CLAIM_FILE).unlink()
+    (trial / wire.LOCK_FILE).unlink()
     assert settle.settled(trial) is None
 
 
 def test_a_status_file_that_somebody_deleted_is_the_reason_when_the_supervisor_is_gone_too(trial: Path) -> None:
-    sign(trial, GONE)
+    write_lock_file(trial, GONE)
     found = settle.settled(trial)
     assert found is not None
     assert "status.json is gone" in str(found["reason"])
 
 
-def test_a_look_at_a_claim_does_not_keep_a_supervisor_from_taking_it(
+def test_a_look_at_a_lock_does_not_keep_a_supervisor_from_taking_it(
     trial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(trial)
-    with (trial / wire.CLAIM_FILE).open("w") as looking:
+    with (trial / wire.LOCK_FILE).open("w") as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
         tries = []
 
@@ -246,10 +246,10 @@ def test_a_look_at_a_claim_does_not_keep_a_supervisor_from_taking_it(
             fcntl.flock(looking, fcntl.LOCK_UN)
 
         monkeypatch.setattr("time.sleep", goes_away)
-        claim = claims.take()
-    assert claim is not None
+        lock = trial_lock.acquire()
+    assert lock is not None
     assert tries
-    os.close(claim)
+    os.close(lock)
 
 
 def test_an_unreadable_final_status_keeps_a_trial_from_being_started_again(
@@ -264,7 +264,7 @@ def test_no_trial_can_have_the_processes_of_another_ended_by_naming_their_contro
     trial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
-    monkeypatch.setattr("jupyter_autotrain.worker.groups.members", lambda folders: asked.append(folders) or set())
+    monkeypatch.setattr("jupyter_autotrain.worker.cgroups.members", lambda folders: asked.append(folders) or set())
     mine = f"/sys/fs/cgroup/autotrain-{GONE.pid}-500-1"
     named = ["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/autotrain-7-1-1", 5, mine]
     statuses.write(trial, status_of(GONE) | {"groups": named})

@@ -6,7 +6,7 @@ import pytest
 
 from jupyter_autotrain import capture
 from jupyter_autotrain.errors import ShipError
-from jupyter_autotrain.worker.tidying import tidy
+from jupyter_autotrain.worker.cleanup import remove_temporary_files
 from jupyter_autotrain.worker.work_folder import _link
 
 
@@ -132,13 +132,13 @@ def test_what_a_trial_left_as_it_was_goes_when_it_ends_and_what_it_changed_stays
     (work / "models" / "m").write_text("model")
     with (work / "data" / "log.csv").open("a") as file:
         file.write("two\n")
-    tidy(str(trial), str(bundle))
+    remove_temporary_files(str(trial), str(bundle))
     left = {path.relative_to(work).as_posix() for path in work.rglob("*") if path.is_file()}
     assert left == {"models/m", "data/log.csv"}
 
 
 def test_a_copy_that_nobody_wrote_to_is_no_output(trial):
-    tidy(str(trial), str(trial.parent / "bundle"))
+    remove_temporary_files(str(trial), str(trial.parent / "bundle"))
     assert not (trial / "work").exists()
 
 

@@ -151,7 +151,7 @@ def test_values_without_a_name_are_refused_with_the_way_to_write_them(
     report()
     assert points(tmp_path) == []
     assert notes(tmp_path) == ["report(0.5): a value without a name was not kept; name each metric: report(loss=0.5)"]
-    report.refusals.finish()
+    report.invalid.flush()
     assert frames(tmp_path)[-1][4] == 5
     assert "name each metric" in capsys.readouterr().err
 
@@ -165,8 +165,8 @@ def test_named_values_beside_an_unnamed_one_are_kept(report: Reporter, tmp_path:
 def test_a_report_refused_in_every_step_is_counted_not_repeated(report: Reporter, tmp_path: Path) -> None:
     for _ in range(1234):
         report(acc="high")
-    report.refusals.finish()
-    report.refusals.finish()
+    report.invalid.flush()
+    report.invalid.flush()
     counts = [frame[4] if len(frame) > 4 else 1 for frame in frames(tmp_path)]
     assert counts == [1, 10, 100, 1000, 1234]
     assert len(set(notes(tmp_path))) == 1
@@ -175,7 +175,7 @@ def test_a_report_refused_in_every_step_is_counted_not_repeated(report: Reporter
 def test_endless_kinds_of_refused_reports_end_in_one_note(report: Reporter, tmp_path: Path) -> None:
     for index in range(500):
         report(**{f"m{index}": "x"})
-    report.refusals.finish()
+    report.invalid.flush()
     assert len(set(notes(tmp_path))) == 51
     assert frames(tmp_path)[-1][4] == 450
 

@@ -43,7 +43,7 @@ def test_a_write_that_fails_is_made_again_while_there_is_patience(
     trial: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     fails_once(monkeypatch, number)
-    StatusFile({}).write({"state": "SUCCEEDED"}, patience_s=60.0)
+    StatusFile({}).write({"state": "SUCCEEDED"}, timeout_s=60.0)
     assert said(trial) == {"state": "SUCCEEDED"}
     fails_once(monkeypatch, number)
     with pytest.raises(OSError, match=os.strerror(number)):
@@ -53,7 +53,7 @@ def test_a_write_that_fails_is_made_again_while_there_is_patience(
 def test_a_directory_whose_mode_somebody_took_away_gets_it_back(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trial.chmod(0o500)
     fails_once(monkeypatch, errno.EACCES)
-    StatusFile({}).write({"state": "SUCCEEDED"}, patience_s=60.0)
+    StatusFile({}).write({"state": "SUCCEEDED"}, timeout_s=60.0)
     assert stat.S_IMODE(trial.stat().st_mode) == 0o700
 
 
@@ -65,7 +65,7 @@ def test_a_full_disk_is_written_into_the_blocks_that_the_file_has(trial: Path, m
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(wire, "write_atomically", full)
-    file.write({"state": "FAILED", "reason": "the disk is full"}, patience_s=60.0)
+    file.write({"state": "FAILED", "reason": "the disk is full"}, timeout_s=60.0)
     assert said(trial) == {"state": "FAILED", "reason": "the disk is full"}
     with pytest.raises(OSError, match="No space left"):
         file.write({"reason": "x" * 1_000_000})

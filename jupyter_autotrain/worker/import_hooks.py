@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-_BACKEND = "module://jupyter_autotrain.worker.figures"
+_BACKEND = "module://jupyter_autotrain.worker.matplotlib_backend"
 
 
-def prepared(name: str, path: Sequence[str] | None, display: Callable[..., object]) -> ModuleSpec | None:
+def patched_spec(name: str, path: Sequence[str] | None, display: Callable[..., object]) -> ModuleSpec | None:
     """Prepare one of the modules that `trial.DisplayFinder` looks out for; None leaves the rest to other finders.
 
     Args:

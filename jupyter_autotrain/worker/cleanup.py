@@ -1,4 +1,4 @@
-"""Taking away, when a trial has ended, the files that only a running one needs.
+"""Removing, when a trial has ended, the files that only a running one needs.
 
 What it printed, reported, saved and wrote stays, and so does `status.json`.
 """
@@ -14,8 +14,8 @@ from jupyter_autotrain.core import wire
 _DRAFT = ".draft"
 
 
-def tidy(directory: str, bundle: str) -> None:
-    """Remove what has served its purpose. Never raises, and may be cut short anywhere: what is left does no harm.
+def remove_temporary_files(directory: str, bundle: str) -> None:
+    """Remove what only a running trial needs. Never raises, and may be cut short anywhere: what is left does no harm.
 
     Args:
         directory: The trial directory; nothing of the trial runs any more.

@@ -1,17 +1,18 @@
-"""A trial's limits: by control groups where they can be made, else by watching; and the words that say which."""
+"""A trial's limits: by control groups where they can be made, else by polling and pinning."""
 
 from __future__ import annotations
 
+import math
 import os
 
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.worker import groups as cgroups
-from jupyter_autotrain.worker import processes
+from jupyter_autotrain.worker import cgroup_setup, processes
+from jupyter_autotrain.worker.cgroups import CgroupLimits, ControlGroups
 
 MOST_PROCESSES = 4096
 
 
-class Limits:
+class ResourceLimits:
     """The limits of one trial in force.
 
     Args:
@@ -26,43 +27,42 @@ class Limits:
         self.memory_bytes = int(memory) if isinstance(memory, int | float) else None
         self.cpus = float(cpus) if isinstance(cpus, int | float) else None
         most = options.get("max_processes")
-        wanted = cgroups.Wanted(
-            self.memory_bytes, self.cpus, int(most) if isinstance(most, int | float) else MOST_PROCESSES
-        )
-        self.groups = cgroups.make(wanted)
-        if not _can_join(self.groups):
-            self.groups.remove()
-            self.groups = cgroups.Groups(1, {})
+        processes_limit = int(most) if isinstance(most, int | float) else MOST_PROCESSES
+        self.cgroups = cgroup_setup.create(CgroupLimits(self.memory_bytes, self.cpus, processes_limit))
+        if not _can_join(self.cgroups):
+            self.cgroups.remove()
+            self.cgroups = ControlGroups(1, {})
         self._number = number
         self.peak_bytes = 0
 
     @property
     def polls_memory(self) -> bool:
         """True when memory must be watched from here, because the kernel does not."""
-        return self.memory_bytes is not None and "memory" not in self.groups.limited
+        return self.memory_bytes is not None and "memory" not in self.cgroups.limited
 
     def text(self) -> str:
         """Which limits act, and by what means, in one sentence."""
-        version = f"cgroup v{self.groups.version}"
+        version = f"cgroup v{self.cgroups.version}"
         parts = []
         if self.memory_bytes is not None:
-            parts.append(f"memory {format_bytes(self.memory_bytes)} by {'polling' if self.polls_memory else version}")
+            by = "polling" if self.polls_memory else version
+            parts.append(f"memory {format_bytes(self.memory_bytes)} by {by}")
         if self.cpus is not None:
-            by = version if "cpu" in self.groups.limited else f"pinning to {len(self._pinned())} CPUs"
+            by = version if "cpu" in self.cgroups.limited else f"pinning to {len(self._pinned())} CPUs"
             parts.append(f"cpus {self.cpus:g} by {by}")
-        parts.append(f"process count by {version}" if "pids" in self.groups.limited else "process count not limited")
+        parts.append(f"process count by {version}" if "pids" in self.cgroups.limited else "process count not limited")
         return "; ".join(parts)
 
     def _pinned(self) -> list[int]:
         allowed = sorted(os.sched_getaffinity(0))
-        count = min(len(allowed), max(1, -int(-(self.cpus or 1.0) // 1)))
+        count = min(len(allowed), max(1, math.ceil(self.cpus or 1.0)))
         first = (self._number - 1) * count
         return sorted({allowed[(first + k) % len(allowed)] for k in range(count)})
 
     def apply(self) -> None:
         """Put the calling process, soon the worker, under the limits."""
-        self.groups.join()
-        if self.cpus is not None and "cpu" not in self.groups.limited:
+        self.cgroups.join()
+        if self.cpus is not None and "cpu" not in self.cgroups.limited:
             os.sched_setaffinity(0, self._pinned())
 
     def exceeded(self, members: set[int]) -> bool:
@@ -74,7 +74,7 @@ class Limits:
         return used > (self.memory_bytes or 0)
 
 
-def _can_join(groups: cgroups.Groups) -> bool:
+def _can_join(groups: ControlGroups) -> bool:
     """Try with a child: systemd may let us make a group and yet not move a process into it."""
     if not groups.folders:
         return True
@@ -88,8 +88,8 @@ def describe() -> str:
     """How limits are enforced on this machine, in one sentence. Safe to ask from a process with threads."""
     import subprocess  # noqa: PLC0415 - a trial never asks
 
-    cgroups.sweep()
-    groups = cgroups.make(cgroups.Wanted(1 << 30, 1.0, MOST_PROCESSES))
+    cgroup_setup.remove_stale()
+    groups = cgroup_setup.create(CgroupLimits(1 << 30, 1.0, MOST_PROCESSES))
     try:
         enter = 'for group; do echo 0 > "$group/cgroup.procs" || exit 1; done'
         tried = subprocess.run(["sh", "-c", enter, "sh", *groups.paths()], stderr=subprocess.DEVNULL, check=False)

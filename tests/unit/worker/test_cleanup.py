@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker.tidying import tidy
+from jupyter_autotrain.worker.cleanup import remove_temporary_files
 from jupyter_autotrain.worker.work_folder import _link
 
 
@@ -40,7 +40,7 @@ def left(trial: Path) -> list[str]:
 def test_nothing_is_left_of_a_trial_that_made_nothing(trial: Path, bundle: Path) -> None:
     (trial / "work" / "pkg" / "__pycache__").mkdir()
     (trial / "work" / "pkg" / "__pycache__" / "module.cpython-311.pyc").write_text("")
-    tidy(str(trial), str(bundle))
+    remove_temporary_files(str(trial), str(bundle))
     assert left(trial) == []
 
 
@@ -51,7 +51,7 @@ def test_what_the_trial_made_stays_also_beside_shipped_files_and_as_links(trial:
     (trial / "work" / "helper.py").write_text("mine now")
     (trial / "stdout").write_text("said")
     (trial / "checkpoints" / "step-1.pkl").write_text("")
-    tidy(str(trial), str(bundle))
+    remove_temporary_files(str(trial), str(bundle))
     assert left(trial) == [
         "checkpoints", "checkpoints/step-1.pkl", "stdout", "work", "work/helper.py", "work/latest", "work/pkg",
         "work/pkg/mine.txt",
@@ -71,7 +71,7 @@ def test_a_link_to_another_folder_is_not_followed(trial: Path, bundle: Path, tmp
     (trial / "control" / "stop").unlink()
     (trial / "control").rmdir()
     (trial / "control").symlink_to(theirs)
-    tidy(str(trial), str(bundle))
+    remove_temporary_files(str(trial), str(bundle))
     assert (theirs / "module.py").is_symlink()
     assert (theirs / "__pycache__" / "kept.pyc").exists()
 
@@ -81,6 +81,6 @@ def test_folders_of_any_depth_and_a_directory_that_is_gone_raise_nothing(trial: 
     for _ in range(60):
         deep = deep / ("d" * 50)
     deep.mkdir(parents=True)
-    tidy(str(trial), str(bundle))
-    tidy(str(trial / "nowhere"), "")
+    remove_temporary_files(str(trial), str(bundle))
+    remove_temporary_files(str(trial / "nowhere"), "")
     assert deep.is_dir()

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jupyter_autotrain.worker import groups, mounts
-from jupyter_autotrain.worker.groups import Wanted
+from jupyter_autotrain.worker import cgroup_mounts, cgroup_setup, cgroups
+from jupyter_autotrain.worker.cgroups import CgroupLimits
 
 
 def test_version_2_makes_the_group_beside_ours_as_systemd_lets_a_user_do(tmp_path: Path) -> None:
     (tmp_path / "user/app/kernel").mkdir(parents=True)
     (tmp_path / "user/app/cgroup.subtree_control").write_text("cpu memory pids")
-    found = groups._make_v2(f"{tmp_path}/user/app/kernel", Wanted(1000, 0.5, 64), "trial")
+    found = cgroup_setup._create_v2(f"{tmp_path}/user/app/kernel", CgroupLimits(1000, 0.5, 64), "trial")
     assert set(found.folders.values()) == {f"{tmp_path}/user/app/trial"}
 
 
@@ -21,8 +21,8 @@ def limit_files(folder: Path, names: str) -> None:
 
 def test_version_2_limits_are_written_in_its_own_words(tmp_path: Path) -> None:
     limit_files(tmp_path / "g", "memory.max memory.swap.max memory.oom.group cpu.max pids.max")
-    made = groups.Groups(2, dict.fromkeys(("memory", "cpu", "pids"), str(tmp_path / "g")))
-    made.limit(Wanted(1000, 0.5, 64))
+    made = cgroups.ControlGroups(2, dict.fromkeys(("memory", "cpu", "pids"), str(tmp_path / "g")))
+    made.limit(CgroupLimits(1000, 0.5, 64))
     assert made.limited == {"memory", "cpu", "pids"}
     said = {path.name: path.read_text() for path in (tmp_path / "g").iterdir()}
     assert (said["memory.max"], said["memory.swap.max"], said["memory.oom.group"]) == ("1000", "0", "1")
@@ -32,22 +32,22 @@ def test_version_2_limits_are_written_in_its_own_words(tmp_path: Path) -> None:
 def test_version_1_limits_are_written_in_its_own_words(tmp_path: Path) -> None:
     names = "memory.limit_in_bytes memory.memsw.limit_in_bytes cpu.cfs_period_us cpu.cfs_quota_us pids.max"
     limit_files(tmp_path / "g", names)
-    made = groups.Groups(1, dict.fromkeys(("memory", "cpu", "pids"), str(tmp_path / "g")))
-    made.limit(Wanted(1000, 1.5, 64))
+    made = cgroups.ControlGroups(1, dict.fromkeys(("memory", "cpu", "pids"), str(tmp_path / "g")))
+    made.limit(CgroupLimits(1000, 1.5, 64))
     said = {path.name: path.read_text() for path in (tmp_path / "g").iterdir()}
     assert said["memory.limit_in_bytes"] == said["memory.memsw.limit_in_bytes"] == "1000"
     assert (said["cpu.cfs_period_us"], said["cpu.cfs_quota_us"]) == ("100000", "150000")
 
 
 def test_a_limit_that_is_refused_is_not_claimed(tmp_path: Path) -> None:
-    made = groups.Groups(1, {"memory": str(tmp_path / "gone"), "pids": str(tmp_path / "gone")})
-    made.limit(Wanted(1000, None, 64))
+    made = cgroups.ControlGroups(1, {"memory": str(tmp_path / "gone"), "pids": str(tmp_path / "gone")})
+    made.limit(CgroupLimits(1000, None, 64))
     assert made.limited == set()
 
 
 def test_our_own_group_is_found_inside_a_container(tmp_path: Path) -> None:
     mountinfo = f"34 25 0:30 /docker/abc {tmp_path} rw - cgroup cgroup rw,memory\n"
-    homes = mounts.homes(mounts.mounts(mountinfo), "4:memory:/docker/abc/inner\n0::/\n")
+    homes = cgroup_mounts.of_process("self", mountinfo, "4:memory:/docker/abc/inner\n0::/\n")
     assert homes == {"memory": f"{tmp_path}/inner"}
 
 
@@ -57,14 +57,14 @@ def test_both_versions_at_once_are_told_apart() -> None:
         "41 25 0:34 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
         "42 25 0:35 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
     )
-    homes = mounts.homes(mounts.mounts(mountinfo), "8:pids:/a\n1:cpu,cpuacct:/b\n0::/c\n")
+    homes = cgroup_mounts.of_process("self", mountinfo, "8:pids:/a\n1:cpu,cpuacct:/b\n0::/c\n")
     assert homes["pids"] == "/sys/fs/cgroup/pids/a"
     assert homes["cpuacct"] == "/sys/fs/cgroup/cpu/b"
     assert homes[""] == "/sys/fs/cgroup/unified/c"
 
 
 def test_without_any_cgroup_there_are_no_groups() -> None:
-    made = groups.make(Wanted(1000, 1.0, 64), mountinfo="", own="")
+    made = cgroup_setup.create(CgroupLimits(1000, 1.0, 64), mountinfo="", own="")
     assert made.folders == {}
     assert made.members() == set()
     assert made.oom_kills() == 0
@@ -73,5 +73,5 @@ def test_without_any_cgroup_there_are_no_groups() -> None:
 def test_kills_for_memory_are_counted_in_both_versions(tmp_path: Path) -> None:
     (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
     (tmp_path / "memory.events").write_text("low 0\nmax 12\noom 1\noom_kill 2\noom_group_kill 1\n")
-    assert groups.Groups(1, {"memory": str(tmp_path)}).oom_kills() == 3
-    assert groups.Groups(2, {"memory": str(tmp_path)}).oom_kills() == 2
+    assert cgroups.ControlGroups(1, {"memory": str(tmp_path)}).oom_kills() == 3
+    assert cgroups.ControlGroups(2, {"memory": str(tmp_path)}).oom_kills() == 2
