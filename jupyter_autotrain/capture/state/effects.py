@@ -28,16 +28,16 @@ _WITHOUT_BODY = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass,
 _OBJECTS_OF_A_LIBRARY = frozenset({"decimal.getcontext()", "logging.getLogger()"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Site:
-    """Where a statement stands.
+    """Where a statement stands, and what names mean there so far: reading a statement changes that.
 
     Attributes:
         cell: The executed cell that ran it.
         text: The text that it is part of: the cell's, or a module's.
         outer: The cell's own statement around it.
         index: The place of the cell in the order of execution.
-        aliases: What names mean there: `np` -> `numpy`.
+        aliases: The full names of imports: `np` -> `numpy`.
         functions: The functions and classes that are defined there.
         own: Names that exist only there: a function's, a loop's.
         blocks: The statements with blocks that it stands in, outermost first.

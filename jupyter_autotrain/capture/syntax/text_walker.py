@@ -67,7 +67,7 @@ class TextWalker(ScopeWalker):
         is_global = isinstance(node.func, ast.Name) and node.func.id == "globals"
         return not is_global and self.scopes[-1] is not self.module
 
-    def _read_texts(self, reading: texts.Reading | None) -> None:
+    def _read_texts(self, reading: texts.TextReading | None) -> None:
         if reading is None:
             return
         self.explained.update(map(id, reading.used))

@@ -32,7 +32,7 @@ Known = Callable[[ast.expr], object]
 
 
 @dataclass(slots=True)
-class Reading:
+class TextReading:
     """What a call reads by its texts.
 
     Attributes:
@@ -56,7 +56,7 @@ def is_scope(node: ast.AST | None) -> bool:
     return False
 
 
-def in_call(call: ast.Call, known: Known) -> Reading | None:
+def in_call(call: ast.Call, known: Known) -> TextReading | None:
     """What a call reads by its texts; None for a call that is not known to read any."""
     for rule in (_runs, _times, _of_a_table, _formula, _format, _lookup):
         reading = rule(call, known)
@@ -65,12 +65,12 @@ def in_call(call: ast.Call, known: Known) -> Reading | None:
     return None
 
 
-def in_percent(node: ast.BinOp, known: Known) -> Reading | None:
+def in_percent(node: ast.BinOp, known: Known) -> TextReading | None:
     """What `"%(name)s" % globals()` reads."""
     if not (isinstance(node.op, ast.Mod) and is_scope(node.right)):
         return None
     text = known(node.left)
-    reading = Reading(used=[node.right])
+    reading = TextReading(used=[node.right])
     if isinstance(text, str):
         reading.names.update(percent_names(text))
     else:
@@ -78,23 +78,23 @@ def in_percent(node: ast.BinOp, known: Known) -> Reading | None:
     return reading
 
 
-def in_subscript(node: ast.Subscript, known: Known) -> Reading | None:
+def in_subscript(node: ast.Subscript, known: Known) -> TextReading | None:
     """What `globals()["name"]` reads."""
     return _key(node.value, node.slice, known) if is_scope(node.value) else None
 
 
-def in_comparison(node: ast.Compare, known: Known) -> Reading | None:
+def in_comparison(node: ast.Compare, known: Known) -> TextReading | None:
     """The name that `"name" in globals()` tests."""
     if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn) and is_scope(node.comparators[0]):
         return _key(node.comparators[0], node.left, known)
     return None
 
 
-def _key(scope: ast.expr, key: ast.expr, known: Known) -> Reading:
+def _key(scope: ast.expr, key: ast.expr, known: Known) -> TextReading:
     text = known(key)
     if isinstance(text, str):
-        return Reading({text}, used=[scope])
-    return Reading(unknown=f"{ast.unparse(scope)}[{ast.unparse(key)}]", used=[scope])
+        return TextReading({text}, used=[scope])
+    return TextReading(unknown=f"{ast.unparse(scope)}[{ast.unparse(key)}]", used=[scope])
 
 
 def _called(call: ast.Call) -> tuple[str, str]:
@@ -110,7 +110,7 @@ def _argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
     return given if given is not None or len(call.args) <= place else call.args[place]
 
 
-def _runs(call: ast.Call, known: Known) -> Reading | None:
+def _runs(call: ast.Call, known: Known) -> TextReading | None:
     """`eval` and `exec`, and the profilers' `run`."""
     name, owner = _called(call)
     if not ((name in {"eval", "exec"} and not owner) or (name == "run" and owner in {"cProfile", "profile"})):
@@ -118,20 +118,20 @@ def _runs(call: ast.Call, known: Known) -> Reading | None:
     scope = _argument(call, 1, "globals")
     text = _argument(call, 0, "source", "statement")
     if scope is not None and not is_scope(scope) and name != "run":
-        return Reading()  # it has names of its own
+        return TextReading()  # it has names of its own
     if isinstance(text, ast.Call) and _called(text)[0] == "compile":
         text = _argument(text, 0, "source")
-    reading = Reading(used=[scope] if scope is not None else [])
+    reading = TextReading(used=[scope] if scope is not None else [])
     _run(reading, text, known, f"{name}({ast.unparse(text) if text else ''})")
     return reading
 
 
-def _times(call: ast.Call, known: Known) -> Reading | None:
+def _times(call: ast.Call, known: Known) -> TextReading | None:
     name, owner = _called(call)
     scope = next((keyword.value for keyword in call.keywords if keyword.arg == "globals"), None)
     if name not in _TIMERS or owner not in {"", "timeit"} or not is_scope(scope):
         return None
-    reading = Reading(used=[scope] if scope is not None else [])
+    reading = TextReading(used=[scope] if scope is not None else [])
     for place, argument in enumerate(("stmt", "setup")):
         text = _argument(call, place, argument)
         if text is not None and not isinstance(text, ast.Lambda):
@@ -139,7 +139,7 @@ def _times(call: ast.Call, known: Known) -> Reading | None:
     return reading
 
 
-def _run(reading: Reading, text: ast.expr | None, known: Known, written: str) -> None:
+def _run(reading: TextReading, text: ast.expr | None, known: Known, written: str) -> None:
     code = known(text) if text is not None else None
     if isinstance(code, str):
         reading.code.append(code.strip())
@@ -147,7 +147,7 @@ def _run(reading: Reading, text: ast.expr | None, known: Known, written: str) ->
         reading.unknown = written
 
 
-def _of_a_table(call: ast.Call, known: Known) -> Reading | None:
+def _of_a_table(call: ast.Call, known: Known) -> TextReading | None:
     """`df.query`, `df.eval`, `pd.eval` and `numexpr.evaluate`."""
     name, owner = _called(call)
     text = _argument(call, 0, "expr", "ex")
@@ -157,13 +157,13 @@ def _of_a_table(call: ast.Call, known: Known) -> Reading | None:
     if not isinstance(value, str):
         return None
     if (name == "eval" and owner in {"pd", "pandas"}) or (name == "evaluate" and owner in {"ne", "numexpr"}):
-        return Reading(set(identifiers(value.replace("@", " "))))
+        return TextReading(set(identifiers(value.replace("@", " "))))
     if name in {"eval", "query"}:
-        return Reading(set(at_names(value)))
+        return TextReading(set(at_names(value)))
     return None
 
 
-def _formula(call: ast.Call, known: Known) -> Reading | None:
+def _formula(call: ast.Call, known: Known) -> TextReading | None:
     """Formulas of statsmodels and patsy: a name that is no column of the data is the caller's."""
     name, _ = _called(call)
     named = [keyword.value for keyword in call.keywords if "formula" in (keyword.arg or "")]
@@ -175,7 +175,7 @@ def _formula(call: ast.Call, known: Known) -> Reading | None:
         return None
     data = _argument(call, 1, "data")
     found = set[str]().union(*map(identifiers, formulas))
-    return Reading(found - _columns(known(data) if data is not None else None))
+    return TextReading(found - _columns(known(data) if data is not None else None))
 
 
 def _columns(data: object) -> set[str]:
@@ -186,7 +186,7 @@ def _columns(data: object) -> set[str]:
         return set()
 
 
-def _format(call: ast.Call, known: Known) -> Reading | None:
+def _format(call: ast.Call, known: Known) -> TextReading | None:
     """`"{name}".format(**globals())`, `.format_map(globals())` and `Template("$name").substitute(globals())`."""
     named = [keyword.value for keyword in call.keywords]
     scopes = [part for part in (*call.args, *named) if is_scope(part)]
@@ -194,7 +194,7 @@ def _format(call: ast.Call, known: Known) -> Reading | None:
         return None
     owner = call.func.value
     method = call.func.attr
-    reading = Reading(used=scopes)
+    reading = TextReading(used=scopes)
     if method in {"format", "format_map"}:
         text = known(owner)
         find = format_fields
@@ -210,12 +210,12 @@ def _format(call: ast.Call, known: Known) -> Reading | None:
     return reading
 
 
-def _lookup(call: ast.Call, known: Known) -> Reading | None:
+def _lookup(call: ast.Call, known: Known) -> TextReading | None:
     """`globals().get("name")`; what only adds names reads none."""
     if not (isinstance(call.func, ast.Attribute) and is_scope(call.func.value)):
         return None
     if call.func.attr in {"setdefault", "update"}:
-        return Reading(used=[call.func.value])
+        return TextReading(used=[call.func.value])
     if call.func.attr in {"get", "pop", "__getitem__"} and call.args:
         return _key(call.func.value, call.args[0], known)
     return None

@@ -15,10 +15,10 @@ from typing import Any
 
 from cloudpickle import cloudpickle
 
-ReducedValue = tuple[object, ...]
+from jupyter_autotrain.capture.values.array_layout import ReducedValue
 
 
-def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> ReducedValue:
+def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> tuple[object, ...]:
     """How to make a class again without its hooks, with all attributes of its own.
 
     Args:
@@ -59,7 +59,7 @@ def make_class(
     return cloudpickle._lookup_class_or_track(tracker, made)  # type: ignore[no-any-return]  # noqa: SLF001 - as above
 
 
-def function_reduced(value: object, home: str) -> ReducedValue | None:
+def function_reduced(value: object, home: str) -> ReducedValue:
     """How to make a caching or dispatching function of the notebook again; None for any other."""
     if getattr(value, "__module__", None) != home:
         return None
