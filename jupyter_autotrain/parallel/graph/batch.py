@@ -32,7 +32,7 @@ class Joined(StrEnum):
     MEAN = "mean"
 
 
-class Stop(Exception):  # noqa: N818 - not an error: the answer "this dim may not be cut", with the reason
+class CannotCut(Exception):  # noqa: N818 - not an error: the answer "this dim may not be cut", with the reason
     """What stops a dim."""
 
 
@@ -52,7 +52,7 @@ def batch_in(graph: OpGraph) -> tuple[Batch | None, str]:
         work = sum(graph.ops[op].flops_forward for op in {*batch.loops, *batch.inner})
         try:
             check_independent(graph, batch)
-        except Stop as stop:
+        except CannotCut as stop:
             why, reached = (str(stop), work) if work > reached else (why, reached)
             continue
         if best is None or work > most:
@@ -93,23 +93,23 @@ def _check_inputs(graph: OpGraph, batch: Batch) -> None:
     for t in inputs:
         for name, dim in cut.items():
             if t.id not in batch.places and t.shape[dim : dim + 1] == (batch.samples,):
-                raise Stop(f"samples of {name} meet all of {t.name}")
+                raise CannotCut(f"samples of {name} meet all of {t.name}")
 
 
 def _check_op(graph: OpGraph, batch: Batch, op: Op, joined: dict[int, Joined]) -> None:
     """Refuse an op that does not treat samples independently; note what it joins."""
     if op.id in batch.lost:
-        raise Stop(f"{op.name} ({op.kind}) does not keep the samples apart")
+        raise CannotCut(f"{op.name} ({op.kind}) does not keep the samples apart")
     along = _along(graph, batch, op)
     if len(along - {None}) > 1:
-        raise Stop(f"{op.name} compares samples with each other")
+        raise CannotCut(f"{op.name} compares samples with each other")
     if None in along:
-        raise Stop(f"{op.name} ({op.kind}) works across the samples")
+        raise CannotCut(f"{op.name} ({op.kind}) works across the samples")
     for loop in (op.loops[place] for place in along if place is not None):
         if loop.mixes or not (loop.shardable or loop.size == 1):
-            raise Stop(f"{op.name} ({op.kind}) compares samples, or takes statistics over them")
+            raise CannotCut(f"{op.name} ({op.kind}) compares samples, or takes statistics over them")
     if any(x.tensor in joined for x in op.inputs):
-        raise Stop(f"{op.name} uses what was summed over the samples for each of them")
+        raise CannotCut(f"{op.name} uses what was summed over the samples for each of them")
     joined.update((x.tensor, _join(op)) for x in op.outputs if x.tensor not in batch.places)
 
 
@@ -120,9 +120,9 @@ def _along(graph: OpGraph, batch: Batch, op: Op) -> set[int | None]:
         dims = batch.dims(x.tensor)
         tensor = graph.tensors[x.tensor]
         if len(dims) > 1:
-            raise Stop(f"{op.name} compares samples with each other")
+            raise CannotCut(f"{op.name} compares samples with each other")
         if dims and _is_fixed(tensor.kind, tensor.name):
-            raise Stop(f"{op.name} reads an element of {tensor.name} for each sample")
+            raise CannotCut(f"{op.name} reads an element of {tensor.name} for each sample")
         if op.id not in batch.moved:
             along.update(x.loops[dim] for dim in dims)
     return along
@@ -138,7 +138,7 @@ def _join(op: Op) -> Joined:
         return Joined.MEAN
     if op.kind in ("sum", "nansum") or op.family is Family.MATMUL:
         return Joined.SUM
-    raise Stop(f"{op.name} ({op.kind}) is no sum or mean over the samples")
+    raise CannotCut(f"{op.name} ({op.kind}) is no sum or mean over the samples")
 
 
 def _linear(graph: OpGraph, op: Op, joined: Mapping[int, Joined]) -> Joined:
@@ -157,5 +157,5 @@ def _linear(graph: OpGraph, op: Op, joined: Mapping[int, Joined]) -> Joined:
         moves = op.family is Family.RESHAPE or op.kind in LINEAR or op.kind in ("mul", "sum", "mean", "nansum")
         linear = moves and alone
     if not linear:
-        raise Stop(f"{op.name} ({op.kind}) is not linear in what was summed over the samples")
+        raise CannotCut(f"{op.name} ({op.kind}) is not linear in what was summed over the samples")
     return min(ways)

@@ -14,7 +14,7 @@ _GENERATOR = "_checkpoint_without_reentrant_generator"
 _FUNCTION = "CheckpointFunction"
 
 
-class Found:
+class CheckpointingUse:
     """Whether the model used checkpointing."""
 
     def __init__(self) -> None:
@@ -22,28 +22,28 @@ class Found:
 
 
 @contextmanager
-def without_checkpointing() -> Iterator[Found]:
+def without_checkpointing() -> Iterator[CheckpointingUse]:
     """Inside, `torch.utils.checkpoint.checkpoint` only calls its function, in either of its two ways.
 
     Run as it is, either way would be counted wrongly: a second forward pass inside the backward pass belongs to no op,
     and fake tensors fail the comparison of the two. Callers hold the function itself (`functools.partial`), so what it
     is made of is replaced.
     """
-    found = Found()
+    found = CheckpointingUse()
 
-    def plain(*_args: Passed, **_kwargs: Passed) -> Iterator[None]:
+    def plain_generator(*_args: Passed, **_kwargs: Passed) -> Iterator[None]:
         found.used = True
         yield
 
-    class Plain:
+    class PlainCheckpoint:
         @staticmethod
         def apply(function: Callable[..., Passed], _preserve: bool, *args: Passed) -> Passed:
             found.used = True
             return function(*args)
 
     before = {name: getattr(checkpoint, name) for name in (_GENERATOR, _FUNCTION)}
-    setattr(checkpoint, _GENERATOR, plain)
-    setattr(checkpoint, _FUNCTION, Plain)
+    setattr(checkpoint, _GENERATOR, plain_generator)
+    setattr(checkpoint, _FUNCTION, PlainCheckpoint)
     try:
         yield found
     finally:

@@ -9,7 +9,7 @@ from jupyter_autotrain.parallel.graph.builder import Builder, Costs
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.rules import Call
 from jupyter_autotrain.parallel.graph.samples import CONSTANT, COUNTING
-from jupyter_autotrain.parallel.trace.traced_ops import Seen, TracedOp
+from jupyter_autotrain.parallel.trace.traced_ops import SeenTensor, TracedOp
 
 KEEPING = frozenset(("view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "_to_copy", "clone", "alias", "detach"))
 """Ops after which counted elements still count."""
@@ -19,12 +19,12 @@ KEPT = (TensorKind.INPUT, TensorKind.ACTIVATION)
 
 
 NOWHERE = -1
-Tables: TypeAlias = tuple[Sequence[Seen], Mapping[int, int], Mapping[int, int], set[int]]
+Tables: TypeAlias = tuple[Sequence[SeenTensor], Mapping[int, int], Mapping[int, int], set[int]]
 """Seen tensors; place → id in the graph; storage → place; storages already counted."""
 
 
 def to_graph(
-    name: str, seen: Sequence[Seen], records: Sequence[TracedOp], owners: Mapping[int, int], loss: int
+    name: str, seen: Sequence[SeenTensor], records: Sequence[TracedOp], owners: Mapping[int, int], loss: int
 ) -> OpGraph:
     """The graph of all ops that lead from an input or a parameter to the loss.
 
@@ -54,7 +54,7 @@ def to_graph(
     return builder.graph()
 
 
-def _changing(seen: Sequence[Seen], records: Sequence[TracedOp]) -> set[int]:
+def _changing(seen: Sequence[SeenTensor], records: Sequence[TracedOp]) -> set[int]:
     """Tensors that depend on an input or a parameter; the others are constants."""
     changing = {place for place, tensor in enumerate(seen) if tensor.kind in (TensorKind.INPUT, TensorKind.PARAMETER)}
     for record in records:
@@ -85,7 +85,7 @@ def _counting(records: Sequence[TracedOp]) -> set[int]:
     return found
 
 
-def _tensor(builder: Builder, tensor: Seen, constant: str) -> int:
+def _tensor(builder: Builder, tensor: SeenTensor, constant: str) -> int:
     """Add a tensor; `constant` names one that no op makes."""
     kind = tensor.kind
     if kind is TensorKind.ACTIVATION and constant:

@@ -32,7 +32,7 @@ from jupyter_autotrain.parallel.trace.internals import (
     storage_of,
 )
 from jupyter_autotrain.parallel.trace.source_lines import here
-from jupyter_autotrain.parallel.trace.traced_ops import Seen, TracedOp
+from jupyter_autotrain.parallel.trace.traced_ops import SeenTensor, TracedOp
 from jupyter_autotrain.parallel.trace.values import IntegerValues
 
 STRIDED = frozenset(("as_strided", "as_strided_copy"))
@@ -51,12 +51,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
 
     def __init__(self, fakes: FakeTensorMode) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # the same
-        self.seen: list[Seen] = []
+        self.seen: list[SeenTensor] = []
         self.records: list[TracedOp] = []
         self.owners: dict[int, int] = {}
         self.path: list[str] = []
         self.values = IntegerValues(fakes)
-        self._fakes = fakes
         self._places: dict[int, int] = {}
         self._alive: list[object] = []
         self._nodes: dict[int, TracedOp] = {}
@@ -77,7 +76,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         """Give a tensor its place among the seen ones."""
         shape = tuple(tensor.shape)
         dtype = str(tensor.dtype).removeprefix("torch.")
-        self.seen.append(Seen(name, shape, dtype, kind, tensor.requires_grad))
+        self.seen.append(SeenTensor(name, shape, dtype, kind, tensor.requires_grad))
         self._places[id(tensor)] = place = len(self.seen) - 1
         self._sharing.setdefault(storage_of(tensor), []).append(tensor)
         self._tensors[place] = tensor  # an id is unique only while its tensor lives

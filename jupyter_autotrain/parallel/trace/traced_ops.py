@@ -9,7 +9,7 @@ from jupyter_autotrain.parallel.graph.graph import TensorKind
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenTensor:
     """A tensor as first seen."""
 
     name: str
