@@ -72,20 +72,20 @@ function view(session: Session, el: HTMLElement, folded: boolean): () => void {
     rest = 0;
     frame = requestAnimationFrame(update);
   };
-  const soon = (): void => {
+  const schedule = (): void => {
     if (frame || rest) return;
     const left = begun + took * SHARE - performance.now();
     if (left > 0) rest = window.setTimeout(draw, left);
     else draw();
   };
-  const leave = session.listen(soon);
+  const unlisten = session.listen(schedule);
   // Clocks go on between frames.
   const clock = window.setInterval(() => {
-    if (session.experiment?.final === false) soon();
+    if (session.experiment?.final === false) schedule();
   }, 1000);
   update();
   return () => {
-    leave();
+    unlisten();
     endKeys();
     window.clearInterval(clock);
     window.clearTimeout(rest);

@@ -61,12 +61,12 @@ function page(session: Session, el: HTMLElement): () => void {
     root.setAttribute('aria-busy', String(session.waiting));
     if (!session.waiting) setText(status, spoken(session));
   };
-  const leave = session.listen(() => {
+  const unlisten = session.listen(() => {
     frame ||= requestAnimationFrame(update);
   });
   update();
   return () => {
-    leave();
+    unlisten();
     endKeys();
     cancelAnimationFrame(frame);
     root.remove();

@@ -2,8 +2,8 @@
 
 import { h } from './dom';
 
-const CODES = /\x1b\[([0-9;]*)m/; // eslint-disable-line no-control-regex -- the escape character is what is looked for
-const OTHERS = /[\x00-\x08\x0b-\x1f\x7f]/g; // eslint-disable-line no-control-regex -- controls are taken out
+const CODES = /\x1b\[([0-9;]*)m/; // eslint-disable-line no-control-regex -- the escape character is what is matched
+const OTHERS = /[\x00-\x08\x0b-\x1f\x7f]/g; // eslint-disable-line no-control-regex -- control characters are removed
 const MARKS: Record<number, string> = {
   1: 'at-bold',
   2: 'at-dim',
@@ -13,56 +13,56 @@ const MARKS: Record<number, string> = {
   9: 'at-strike',
 };
 
-interface Look {
+interface TextStyle {
   classes: string[];
   color: string;
   back: string;
 }
 
-/** One piece of text per change of looks. The text is never taken for markup. */
+/** One piece of text per change of style. The text never becomes markup. */
 export function colored(text: string): Node[] {
   const parts = text.split(CODES);
-  let look: Look = { classes: [], color: '', back: '' };
+  let style: TextStyle = { classes: [], color: '', back: '' };
   return parts.flatMap((part, i) => {
     if (i % 2 === 1) {
-      look = read(part.split(';').map(Number), look);
+      style = read(part.split(';').map(Number), style);
       return [];
     }
     const plain = part.replace(OTHERS, '');
-    return plain ? [element(plain, look)] : [];
+    return plain ? [element(plain, style)] : [];
   });
 }
 
-function element(text: string, { classes, color, back }: Look): Node {
+function element(text: string, { classes, color, back }: TextStyle): Node {
   const style = `${color && `color:${color};`}${back && `background:${back};`}`;
   if (!style && classes.length === 0) return document.createTextNode(text);
   return h('span', { class: classes.join(' ') || undefined, style: style || undefined }, text);
 }
 
-function read(codes: number[], before: Look): Look {
-  let look = before;
+function read(codes: number[], before: TextStyle): TextStyle {
+  let style = before;
   for (let i = 0; i < codes.length; i++) {
     const code = codes[i] ?? 0;
     if (code === 38 || code === 48) {
       const taken = codes[i + 1] === 5 ? 2 : 4;
       const color = extended(codes.slice(i + 1, i + 1 + taken));
-      look = code === 38 ? { ...look, color } : { ...look, back: color };
+      style = code === 38 ? { ...style, color } : { ...style, back: color };
       i += taken;
     } else {
-      look = marked(code, look);
+      style = marked(code, style);
     }
   }
-  return look;
+  return style;
 }
 
-function marked(code: number, look: Look): Look {
+function marked(code: number, style: TextStyle): TextStyle {
   const mark = MARKS[code];
   if (code === 0) return { classes: [], color: '', back: '' };
-  if (mark) return { ...look, classes: [...look.classes, mark] };
+  if (mark) return { ...style, classes: [...style.classes, mark] };
   if (code >= 40 && code !== 49 && code < 108 && (code < 48 || code >= 100)) {
-    return { ...look, back: named(code >= 100 ? code - 92 : code - 40) };
+    return { ...style, back: named(code >= 100 ? code - 92 : code - 40) };
   }
-  return { ...look, color: named(code >= 90 ? code - 82 : code - 30) };
+  return { ...style, color: named(code >= 90 ? code - 82 : code - 30) };
 }
 
 function extended([kind, ...values]: number[]): string {

@@ -1,4 +1,4 @@
-/** The curves of one metric: all trials, and on top those that a person looks at. */
+/** The curves of one metric: all trials, and on top the highlighted ones. */
 
 import uPlot from 'uplot';
 import { align } from './align';
@@ -141,7 +141,7 @@ export class Chart {
     this.#tooltip.refresh(plot, this.#curves);
   }
 
-  /** What uPlot reads anew with each drawing; the colour it asks for by a function. */
+  /** What uPlot reads again with each drawing; it gets the colour by a function. */
   #stroke(index: number): Pick<Stroke, 'width' | 'alpha' | 'dash'> {
     const layer = this.#layers[index - 1];
     if (!layer) return { width: 1, alpha: 1, dash: [] };
@@ -197,7 +197,7 @@ export class Chart {
     if (this.root.matches(':hover')) this.session.point(closest);
   };
 
-  /** The best trial is told apart without colour. */
+  /** The best trial is marked without colour. */
   readonly #star = (plot: uPlot): void => {
     const best = this.#curves.find(({ trial }) => trial === this.session.best()?.number);
     const row = best ? lastNumber(best.y) : -1;

@@ -53,7 +53,7 @@ export function columnsOf(session: Session, trials: Trial[]): Column[] {
   ];
 }
 
-/** Without an objective the first metrics are shown, else those that a person asks for; and the first parameters. */
+/** Without an objective the first metrics are shown, else the chosen ones; and the first parameters. */
 export function choicesOf(session: Session, trials: Trial[]): Choice[] {
   const { columns } = session.choices;
   const label = session.experiment?.objective_label;

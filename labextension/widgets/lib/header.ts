@@ -59,16 +59,16 @@ export class Header {
     setText(this.#button, stopping ? 'Stopping…' : 'Stop');
     setAttribute(this.#button, 'disabled', stopping);
     this.#stop.hidden = experiment.final;
-    this.#askOrOffer();
+    this.#updateStop();
     this.#fill(experiment);
-    this.#say(experiment);
+    this.#updateTexts(experiment);
   }
 
-  /** The question takes the button's place while it is asked, and the focus goes with it. */
-  #askOrOffer(): void {
+  /** The confirmation replaces the button while it is open, and gets its focus. */
+  #updateStop(): void {
     const asking = this.session.asking === 'all';
-    const asked = this.#stop.firstElementChild?.classList.contains('at-ask') ?? false;
-    if (asking === asked && this.#stop.firstElementChild) return;
+    const open = this.#stop.firstElementChild?.classList.contains('at-ask') ?? false;
+    if (asking === open && this.#stop.firstElementChild) return;
     const focused = this.#stop.contains(document.activeElement);
     this.#stop.replaceChildren(asking ? question(this.session, 'all') : this.#button);
     if (asking) focusQuestion(this.#stop);
@@ -87,18 +87,18 @@ export class Header {
     setAttribute(this.#bar, 'aria-valuenow', states.filter((state) => !ACTIVE.has(state)).length);
   }
 
-  #say(experiment: Experiment): void {
+  #updateTexts(experiment: Experiment): void {
     const best = this.session.best();
     setText(this.#facts, facts(experiment, [...this.session.trials.values()], this.session.now_s()));
-    const told = best ? [`Best ${experiment.objective_label ?? ''} `, number(best.value)] : [];
+    const value = best ? [`Best ${experiment.objective_label ?? ''} `, number(best.value)] : [];
     const rest =
-      best && told.length > 0
+      best && value.length > 0
         ? `  trial ${best.number} (${stateWord(best.state).toLowerCase()})   ${parameters(best)}`
         : '';
-    if (this.#best.textContent !== told.join('') + rest) {
+    if (this.#best.textContent !== value.join('') + rest) {
       this.#best.replaceChildren(
-        told[0] ?? '',
-        h('b', {}, told[1] ?? ''),
+        value[0] ?? '',
+        h('b', {}, value[1] ?? ''),
         h('span', { class: 'at-soft' }, rest),
       );
     }

@@ -18,13 +18,13 @@ const MOST_SHOWN = 12;
 const MOST_KEPT = 48;
 const TYPES = new Set(['image/png', 'image/jpeg', 'image/svg+xml']);
 
-/** What one experiment's pictures are called, and the bytes of those that were asked for. */
+/** The names of one experiment's pictures, and the bytes of the requested ones. */
 export class PictureStore {
   names: PictureName[] = [];
   /** Grows with each change. */
   version = 0;
   readonly #sources = new Map<string, string>();
-  readonly #asked = new Set<string>();
+  readonly #requested = new Set<string>();
 
   constructor(readonly send: (content: unknown) => void) {}
 
@@ -33,12 +33,12 @@ export class PictureStore {
     this.version += 1;
   }
 
-  /** The picture as the source of an image; asks for it when it is not here yet. */
+  /** The picture as the source of an image; requests it when it is missing. */
   source(picture: PictureName): string | undefined {
     const [trial, attempt, name] = picture;
     const key = keyOf(trial, attempt, name);
-    if (!this.#sources.has(key) && !this.#asked.has(key)) {
-      this.#asked.add(key);
+    if (!this.#sources.has(key) && !this.#requested.has(key)) {
+      this.#requested.add(key);
       this.send({ kind: 'picture', trial, attempt, name });
     }
     return this.#sources.get(key);
@@ -51,7 +51,7 @@ export class PictureStore {
     this.#sources.set(key, source);
     for (const old of [...this.#sources.keys()].slice(0, -MOST_KEPT)) {
       this.#sources.delete(old);
-      this.#asked.delete(old);
+      this.#requested.delete(old);
     }
     this.version += 1;
   }

@@ -5,7 +5,7 @@ const SUPPRESS = 'data-lm-suppress-shortcuts';
 /**
  * Keep keys within a view; gives the way to end that.
  *
- * JupyterLab reads keys before they reach the view, and asks for this attribute; other front ends read them after the
+ * JupyterLab handles keys before they reach the view, unless it finds this attribute; other front ends read them after the
  * view, so they are also stopped there. Saving the notebook stays possible from everywhere. The view itself takes the
  * focus of a press between its parts, which otherwise goes to the cell around it.
  */
@@ -20,7 +20,7 @@ export function keepKeys(root: HTMLElement): () => void {
     if (!isSave(event as KeyboardEvent)) event.stopPropagation();
   };
   const kinds = ['keydown', 'keypress', 'keyup'];
-  // On the window, in the first phase: before JupyterLab looks at the attribute.
+  // On the window, in the first phase: before JupyterLab reads the attribute.
   window.addEventListener('keydown', decide, true);
   for (const kind of kinds) root.addEventListener(kind, keep);
   return () => {

@@ -25,7 +25,7 @@ export const EMPTY: Layer = { trial: 0, kind: 'top', column: [] };
 const READY = 4;
 
 /**
- * Curves as reported lie under the smooth ones, and those a person looks at lie on top of all.
+ * Curves as reported lie under the smooth ones, and highlighted ones lie on top of all.
  *
  * @param columns One per curve, then, if the curves are smooth, one per curve as reported.
  */

@@ -101,7 +101,7 @@ function updateActions(session: Session, cell: HTMLTableCellElement, trial: Tria
   const pin = cell.querySelector<HTMLElement>('.at-pin');
   if (!pin) return;
   setAttribute(pin, 'aria-pressed', String(pinned));
-  setAttribute(pin, 'title', pinned ? 'Let it go from the top' : 'Keep it on top, here and in charts');
+  setAttribute(pin, 'title', pinned ? 'Unpin' : 'Pin to the top, here and in charts');
 }
 
 function fillActions(

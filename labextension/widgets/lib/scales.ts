@@ -70,7 +70,7 @@ export function yAxis(log: boolean): Partial<uPlot.Axis> {
   return log ? { values, filter: powersOfTen } : { values };
 }
 
-/** The first label says what is counted. */
+/** The first label names the unit. */
 function stepLabel(value: number, i: number): string {
   return i === 0 ? `step ${number(value)}` : number(value);
 }

@@ -60,7 +60,7 @@ export class SeriesStore {
 
   /**
    * Take in the blocks of a frame; rows that are there already are dropped.
-   * Gives false when rows are missing before a block: then the whole must be asked for.
+   * Gives false when rows are missing before a block: then the whole must be requested.
    */
   take(blocks: Block[], columns: Columns): boolean {
     let taken = 0;

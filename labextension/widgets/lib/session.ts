@@ -31,7 +31,7 @@ export class Session {
   warnings: string[] = [];
   stopping = false;
   logTail: LogTail | undefined;
-  /** Grows with each change of points: charts draw anew only then. */
+  /** Grows with each change of points: charts draw again only then. */
   version = 0;
   readonly trials = new Map<number, Trial>();
   readonly series = new SeriesStore();
@@ -39,7 +39,7 @@ export class Session {
     this.wire.send(content);
   });
   readonly choices: Choices = firstChoices();
-  /** What a stop is asked about. */
+  /** What waits for a confirmation before it is stopped. */
   asking: Target | undefined;
   /** The trials that are being stopped one by one. */
   readonly ending = new Set<number>();
@@ -47,7 +47,7 @@ export class Session {
   readonly #listeners = new Set<() => void>();
   #seq = -1;
   #arrived_ms = 0;
-  #asked = '';
+  #logKey = '';
 
   constructor(readonly wire: Wire) {
     const snapshot = wire.get('snapshot') as Partial<Snapshot> & { error?: string };
@@ -148,9 +148,9 @@ export class Session {
   askLog(): void {
     const trial = this.focus();
     if (!trial) return;
-    const asked = `${trial.number} ${trial.attempt} ${this.choices.stream}`;
-    if (asked === this.#asked) return;
-    this.#asked = asked;
+    const key = `${trial.number} ${trial.attempt} ${this.choices.stream}`;
+    if (key === this.#logKey) return;
+    this.#logKey = key;
     this.logTail = undefined;
     this.wire.send({ kind: 'log', trial: trial.number, stream: this.choices.stream });
   }

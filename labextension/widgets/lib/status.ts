@@ -1,4 +1,4 @@
-/** One polite line that tells what happens; spoken at most once in two seconds. */
+/** A live region (`aria-live=polite`) with the present state; updated at most once in two seconds. */
 
 import { h, setText } from './dom';
 import { count, stateWord } from './format';
@@ -11,17 +11,16 @@ const PERIOD_MS = 2000;
 
 export class StatusLine {
   readonly root = h('p', { class: 'at-status', role: 'status', 'aria-live': 'polite' });
-  readonly #spoken = this.root;
-  #told_ms = -PERIOD_MS;
+  #updated_ms = -PERIOD_MS;
   #timer = 0;
 
   constructor(readonly session: Session) {}
 
   update(): void {
-    const left = this.#told_ms + PERIOD_MS - performance.now();
+    const left = this.#updated_ms + PERIOD_MS - performance.now();
     if (left <= 0 || this.session.experiment?.final) {
-      this.#told_ms = performance.now();
-      setText(this.#spoken, sentence(this.session));
+      this.#updated_ms = performance.now();
+      setText(this.root, sentence(this.session));
     } else if (this.#timer === 0) {
       this.#timer = window.setTimeout(() => {
         this.#timer = 0;
@@ -43,6 +42,6 @@ export function sentence(session: Session): string {
   const trial = session.best() ?? session.focus();
   const line = metric && trial ? trend(metric, session.curve(metric, trial.number)) : '';
   const head = `${stateWord(experiment.state)}, ${ended} of ${count(experiment.trials, 'trial')} ended`;
-  const told = trial && ACTIVE.has(trial.state) ? line : line.replace(/, [^,]*$/, '');
-  return told && trial ? `${head}. Trial ${trial.number}: ${told}.` : `${head}.`;
+  const trendText = trial && ACTIVE.has(trial.state) ? line : line.replace(/, [^,]*$/, '');
+  return trendText && trial ? `${head}. Trial ${trial.number}: ${trendText}.` : `${head}.`;
 }

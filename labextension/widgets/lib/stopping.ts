@@ -1,4 +1,4 @@
-/** Stopping: a press stops at once, and asks once when a trial has run for long. */
+/** Stopping: a press stops at once, after a confirmation when a trial has run for long. */
 
 import { secondsOf } from './columns';
 import { h } from './dom';
@@ -45,7 +45,7 @@ export function question(session: Session, target: Target): HTMLElement {
   );
   root.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') keep();
-    // Arrow keys and Enter are the question's while it is asked, not the row's.
+    // Arrow keys and Enter belong to the open confirmation, not to the row.
     event.stopPropagation();
   });
   return root;

@@ -1,6 +1,6 @@
 /** Colours: canvases do not follow style sheets by themselves. */
 
-/** Told apart with colour blindness, readable on white and on black; dashes tell apart without colour. */
+/** Distinct with colour blindness, readable on white and on black; dashes distinguish without colour. */
 const PALETTE = ['#3b7dd8', '#e08214', '#1b9e77', '#c24e9a', '#56b4e9', '#b8860b', '#8c6bb1', '#d1495b'];
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 

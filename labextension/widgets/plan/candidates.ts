@@ -73,7 +73,7 @@ export class Candidates {
   }
 }
 
-/** After planning anew, the plan that the page began with stands below the new one. */
+/** After planning again, the first plan of the page stands below the new one. */
 function rowsOf(view: View, base: View): Candidate[] {
   const [found, ...rest] = view.candidates;
   if (!found) return [];

@@ -53,10 +53,10 @@ export class Detail {
 
   #chip(tensor: Tensor): HTMLButtonElement {
     const look = (): void => {
-      this.session.look(tensor.id);
+      this.session.hover(tensor.id);
     };
     const leave = (): void => {
-      this.session.look(-1);
+      this.session.hover(-1);
     };
     const chosen = (): void => {
       this.session.chooseTensor(tensor.id);

@@ -63,12 +63,12 @@ export class Head {
   }
 
   async #toClipboard(): Promise<void> {
-    const said = await navigator.clipboard.writeText(this.session.view.code).then(
+    const result = await navigator.clipboard.writeText(this.session.view.code).then(
       () => 'Copied',
       () => 'Press Ctrl+C',
     );
-    if (said !== 'Copied') this.#select();
-    setText(this.#copy, said);
+    if (result !== 'Copied') this.#select();
+    setText(this.#copy, result);
     window.setTimeout(() => {
       setText(this.#copy, 'Copy as code');
     }, 1500);

@@ -1,4 +1,4 @@
-/** What the model graph says in words: on its nodes, beside its edges, below it, and as a table. */
+/** The texts of the model graph: on its nodes, beside its edges, below it, and as a table. */
 
 import { h } from '../lib/dom';
 import type { Placed } from './layout';

@@ -9,7 +9,7 @@ export class Section {
   readonly #switch: HTMLButtonElement;
   readonly #dataTable = h('div', { hidden: true });
 
-  /** `table` makes the data table anew whenever it is looked at or the plan changes. */
+  /** `table` makes the data table again whenever it is opened or the plan changes. */
   constructor(
     name: string,
     title: string,

@@ -1,12 +1,13 @@
-/** One plan: what Python said of it, what is chosen on the page, and what is asked. */
+/** One plan: what the kernel sent, what is selected on the page, and the machine that is planned for. */
 
 import type { AnyModel } from '@anywidget/types';
 import type { GraphNode, Tensor, View } from './view';
 
-/** Fast enough to follow a finger, slow enough not to ask for every pixel. */
+/** Short enough to follow a slider, long enough not to send a request for every pixel. */
 const PAUSE_MS = 60;
 
-export interface Wish {
+/** The machine that the sliders are set to; `bandwidth` is a factor. */
+export interface Machine {
   devices: number;
   bandwidth: number;
   memory_bytes: number;
@@ -26,27 +27,27 @@ export class Session {
   readonly base: View;
   view: View;
   readonly explanations = new Map<string, string>();
-  /** Name of the op whose node is chosen: names outlive planning anew. */
+  /** Name of the op whose node is chosen: names stay when the model is planned again. */
   op = '';
   tensor = -1;
-  /** What the pointer or the focus is on, before it is chosen. */
-  looked = -1;
+  /** The tensor under the pointer or the focus, before it is selected. */
+  hovered = -1;
   stage = 0;
-  wish: Wish;
+  machine: Machine;
   refusal = '';
   planned_s = 0;
   readonly #listeners = new Set<() => void>();
   #seq = 0;
   #shown = 0;
-  /** Number of the wish that the plan on the page answers; 0 is the first plan. */
+  /** The number of the request that the plan on the page answers; 0 is the first plan. */
   #plan = 0;
   #timer = 0;
 
   constructor(readonly model: AnyModel) {
     this.base = this.view = model.get('view') as View;
-    this.wish = wishOf(this.base);
+    this.machine = machineOf(this.base);
     model.on('msg:custom', this.#receive);
-    this.#settle();
+    this.#reselect();
     this.#explain();
   }
 
@@ -64,51 +65,51 @@ export class Session {
 
   /** The tensor that the mesh shows: the one looked at, else the chosen one. */
   shownTensor(): Tensor | undefined {
-    const id = this.looked >= 0 ? this.looked : this.tensor;
+    const id = this.hovered >= 0 ? this.hovered : this.tensor;
     return this.view.tensors.find((tensor) => tensor.id === id);
   }
 
   choose(node: GraphNode): void {
     this.op = node.op;
-    this.looked = -1;
+    this.hovered = -1;
     this.tensor = this.#tensorOf(node);
     if (!node.stages.includes(this.stage)) this.stage = node.stages[0] ?? 0;
     this.#explain();
-    this.tell();
+    this.notify();
   }
 
   chooseTensor(id: number): void {
     this.tensor = id;
-    this.tell();
+    this.notify();
   }
 
-  look(id: number): void {
-    if (this.looked === id) return;
-    this.looked = id;
-    this.tell();
+  hover(id: number): void {
+    if (this.hovered === id) return;
+    this.hovered = id;
+    this.notify();
   }
 
   chooseStage(stage: number): void {
     this.stage = stage;
-    this.tell();
+    this.notify();
   }
 
-  /** Ask for the plan of another machine, after a short pause; the newest wish wins. */
-  ask(part: Partial<Wish>): void {
-    this.wish = { ...this.wish, ...part };
+  /** Request the plan of another machine, after a short pause; only the newest request is sent. */
+  replan(part: Partial<Machine>): void {
+    this.machine = { ...this.machine, ...part };
     window.clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => {
       this.#seq += 1;
-      this.model.send({ kind: 'replan', seq: this.#seq, ...this.wish });
-      this.tell();
+      this.model.send({ kind: 'replan', seq: this.#seq, ...this.machine });
+      this.notify();
     }, PAUSE_MS);
-    this.tell();
+    this.notify();
   }
 
   reset(): void {
     window.clearTimeout(this.#timer);
-    this.wish = wishOf(this.base);
-    // What is still on its way is older than this.
+    this.machine = machineOf(this.base);
+    // Answers that are still to come are older than this.
     this.#seq += 1;
     this.#show(this.base, this.#seq, '');
   }
@@ -118,7 +119,7 @@ export class Session {
     return () => this.#listeners.delete(callback);
   }
 
-  tell(): void {
+  notify(): void {
     for (const callback of this.#listeners) callback();
   }
 
@@ -132,7 +133,7 @@ export class Session {
     if (answer.kind === 'explanation') {
       if (answer.seq !== this.#plan) return;
       this.explanations.set(answer.op, answer.text);
-      this.tell();
+      this.notify();
     } else if (answer.seq > this.#shown) {
       this.planned_s = answer.seconds;
       this.#show(answer.kind === 'plan' ? answer.view : this.view, answer.seq, answer.text);
@@ -146,23 +147,23 @@ export class Session {
       this.view = view;
       this.#plan = view === this.base ? 0 : seq;
       this.explanations.clear();
-      this.#settle();
+      this.#reselect();
       this.#explain();
     }
-    this.tell();
+    this.notify();
   }
 
-  /** Keep what is chosen where the plan still has it; else choose the op that holds most. */
-  #settle(): void {
+  /** Keep the selection where the plan still has it; else select the op that holds most. */
+  #reselect(): void {
     const { nodes, mesh, tensors } = this.view;
     if (!this.node()) this.op = heaviest(nodes)?.op ?? '';
     const chosen = this.node();
     if (chosen && !chosen.tensors.includes(this.tensor)) this.tensor = this.#tensorOf(chosen);
-    if (!tensors.some((tensor) => tensor.id === this.looked)) this.looked = -1;
+    if (!tensors.some((tensor) => tensor.id === this.hovered)) this.hovered = -1;
     if (this.stage >= mesh.stages) this.stage = 0;
   }
 
-  /** The first tensor that is split says most. */
+  /** The first tensor that is split, else the first. */
   #tensorOf(node: GraphNode): number {
     const split = node.tensors.find((id) =>
       this.view.tensors.some((one) => one.id === id && one.splits.length > 0),
@@ -183,6 +184,6 @@ function heaviest(nodes: GraphNode[]): GraphNode | undefined {
   return [...among].sort((a, b) => b.parameters * b.count - a.parameters * a.count)[0];
 }
 
-export function wishOf(view: View): Wish {
+export function machineOf(view: View): Machine {
   return { devices: view.cluster.devices, bandwidth: 1, memory_bytes: view.limit_bytes };
 }

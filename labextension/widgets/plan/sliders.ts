@@ -1,17 +1,17 @@
-/** What if the machine were another: devices, bandwidth, memory. */
+/** The sliders that plan for another machine: devices, bandwidth, memory. */
 
 import { h, setText } from '../lib/dom';
-import type { Session, Wish } from './session';
+import type { Machine, Session } from './session';
 import { bytes, gapText, memoryText, seconds } from './words';
 
 const GIB = 2 ** 30;
-const MOST_DEVICES = 65_536;
+const MAX_DEVICES = 65_536;
 
 interface Slider {
   root: HTMLElement;
   input: HTMLInputElement;
-  say: HTMLElement;
-  key: keyof Wish;
+  shown: HTMLElement;
+  key: keyof Machine;
   stops: number[];
   text: (value: number) => string;
 }
@@ -50,11 +50,11 @@ export class Sliders {
   }
 
   update(): void {
-    for (const { input, say, key, stops, text } of this.#sliders) {
-      const value = this.session.wish[key];
+    for (const { input, shown, key, stops, text } of this.#sliders) {
+      const value = this.session.machine[key];
       const at = stops.indexOf(value);
       if (at >= 0 && input.value !== String(at)) input.value = String(at);
-      setText(say, text(value));
+      setText(shown, text(value));
       if (input.getAttribute('aria-valuetext') !== text(value))
         input.setAttribute('aria-valuetext', text(value));
     }
@@ -63,47 +63,47 @@ export class Sliders {
     setText(this.#note, sentence(this.session));
   }
 
-  #slider(name: string, key: keyof Wish, stops: number[], text: (value: number) => string): Slider {
-    const say = h('b', { class: 'at-said' });
+  #slider(name: string, key: keyof Machine, stops: number[], text: (value: number) => string): Slider {
+    const shown = h('b', { class: 'at-slider-value' });
     const input = h('input', { type: 'range', min: 0, max: stops.length - 1, step: 1, 'aria-label': name });
-    input.value = String(stops.indexOf(this.session.wish[key]));
+    input.value = String(stops.indexOf(this.session.machine[key]));
     input.addEventListener('input', () => {
-      this.session.ask({ [key]: stops[Number(input.value)] ?? this.session.wish[key] });
+      this.session.replan({ [key]: stops[Number(input.value)] ?? this.session.machine[key] });
     });
-    // Else the notebook would take the arrow keys for its own.
+    // Otherwise the notebook handles the arrow keys.
     input.addEventListener('keydown', (event) => {
       event.stopPropagation();
     });
-    return { root: h('label', {}, h('span', {}, name, ' ', say), input), input, say, key, stops, text };
+    return { root: h('label', {}, h('span', {}, name, ' ', shown), input), input, shown, key, stops, text };
   }
 }
 
-/** What the page tells of the machine that was asked for. */
+/** The line below the sliders: how the plan for this machine compares, or why there is none. */
 export function sentence(session: Session): string {
   const { view, base, refusal } = session;
   if (session.waiting) return 'Planning…';
   if (refusal) return `${stillShown(session)}: ${refusal}`;
-  if (view === base) return 'What if the machine were another? Slide, and the split is planned anew.';
+  if (view === base) return 'Move a slider to plan the split for another machine.';
   const ratio = base.cost.step_s / view.cost.step_s;
   const speed =
     ratio >= 1
       ? `${Number(ratio.toPrecision(3))} × as fast`
       : `${Number((1 / ratio).toPrecision(3))} × as slow`;
   const gap = gapText(view);
-  return `${seconds(view.cost.step_s)} per step, ${speed}. ${gap}; planned anew in ${seconds(session.planned_s)} by the instant search.`;
+  return `${seconds(view.cost.step_s)} per step, ${speed}. ${gap}; planned in ${seconds(session.planned_s)} by the instant search.`;
 }
 
-/** What the picture is of while the machine asked for is refused. */
-export function stillShown({ view, wish, refusal }: Session): string {
+/** Which machine the page still shows while the one of the sliders is refused. */
+export function stillShown({ view, machine, refusal }: Session): string {
   if (!refusal) return '';
   const { devices, device } = view.cluster;
-  const speed = wish.bandwidth === 1 ? '' : `, bandwidth × ${wish.bandwidth}`;
-  const asked = `${wish.devices} × ${device} with ${memoryText(wish.memory_bytes)} each${speed}`;
-  return `Still shows ${devices} × ${device} with ${memoryText(view.limit_bytes)} each; ${asked} is refused`;
+  const speed = machine.bandwidth === 1 ? '' : `, bandwidth × ${machine.bandwidth}`;
+  const refused = `${machine.devices} × ${device} with ${memoryText(machine.memory_bytes)} each${speed}`;
+  return `Still shows ${devices} × ${device} with ${memoryText(view.limit_bytes)} each; ${refused} is refused`;
 }
 
 function deviceStops(devices: number): number[] {
-  const most = Math.min(Math.max(devices * 16, 1024), MOST_DEVICES);
+  const most = Math.min(Math.max(devices * 16, 1024), MAX_DEVICES);
   const stops = [devices];
   for (let size = 1; size <= most; size *= 2) stops.push(size, ...(size >= 4 ? [size * 1.5] : []));
   return sorted(stops.filter((size) => size <= most));

@@ -81,7 +81,7 @@ export function memoryText(value: number): string {
   return scaled(value, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024);
 }
 
-/** What a rank can have of a device: `74.2 GiB usable of 80 GiB`, or the limit that was asked for. */
+/** What a rank can have of a device: `74.2 GiB usable of 80 GiB`, or the requested limit. */
 export function limitText(view: View): string {
   const { memory_bytes, usable_bytes } = view.cluster;
   const usable = view.limit_bytes === usable_bytes;
