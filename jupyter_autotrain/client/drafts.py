@@ -46,7 +46,7 @@ def draft(home: Home, experiment_id: str) -> Iterator[Path]:
 
 @contextmanager
 def no_submitter(home: Home, *, wait: bool = False) -> Iterator[bool]:
-    """Prevent submissions during the block; gives False while somebody submits.
+    """Prevent submissions during the block; gives False while another process submits.
 
     Args:
         home: The home.

@@ -99,7 +99,7 @@ class Experiment(ExperimentFiles, display.Displayable):
             ManagerError: The manager did not answer in time; the request stays.
         """
         chosen = None if trials is None else [self.store.trial(self.id, number) for number in sorted(trials)]
-        name = self.name if chosen is None else f"{self.name}, {_named([trial.number for trial in chosen])}"
+        name = self.name if chosen is None else f"{self.name}, {_numbers_text([trial.number for trial in chosen])}"
         if self.state.is_final or (chosen is not None and all(trial.state.is_final for trial in chosen)):
             return StopReceipt(name=name, note="it had ended before")
         args: dict[str, JsonValue] = {"grace_s": grace_s}
@@ -181,5 +181,5 @@ def _row(point: MetricPoint) -> dict[str, str | int | float | None]:
     return {column: getattr(point, column) for column in _METRIC_COLUMNS}
 
 
-def _named(numbers: Sequence[int]) -> str:
+def _numbers_text(numbers: Sequence[int]) -> str:
     return f"trial{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"

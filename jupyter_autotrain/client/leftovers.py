@@ -34,7 +34,7 @@ class Leftover:
 
 
 def find(home: Home, store: Store) -> list[Leftover]:
-    """Everything that killed processes left; drafts and folders only while nobody submits."""
+    """Everything that killed processes left; drafts and folders only while no process submits."""
     found = [_leftover(path, "partly written file of a killed process") for path in _partly_written(home, store)]
     with no_submitter(home) as alone:
         if alone:

@@ -17,7 +17,7 @@ class StopReceipt(CancelReceipt):
 
     Attributes:
         name: What was stopped.
-        silent: The stopped trials of which nobody reported which processes ended.
+        silent: The stopped trials of which it is not known which processes ended.
         warnings: What the stopped trials warned of.
     """
 

@@ -71,7 +71,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     load.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
     _add_pull(add("pull", "copy a trial's output files here", about="?"))
     add("check", "check a header file, or every backend").add_argument(
-        "file", nargs="?", help="a header file; without one every backend is asked"
+        "file", nargs="?", help="a header file; without one every backend is checked"
     )
     add("backends", "list the places a trial can run")
     add("config", "settings and where they come from").add_argument(
