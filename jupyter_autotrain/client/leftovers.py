@@ -36,6 +36,7 @@ class Leftover:
 def find(home: Home, store: Store) -> list[Leftover]:
     """Everything that killed processes left; drafts and folders only while no process submits."""
     found = [_leftover(path, "partly written file of a killed process") for path in _partly_written(home, store)]
+    found += [_leftover(path, "socket of an earlier version") for path in _old_sockets(home)]
     with no_submitter(home) as alone:
         if alone:
             found += _of_submitters(home, store)
@@ -49,6 +50,9 @@ def remove(home: Home, store: Store) -> list[Leftover]:
         for leftover in _of_submitters(home, store) if alone else []:
             shutil.rmtree(leftover.path, ignore_errors=True)
             removed.append(leftover)
+    for path in _old_sockets(home):
+        removed.append(_leftover(path, "socket of an earlier version"))
+        path.unlink(missing_ok=True)
     for path in _partly_written(home, store):
         removed.append(_leftover(path, "partly written file of a killed process"))
         path.unlink(missing_ok=True)
@@ -84,6 +88,12 @@ def _partly_written(home: Home, store: Store) -> Iterator[Path]:
         for path in home.root.glob(place):
             if _is_abandoned(path, store):
                 yield path
+
+
+def _old_sockets(home: Home) -> list[Path]:
+    """The socket that managers listened on before it was called `manager.sock`."""
+    path = home.root / "doorbell"
+    return [path] if path.is_socket() else []
 
 
 def _is_abandoned(path: Path, store: Store) -> bool:

@@ -1,6 +1,6 @@
 """The header of a cell, read, checked, explained and completed. Knows nothing of IPython.
 
-Data flow: `splitting` (where it ends) → `document` (YAML with lines) → `flags`, `layers`, `spellings`
+Data flow: `splitting` (where it ends) → `yaml_reader` (YAML with lines) → `flags`, `layers`, `spellings`
 (one set of settings) → `checking` (against `schema`) → `Header.to_spec`.
 """
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jupyter_autotrain.header.checking import check
-from jupyter_autotrain.header.document import Document, load
-from jupyter_autotrain.header.faults import Fault, gather, meant
+from jupyter_autotrain.header.document import Document
+from jupyter_autotrain.header.faults import Fault, Place, gather, meant
 from jupyter_autotrain.header.flags import Flags, read_line
 from jupyter_autotrain.header.help import default_of, known_keys, written
 from jupyter_autotrain.header.layers import Context, stack
@@ -15,6 +15,7 @@ from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.secrets import in_comments
 from jupyter_autotrain.header.spellings import canonical
 from jupyter_autotrain.header.splitting import missing_rule, split
+from jupyter_autotrain.header.yaml_reader import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,11 @@ def explain(key: str, context: Context, line: str = "", cell: str = "") -> Setti
         value = value.get(part) if isinstance(value, dict) else None
     if value is None:
         return Setting(key, default_of(key, context.schema), "default")
-    place = settings.place(path)
-    origin = str(place) if place.source else f"the cell's {place}" if place.line > 1 else "the magic line"
-    return Setting(key, written(value), origin)
+    return Setting(key, written(value), _origin(settings.place(path)))
+
+
+def _origin(place: Place) -> str:
+    """Where a setting was written, for people."""
+    if place.source:
+        return str(place)
+    return f"the cell's {place}" if place.line > 1 else "the magic line"

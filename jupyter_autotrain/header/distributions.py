@@ -21,8 +21,9 @@ from typing import cast
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.space import Choice, Distribution, NestedSpace, Normal, RandInt, Uniform
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
-from jupyter_autotrain.header.document import Plain, load, resolve
+from jupyter_autotrain.header.document import Plain, resolve
 from jupyter_autotrain.header.faults import Path, UnfitError, meant, nearest, shown
+from jupyter_autotrain.header.yaml_reader import load
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
 _NAME = re.compile(r"[^\W\d][\w.\-/]*")

@@ -1,4 +1,4 @@
-"""YAML text to plain data, with the line of every key, and all faults at once.
+"""Settings as read from one source: plain data, the line of every key, and the faults found so far.
 
 Unquoted scalars stay text (`Plain`) until the key they were written for says what is meant: so `1e-4` is a number
 where a number is meant, `3.10` stays text where text is meant, and `yes`, `on` and `12:30:00` are never guessed.
@@ -7,28 +7,13 @@ where a number is meant, `3.10` stays text where text is meant, and `yes`, `on` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-
-from ruamel.yaml import YAML
-from ruamel.yaml.events import (
-    AliasEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    NodeEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
 
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.header.faults import Fault, Path, Place, shown
+from jupyter_autotrain.header.faults import Fault, Path, Place
 
 Lines = Sequence[tuple[int, str]]
-_UNREADABLE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-_NEW_BLOCK = re.compile(r"[^\s#\-\]})]")
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][\d_]*)")
 _FLOAT = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 NULLS = frozenset({"~", "null", "Null", "NULL"})
@@ -36,9 +21,7 @@ _WORDS: Mapping[str, JsonValue] = {
     "": None, **dict.fromkeys(NULLS),
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-_DEEPEST = 20
 _LONGEST_NUMBER = 40
-_MOST_BLOCKS = 100  # are read one by one when the whole is not YAML
 LIMIT_BYTES = 65_536  # of one header or settings file
 
 
@@ -82,187 +65,3 @@ def _resolve_scalar(text: Plain) -> JsonValue:
     if len(text) <= _LONGEST_NUMBER and _FLOAT.fullmatch(text) and not re.match(r"[-+]?0\d", text):
         return float(text)
     return str(text)
-
-
-def load(lines: Lines, source: str = "") -> Document:
-    """Read YAML given as (line number, text) pairs; never raises.
-
-    When the whole is not YAML, each top-level block is read alone, so that one slip does not hide the others.
-    """
-    size_bytes = sum(len(text.encode("utf-8", "replace")) + 1 for _, text in lines)
-    if size_bytes > LIMIT_BYTES:
-        return Document(faults=[_too_long(size_bytes, Place(lines[0][0], source))])
-    faults = [
-        Fault(f"the character U+{ord(bad.group()):04X}", "expected printable text", "remove it", Place(number, source))
-        for number, text in lines
-        if (bad := _UNREADABLE.search(text))
-    ]
-    if faults:
-        return Document(faults=faults)
-    whole = _Reader(lines, source).read()
-    blocks = _blocks(lines) if whole.faults else []
-    if not 1 < len(blocks) <= _MOST_BLOCKS:
-        return whole
-    return _join([_Reader(block, source).read() for block in blocks])
-
-
-def _too_long(size_bytes: int, place: Place) -> Fault:
-    found = f"a header of {size_bytes / 1000:.0f} kB"
-    return Fault(found, f"expected at most {LIMIT_BYTES // 1000} kB", "keep data in the cell or in a file", place)
-
-
-def _blocks(lines: Lines) -> list[Lines]:
-    starts = [i for i, (_, text) in enumerate(lines) if _NEW_BLOCK.match(text)]
-    return [lines[a:b] for a, b in pairwise([*starts, len(lines)])]
-
-
-def _join(parts: Sequence[Document]) -> Document:
-    whole = Document()
-    for part in parts:
-        whole.faults += part.faults
-        for key in part.data.keys() & whole.data.keys():
-            whole.faults.append(_twice(key, part.place((key,)), whole.place((key,))))
-        whole.data |= part.data
-        whole.places |= part.places
-    return whole
-
-
-def _twice(key: str, place: Place, first: Place) -> Fault:
-    return Fault(f"{shown(key)} is given twice (first on line {first.line})", "expected once", "remove one", place)
-
-
-class _UnreadableError(Exception):
-    """Stops the reading of one document at a place."""
-
-    def __init__(self, found: str, expected: str, action: str, line: int) -> None:
-        super().__init__(found)
-        self.found = found
-        self.expected = expected
-        self.action = action
-        self.line = line
-
-
-class _Reader:
-    """Builds plain data from YAML events, remembering lines."""
-
-    def __init__(self, lines: Lines, source: str) -> None:
-        self.lines = lines
-        self.source = source
-        self.text = "\n".join(text for _, text in lines)
-        self.document = Document()
-        self.events: Iterator[Event] = iter(())
-
-    def read(self) -> Document:
-        try:
-            self.events = (e for e in YAML(typ="safe", pure=True).parse(self.text) if _is_content(e))
-            self._top()
-        except _UnreadableError as stop:
-            self._fault(stop.found, stop.expected, stop.action, stop.line)
-        except Exception as error:  # noqa: BLE001 - whatever the YAML reader trips over is a fault of the text
-            self._fault(*_explain(error, self.text), _line_of(error))
-        return self.document
-
-    def _top(self) -> None:
-        event = next(self.events, None)
-        if event is None or (isinstance(event, ScalarEvent) and event.value == ""):
-            return
-        value = self._value(event, ())
-        if not isinstance(value, dict):
-            raise _UnreadableError(shown(value), "expected `key: value`", "put a colon after the key", _row(event))
-        self.document.data = value
-        if (more := next(self.events, None)) is not None:
-            raise _UnreadableError("a second document", "expected one header", "remove it", _row(more))
-
-    def _value(self, event: Event, path: Path) -> object:
-        if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor is not None):
-            raise _UnreadableError("an anchor or alias (& or *)", "expected the value itself", "quote it", _row(event))
-        if len(path) > _DEEPEST:
-            raise _UnreadableError("deeply nested brackets", "expected a few levels", "flatten it", _row(event))
-        if isinstance(event, MappingStartEvent):
-            return self._mapping(path)
-        if isinstance(event, SequenceStartEvent):
-            return self._sequence(path)
-        assert isinstance(event, ScalarEvent)
-        return self._scalar(event)
-
-    def _scalar(self, event: ScalarEvent) -> str:
-        if event.ctag is not None and str(event.ctag) not in {"", "!"}:
-            raise _UnreadableError(
-                f"the tag {shown(str(event.ctag))}", "expected no tags", "remove or quote it", _row(event)
-            )
-        return str(event.value) if event.style else Plain(event.value)
-
-    def _mapping(self, path: Path) -> dict[str, object]:
-        found: dict[str, object] = {}
-        while not isinstance(event := next(self.events), MappingEndEvent):
-            if not isinstance(event, ScalarEvent):
-                raise _UnreadableError("a list or mapping as a key", "expected a plain key", "quote it", _row(event))
-            key = str(event.value)
-            place = self._place(_row(event))
-            here = (*path, key)
-            if key in found:
-                self.document.faults.append(_twice(key, place, self.document.place(here)))
-            self.document.places[here] = place
-            start = next(self.events)
-            found[key] = self._call(start, self._value(start, here), pairs=True)
-        return found
-
-    def _sequence(self, path: Path) -> list[object]:
-        found: list[object] = []
-        while not isinstance(event := next(self.events), SequenceEndEvent):
-            here = (*path, len(found))
-            self.document.places[here] = self._place(_row(event))
-            found.append(self._call(event, self._value(event, here), pairs=False))
-        return found
-
-    def _call(self, start: Event, value: object, *, pairs: bool) -> object:
-        """Join `uniform(0, 1)`, which YAML splits at the comma inside `{}` and `[]`."""
-        if not isinstance(value, Plain) or (still_open := _opened(value)) <= 0:
-            return value
-        begin = start.start_mark.index
-        end = start.end_mark.index
-        while still_open > 0:
-            event = next(self.events)
-            if not isinstance(event, ScalarEvent):
-                found = shown(self.text[begin:end])
-                raise _UnreadableError(found, "expected `name(a, b)`", "close the bracket", _row(start))
-            if pairs:
-                next(self.events)
-            still_open += _opened(self.text[end : event.end_mark.index])
-            end = event.end_mark.index
-        return Plain(self.text[begin:end])
-
-    def _place(self, row: int) -> Place:
-        return Place(self.lines[min(row, len(self.lines) - 1)][0] if self.lines else 0, self.source)
-
-    def _fault(self, found: str, expected: str, action: str, row: int) -> None:
-        self.document.faults.append(Fault(found, expected, action, self._place(row)))
-
-
-def _opened(text: str) -> int:
-    return text.count("(") - text.count(")")
-
-
-def _is_content(event: Event) -> bool:
-    return isinstance(
-        event,
-        ScalarEvent | AliasEvent | MappingStartEvent | MappingEndEvent | SequenceStartEvent | SequenceEndEvent,
-    )
-
-
-def _row(event: Event) -> int:
-    return int(event.start_mark.line)
-
-
-def _line_of(error: Exception) -> int:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    return int(mark.line) if mark else 0
-
-
-def _explain(error: Exception, text: str) -> tuple[str, str, str]:
-    rows = text.split("\n")
-    row = _line_of(error)
-    line = rows[row].strip() if row < len(rows) else ""
-    problem = str(getattr(error, "problem", "") or "").split("\n")[0]
-    found = f"{shown(line)} is not YAML" if line else "the header ends too early"
-    return f"{found} ({problem})" if problem else found, "expected `key: value`", "check colons, quotes and brackets"

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
-from jupyter_autotrain.header.document import LIMIT_BYTES, NULLS, Document, Plain, load
+from jupyter_autotrain.header.document import LIMIT_BYTES, NULLS, Document, Plain
 from jupyter_autotrain.header.faults import Fault, Path, Place
 from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.spellings import SECTIONS, canonical
+from jupyter_autotrain.header.yaml_reader import load
 
 FILE_NAME = "autotrain.yml"
 
@@ -35,10 +36,11 @@ class Context:
 
     def profile(self) -> FilePath | None:
         """The user's profile, if there is one."""
-        config = self.environ.get("JUPYTER_CONFIG_DIR") or ""
-        home = self.environ.get("HOME") or ""
-        folder = FilePath(config) if config else FilePath(home, ".jupyter") if home else None
-        return _existing(folder / FILE_NAME) if folder else None
+        if config := self.environ.get("JUPYTER_CONFIG_DIR"):
+            return _existing(FilePath(config) / FILE_NAME)
+        if home := self.environ.get("HOME"):
+            return _existing(FilePath(home, ".jupyter", FILE_NAME))
+        return None
 
     def project_file(self) -> FilePath | None:
         """The nearest project file, from the folder upward."""

@@ -63,10 +63,13 @@ def _truth(value: object) -> bool:
 
 
 def _indices(value: object) -> object:
-    items = str(value).split(",") if isinstance(value, str) else [value] if isinstance(value, int) else value
-    if not isinstance(items, list | tuple):
+    if isinstance(value, str):
+        return tuple(value.split(","))
+    if isinstance(value, int):
+        return (value,)
+    if not isinstance(value, list | tuple):
         raise UnfitError("expected GPU numbers such as [0, 1]")
-    return tuple(items)
+    return tuple(value)
 
 
 def _name(value: object) -> str:

@@ -35,8 +35,12 @@ def _number(digits: str) -> int:
 
 def offset_from_newest(reference: str) -> int:
     """How far back a reference counts: 1 for `-1` and `_` (the newest), 2 for `-2` ...; 0 for a name or an id."""
-    digits = "1" if reference == "_" else reference[1:] if reference.startswith("-") else ""
-    return max(_number(digits), 1) if digits.isdecimal() else 0
+    if reference == "_":
+        return 1
+    digits = reference[1:]
+    if not reference.startswith("-") or not digits.isdecimal():
+        return 0
+    return max(_number(digits), 1)
 
 
 def of_origin(origin: Origin | None) -> tuple[str, tuple[str, ...]]:

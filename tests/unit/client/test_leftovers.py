@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -134,3 +135,13 @@ def test_who_submits_waits_for_nobody(home):
     home.root.mkdir()
     with draft(home, "one"), draft(home, "two") as folder:
         assert folder.is_dir()
+
+
+def test_the_socket_of_an_earlier_version_is_removed_and_that_of_this_one_stays(home, store):
+    for name in ("doorbell", "manager.sock"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+            made.bind(str(home.root / name))
+    assert names(leftovers.find(home, store)) == ["doorbell"]
+    leftovers.remove(home, store)
+    assert not (home.root / "doorbell").exists()
+    assert home.wakeup_socket.is_socket()
