@@ -34,8 +34,9 @@ def exhaustive(problem: Problem, limit_bytes: float = inf) -> tuple[float, Assig
     seconds = joined([CostTable(f.scope, f.seconds) for f in problem.factors], scope, sizes)
     held = joined(problem.bytes_only(), scope, sizes)
     seconds = np.where(held <= limit_bytes, seconds, inf)
-    flat = int(seconds.argmin())
-    if not np.isfinite(seconds.flat[flat]):
+    best_s = seconds.min()
+    if not np.isfinite(best_s):
         return None
+    flat = int(np.where(seconds == best_s, held, inf).argmin())
     values = np.unravel_index(flat, tuple(sizes))
-    return float(seconds.flat[flat]), {v: int(x) for v, x in zip(scope, values, strict=True)}
+    return float(best_s), {v: int(x) for v, x in zip(scope, values, strict=True)}

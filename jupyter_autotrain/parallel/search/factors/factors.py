@@ -25,23 +25,21 @@ PLAIN = (Recompute.NONE,)
 class LagrangianWeights:
     """What seconds and bytes weigh in a table: the terms of the Lagrangian.
 
-    value = per_second * (rounds * micro_s + step_s) + multiplier * (state_bytes + in_flight * act_bytes)
+    value = rounds * micro_s + step_s + multiplier * (state_bytes + in_flight * act_bytes)
 
     Attributes:
         multiplier: The Lagrange multiplier of memory: seconds per byte at the peak.
-        per_second: Weight of a second; 0 asks for the least memory.
         in_flight: Microbatches alive at the peak.
         rounds: Microbatches that a step lasts, bubble included; the model's microbatches unless given.
     """
 
     multiplier: float = 0.0
-    per_second: float = 1.0
     in_flight: float = 1.0
     rounds: float = 0.0
 
     def lasting(self, model: CostModel) -> float:
         """Rounds to count."""
-        return self.per_second * (self.rounds or model.microbatches)
+        return self.rounds or model.microbatches
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def op_values(model: CostModel, table: OpTable, modes: Modes, weights: Lagrangia
 def option_values(model: CostModel, table: OpTable, weights: LagrangianWeights) -> Floats:
     """(options, strategies) weighted cost of keeping an op's parameters."""
     states = table.states
-    values = weights.lasting(model) * states.micro_s + weights.per_second * (states.step_s + states.update_s)
+    values = weights.lasting(model) * states.micro_s + (states.step_s + states.update_s)
     return np.asarray(values + weights.multiplier * states.state_bytes if weights.multiplier else values)
 
 

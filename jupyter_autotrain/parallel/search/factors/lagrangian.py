@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeVar
 
+from jupyter_autotrain.parallel.search.factors.problem import Rank, rank
+
 ROUNDS = 40
 SLACK = 1e-9  # relative; seconds carry rounding
 
@@ -27,6 +29,11 @@ class DualPoint(Generic[T]):
     seconds: float
     bytes: float
     what: T
+
+    @property
+    def rank(self) -> Rank:
+        """The order of plans."""
+        return rank(self.seconds, self.bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,7 @@ def maximise_dual(
         if bound >= cutoff_s:
             raise Pruned
         fits = point.bytes <= limit
-        if fits and point.seconds < best.seconds:
+        if fits and point.rank < best.rank:
             best = point
         crossing = heavy.seconds + multiplier * (heavy.bytes - limit)
         reached = point.seconds + multiplier * (point.bytes - limit)

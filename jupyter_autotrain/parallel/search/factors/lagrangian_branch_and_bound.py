@@ -34,7 +34,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
     maximise_dual,
     relative_gap,
 )
-from jupyter_autotrain.parallel.search.factors.problem import Assignment, CostTable, Problem, Variable
+from jupyter_autotrain.parallel.search.factors.problem import Assignment, CostTable, Problem, Variable, rank
 
 NODES = 20_000
 _Visit: TypeAlias = Iterator["_Visit"]
@@ -159,5 +159,5 @@ class _Search:
         chosen = dict(self._chosen)
         seconds = self._problem.seconds_of(chosen)
         held = self._problem.bytes_of(chosen)
-        if held <= self._limit and seconds < self._best[0]:
+        if held <= self._limit and rank(seconds, held) < self._best[:2]:
             self._best = (seconds, held, chosen)

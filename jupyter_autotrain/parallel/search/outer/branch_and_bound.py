@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
+from operator import attrgetter
 
 from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan, Unknown
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
@@ -66,7 +67,7 @@ class BranchAndBound:
     def offer(self, outcome: Outcome) -> None:
         """Take a plan that fits."""
         self.seen.append(outcome)
-        if outcome.step_s < self.cutoff_s:
+        if self.best is None or outcome.rank < self.best.rank:
             self.best = outcome
 
     def run(self, candidates: Iterable[Candidate]) -> None:
@@ -167,7 +168,7 @@ def solve_candidate(
 def alternatives(outcomes: Sequence[Outcome], count: int) -> Iterator[Outcome]:
     """The fastest outcomes, one per set of outer choices."""
     seen: set[Candidate] = set()
-    for outcome in sorted(outcomes, key=lambda o: o.step_s):
+    for outcome in sorted(outcomes, key=attrgetter("rank")):
         if outcome.candidate not in seen and len(seen) < count:
             seen.add(outcome.candidate)
             yield outcome

@@ -10,6 +10,7 @@ from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
 from jupyter_autotrain.parallel.search.factors.factors import Choice, Load
+from jupyter_autotrain.parallel.search.factors.problem import Rank, rank
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.invariants import check_cover
 
@@ -67,6 +68,11 @@ class Outcome:
     def bytes(self) -> float:
         """Peak memory of the fullest rank."""
         return max(stage.bytes for stage in self.stages)
+
+    @property
+    def rank(self) -> Rank:
+        """The order of plans."""
+        return rank(self.step_s, self.bytes)
 
 
 @dataclass(frozen=True, slots=True)

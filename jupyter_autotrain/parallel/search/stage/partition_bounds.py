@@ -109,7 +109,7 @@ class PartitionBounds:
     @property
     def _lightest(self) -> Floats:
         """(stages, blocks) bytes at least."""
-        return self._between(LagrangianWeights(LIGHTEST.multiplier, LIGHTEST.per_second))
+        return self._between(LagrangianWeights(LIGHTEST)) / LIGHTEST
 
     @property
     def _blocks(self) -> int:
@@ -133,16 +133,16 @@ class PartitionBounds:
         """(stages, blocks) least value at some weights, each stage with its own number alive."""
         few = min(self.alive)
         many = max(self.alive)
-        low = self._paths(LagrangianWeights(weights.multiplier, weights.per_second, few, weights.rounds))
+        low = self._paths(LagrangianWeights(weights.multiplier, few, weights.rounds))
         if many == few:
             return low
-        high = self._paths(LagrangianWeights(weights.multiplier, weights.per_second, many, weights.rounds))
+        high = self._paths(LagrangianWeights(weights.multiplier, many, weights.rounds))
         share = (np.array(self.alive) - few) / (many - few)
         return np.asarray(low + share[:, None] * (high - low))
 
     def _paths(self, weights: LagrangianWeights) -> Floats:
         """(stages, blocks) least value of a path, the head before the first stage and the tail behind the last."""
-        return self.cache.get(np.ndarray, (self.room, weights), lambda: self._all_paths(weights))
+        return self.cache.get(np.ndarray, (self.candidate, self.room, weights), lambda: self._all_paths(weights))
 
     def _all_paths(self, weights: LagrangianWeights) -> Floats:
         tables = self.whole.tables(weights).of
@@ -161,7 +161,7 @@ class PartitionBounds:
     @property
     def _others_s(self) -> Floats:
         """(stages, blocks) compute of all other stages that is not hidden behind this one."""
-        return self.cache.get(np.ndarray, (self.room, "others"), self._compute_of_others_s)
+        return self.cache.get(np.ndarray, (self.candidate, self.room, "others"), self._compute_of_others_s)
 
     def _compute_of_others_s(self) -> Floats:
         chain = self.whole.chain

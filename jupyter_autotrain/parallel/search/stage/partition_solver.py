@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
+from operator import attrgetter
 
 import numpy as np
 
@@ -47,14 +48,14 @@ def solve_partitions(
     if only_even:
         return with_blocks(pipeline, pipeline.even, cutoff_s, multiplier)
     best, least = _tried(pipeline, pipeline.even, cutoff_s, multiplier)
-    counts = (
-        _balanced(pipeline, best.multiplier if best else multiplier)
-        if pipeline.candidate.chunks == 1
-        else pipeline.even
-    )
+    counts = pipeline.even
+    if pipeline.candidate.chunks == 1:
+        counts = _balanced(pipeline, best.multiplier if best else multiplier)
     if counts != pipeline.even:
-        other, other_least = _tried(pipeline, counts, min(cutoff_s, best.step_s) if best else cutoff_s, multiplier)
-        best, least = min(filter(None, (best, other)), key=_step_s, default=None), min(least, other_least)
+        to_beat_s = min(cutoff_s, best.step_s) if best else cutoff_s
+        other, other_least = _tried(pipeline, counts, to_beat_s, multiplier)
+        best = min(filter(None, (best, other)), key=attrgetter("rank"), default=None)
+        least = min(least, other_least)
     return best or _fitting(pipeline, least, cutoff_s, multiplier)
 
 
@@ -161,7 +162,3 @@ def _send_s(pipeline: Pipeline, stage: int, end: int) -> float:
     span = pipeline.cluster.segments(model.mesh.devices, candidate.stages)
     borders = 1 if stage in {0, candidate.stages - 1} else 2
     return p2p_s(model, span, dict(zip(ends, map(int, rows), strict=True))) * borders * candidate.chunks
-
-
-def _step_s(outcome: Outcome) -> float:
-    return outcome.step_s

@@ -91,7 +91,7 @@ class Pipeline:
     @property
     def split_bound_s(self) -> float:
         """The same without any change of layout between ops; cheaper, since it needs no edge."""
-        return self.cache.get(float, "split", self._split_bound_s)
+        return self.cache.get(float, (self.candidate, "split"), self._split_bound_s)
 
     def _split_bound_s(self) -> float:
         chain = self.chain
@@ -103,7 +103,7 @@ class Pipeline:
     @property
     def blocks_bound_s(self) -> float:
         """The same with changes of layout in all blocks but the first; cheaper, since the head is not reduced."""
-        return self.cache.get(float, "blocks", self._blocks_bound_s)
+        return self.cache.get(float, (self.candidate, "blocks"), self._blocks_bound_s)
 
     def _blocks_bound_s(self) -> float:
         chain = self.chain
@@ -131,7 +131,7 @@ class Pipeline:
 
         So costed, all schedules of a mesh share its tables.
         """
-        return self.cache.get(float, "even", self._even_bound_s)
+        return self.cache.get(float, (self.candidate, "even"), self._even_bound_s)
 
     def _even_bound_s(self) -> float:
         value = self.whole.path(LagrangianWeights(rounds=float(self.whole.model.microbatches)))[0]
@@ -143,7 +143,7 @@ class Pipeline:
         bounds = self.partition_bounds
         if bounds is None:
             return self.bound_s
-        return self.cache.get(float, "partition", lambda: max(self.bound_s, bounds.bound_s()))
+        return self.cache.get(float, (self.candidate, "partition"), lambda: max(self.bound_s, bounds.bound_s()))
 
     def bound_within_s(self, multiplier: float) -> float:
         """The same within each stage's memory; any multiplier gives a valid bound."""
@@ -155,7 +155,7 @@ class Pipeline:
     @property
     def multiplier(self) -> float:
         """The multiplier of the first of several even stages, which has the least room; 0 where nothing fits."""
-        return self.cache.get(float, "multiplier", self._first_multiplier)
+        return self.cache.get(float, (self.candidate, "multiplier", self.limits[0]), self._first_multiplier)
 
     def _first_multiplier(self) -> float:
         try:

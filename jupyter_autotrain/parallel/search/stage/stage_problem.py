@@ -12,7 +12,7 @@ Source: as `folding` and `lagrangian`; mixing layers as in Galvatron (Miao et al
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import inf
 
@@ -32,12 +32,13 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
     Relaxation,
     maximise_dual,
 )
+from jupyter_autotrain.parallel.search.factors.problem import rank
 from jupyter_autotrain.parallel.search.stage.chain import Chain
 from jupyter_autotrain.parallel.search.stage.folding import ChainTables
 from jupyter_autotrain.parallel.search.stage.stage_plan import StagePlan, StageTables
 
 MULTIPLIERS = 10  # in practice four to eight maximise the dual
-LIGHTEST = LagrangianWeights(multiplier=1.0, per_second=1e-6)  # least memory; seconds only break ties
+LIGHTEST = 2.0**20  # seconds per byte: at this multiplier no time is worth a byte, and the lightest plan is optimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class StageProblem:
 
     def lightest(self) -> DualPoint[StagePlan]:
         """The plan with the least memory."""
-        return self.solve(replace(LIGHTEST, in_flight=self.in_flight, rounds=self.rounds)).point
+        return self.solve(self.weights(LIGHTEST)).point
 
     def _point(self, plan: StagePlan) -> DualPoint[StagePlan]:
         load = plan.load
@@ -186,7 +187,7 @@ class StageProblem:
         best = dual.best
         for first, second in ((dual.light.what, dual.heavy.what), (dual.heavy.what, dual.light.what)):
             for seconds, held, plan in self._splices(first, second):
-                if held <= limit and seconds < best.seconds:
+                if held <= limit and rank(seconds, held) < best.rank:
                     best = DualPoint(seconds, held, self._splice(first, second, plan))
         return best
 

@@ -1,0 +1,48 @@
+"""Plans are ranked by time, and of equally fast ones by memory; no sum of seconds and bytes decides between them."""
+
+from math import inf
+from types import SimpleNamespace
+
+import numpy as np
+
+from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
+from jupyter_autotrain.parallel.search.factors.lagrangian import Bracket, DualPoint, Relaxation, maximise_dual
+from jupyter_autotrain.parallel.search.factors.problem import Factor, Problem, rank
+from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, alternatives
+
+
+def outcome(step_s, held_bytes, candidate="c"):
+    return SimpleNamespace(step_s=step_s, bytes=held_bytes, rank=rank(step_s, held_bytes), candidate=candidate)
+
+
+def test_a_faster_plan_ranks_first_however_much_it_holds():
+    assert rank(1.0, 1e15) < rank(1.0 + 1e-12, 0.0)
+
+
+def test_of_equally_fast_plans_the_one_with_less_memory_ranks_first():
+    assert rank(1.0, 10.0) < rank(1.0, 11.0)
+
+
+def test_the_search_keeps_the_lighter_of_equally_fast_plans_whichever_comes_first():
+    light, heavy = outcome(1.0, 10.0), outcome(1.0, 11.0)
+    for order in ((light, heavy), (heavy, light)):
+        search = BranchAndBound(context=None)
+        for found in order:
+            search.offer(found)
+        assert search.best is light
+
+
+def test_alternatives_are_listed_in_that_order():
+    fast, light, heavy = outcome(1.0, 99.0, "a"), outcome(2.0, 10.0, "b"), outcome(2.0, 11.0, "c")
+    assert list(alternatives([heavy, light, fast], 3)) == [fast, light, heavy]
+
+
+def test_the_oracle_takes_the_lightest_of_the_fastest():
+    problem = Problem({0: 3}, (Factor((0,), np.array([1.0, 1.0, 2.0]), np.array([5.0, 3.0, 0.0])),))
+    assert exhaustive(problem) == (1.0, {0: 1})
+
+
+def test_the_dual_keeps_the_lighter_of_equally_fast_assignments():
+    heavy, light = DualPoint(1.0, 10.0, "heavy"), DualPoint(9.0, 3.0, "light")
+    found = maximise_dual(lambda _: Relaxation(-inf, DualPoint(9.0, 2.0, "lighter")), Bracket(heavy, light, 0.0), 4.0)
+    assert found.best.what == "lighter"
