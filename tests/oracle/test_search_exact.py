@@ -1,15 +1,24 @@
 """The exact solver against the definition and against a mixed-integer program."""
 
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, milp
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.search.factors.elimination import eliminate, minimise
+from jupyter_autotrain.parallel.search.factors.elimination_order import min_fill_order
 from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
-from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit
+from jupyter_autotrain.parallel.search.factors.lagrangian import (
+    Bracket,
+    DoesNotFit,
+    DualPoint,
+    Relaxation,
+    maximise_dual,
+)
 from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
-from jupyter_autotrain.parallel.search.factors.problem import Factor, Problem
+from jupyter_autotrain.parallel.search.factors.problem import Factor, Problem, neighbours
 
 SHAPES = {
     "chain": [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)],
@@ -132,3 +141,67 @@ def test_the_oracle_refuses_large_problems():
     problem = random_problem(1, edges=[(i, i + 1) for i in range(30)])
     with pytest.raises(PlanError, match="exhaustive"):
         exhaustive(problem)
+
+
+def every_assignment(problem):
+    for values in product(*map(range, problem.sizes.values())):
+        yield dict(zip(problem.sizes, values, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_exhaustion_is_the_definition(seed):
+    problem = random_problem(seed, most=5)
+    for limit in (0.0, 40.0, 80.0, 1e9):
+        every = [x for x in every_assignment(problem) if problem.bytes_of(x) <= limit]
+        found = exhaustive(problem, limit)
+        assert (found is None) == (not every)
+        if found:
+            seconds, chosen = found
+            ranked = min((problem.seconds_of(x), problem.bytes_of(x)) for x in every)
+            assert (seconds, problem.bytes_of(chosen)) == ranked
+
+
+def bounded_problems(seeds):
+    """Problems with their assignments, fastest and lightest one, where the fastest holds more than the lightest."""
+    for seed in seeds:
+        problem = random_problem(seed, most=5)
+        every = list(every_assignment(problem))
+        fast, light = (min(every, key=key) for key in (problem.seconds_of, problem.bytes_of))
+        if problem.bytes_of(fast) > problem.bytes_of(light):
+            yield problem, every, fast, light
+
+
+@pytest.mark.parametrize("bounded", list(bounded_problems(range(60))))
+def test_the_dual_is_its_value_at_the_best_multiplier_and_never_above_the_optimum(bounded):
+    problem, every, fast, light = bounded
+    lines = np.array([(problem.seconds_of(x), problem.bytes_of(x)) for x in every])
+    limit = (problem.bytes_of(fast) + problem.bytes_of(light)) / 2
+
+    def point(x):
+        return DualPoint(problem.seconds_of(x), problem.bytes_of(x), x)
+
+    def at(multiplier):
+        return (lines @ (1.0, multiplier)).min() - multiplier * limit
+
+    def solve(multiplier):
+        value, chosen, _ = minimise(problem.weighted(multiplier))
+        return Relaxation(value, point(chosen))
+
+    found = maximise_dual(solve, Bracket(point(fast), point(light), at(0.0)), limit)
+    assert found.bound_s == pytest.approx(max(at(y) for y in np.linspace(0.0, 40.0, 4001)), rel=1e-2)
+    assert all(at(y) <= found.bound_s + 1e-9 for y in np.linspace(0.0, 40.0, 4001))
+    assert found.bound_s == pytest.approx(at(found.multiplier))
+    assert found.bound_s <= exhaustive(problem, limit)[0] + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_order_of_elimination_is_min_fill(seed):
+    scopes = [factor.scope for factor in random_problem(seed).factors]
+    near = neighbours(scopes)
+    for v in min_fill_order(scopes, frozenset()):
+        fills = {u: sum(b not in near[a] for a, b in combinations(near[u], 2)) for u in near}
+        assert (fills[v], len(near[v]), v) == min((fills[u], len(near[u]), u) for u in near)
+        others = near.pop(v)
+        for u in others:
+            near[u] = (near[u] | others) - {u, v}
+    assert not near

@@ -49,7 +49,7 @@ def test_the_least_memory_of_a_pipeline_does_and_less_does_not():
 
 @pytest.mark.parametrize("schedule", [Schedule.ONE_F_ONE_B, Schedule.GPIPE])
 @pytest.mark.parametrize("memory_bytes", [inf, 0.6e9, 0.35e9, 0.25e9])
-def test_no_partition_beats_the_bound_at_any_price_of_a_byte(schedule, memory_bytes):
+def test_no_partition_beats_the_bound_at_any_multiplier(schedule, memory_bytes):
     graph = gpt(width=256, layers=6, heads=8, sequence=512, batch=64, vocabulary=20000)
     asked = SearchRequest(
         pins=Pins(stages=3, schedule=schedule),

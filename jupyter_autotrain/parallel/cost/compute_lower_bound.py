@@ -1,4 +1,17 @@
-"""The least that a step can take, before any table is made: every op in its finest slices, nothing ever sent."""
+"""The least that a step can take, before any table is made: every op in its finest slices, nothing ever sent.
+
+Variables: none; the bound holds for every strategy of every op.
+Objective: a lower bound on the seconds of one microbatch, and of a step on some of the devices.
+Constraints: an op splits into at most the product of its loops' sizes; blocks are whole.
+Recurrence: with n parts, rates r and w of the fastest device, each pass takes at least
+
+    max(flops/(n r) + min(flops/(n r), ramp), bytes/(n w)) + launch
+
+    which none of the roofline's times is below (see `roofline`).
+Complexity: linear in the graph once, then in the passes for each n.
+Source: the roofline (Williams et al. 2009).
+Oracle: tests/oracle/test_search_stopped.py::test_the_compute_lower_bound_is_below_every_plan
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""Finds the best split: `solve(graph, cluster, request)` gives a `Solution` with its certificate."""
+"""Finds the best split: `solve(graph, cluster, request)` gives a `Solution` with its certificate.
+
+From a notebook's call to the recurrence, each function calling the next:
+
+    plan                  parallel/api.py
+    solve                 solve.py: the plans to beat, then all candidates, then fewer devices
+    BranchAndBound.run    outer/branch_and_bound.py: which candidates can still win
+    solve_candidate       outer/branch_and_bound.py: the best plan of one candidate
+    StageProblem.minimise stage/stage_problem.py: the best plan of one stage within its memory
+    StageProblem.solve    stage/stage_problem.py: the best plan at one multiplier of memory
+    ChainTables.path      stage/folding.py: the recurrence over the blocks
+
+A candidate of several stages goes from `solve_candidate` over `solve_partitions` to its stage problems; a graph without
+repeated blocks to `plain_outcome` instead.
+"""
 
 from jupyter_autotrain.parallel.search.request.request import PROOF_S, Method, Mode, SearchLimits, SearchRequest
 from jupyter_autotrain.parallel.search.request.space import Pins, StrategySpace

@@ -18,7 +18,7 @@ from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBo
 from jupyter_autotrain.parallel.search.outer.context import OutOfTime
 from jupyter_autotrain.parallel.search.outer.fewer_devices import FewerDevices
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
-from jupyter_autotrain.parallel.search.request.request import SearchRequest
+from jupyter_autotrain.parallel.search.request.request import Method, SearchRequest
 from jupyter_autotrain.parallel.search.solution import Solution
 
 T = TypeVar("T")
@@ -53,7 +53,9 @@ def solve(
     )
     search = search_run.search
     try:
-        search_run.run(hurried=hurried)
+        search_run.first_plans(hurried=hurried)
+        if asked.search is Method.DYNAMIC_PROGRAMMING:
+            search.run(search_run.found)
     except (OutOfTime, KeyboardInterrupt):
         retry_on_interrupt(search_run.stop)
     fewer, _ = retry_on_interrupt(lambda: FewerDevices.of(search_run, began))

@@ -1,16 +1,19 @@
 """Exact minimisation by variable elimination.
 
-Recurrence, eliminating v with neighbours N(v):
+Variables: x_v, one of S values each (an op's strategy, a recompute mode).
+Objective: minimise sum_f f(x_scope(f)) over tables f.
+Constraints: none; memory enters through the multiplier in the tables (see `lagrangian`).
+Recurrence: eliminating v with neighbours N(v) leaves one more table,
 
-    f(x_N) = min over x_v of  sum of all tables that mention v
+    g(x_N(v)) = min over x_v of  sum of all tables that mention v
 
-after which v is gone and f is one more table. Exact for every order. Time and memory: the sum over v of S^(|N(v)|+1)
-with S values per variable, so S^(width+1); the order is min-fill, in which the graphs of deep networks have width two
-or three. Where a table would pass `limit` entries, or all together half a gigabyte, its parts are minimised apart
-(mini-buckets): the value is then a true lower bound and the assignment a good one.
-
-Source: Bertele and Brioschi 1972 (non-serial dynamic programming); OptCNN (Jia et al. 2018) and PaSE (Elango 2021)
-for placements; mini-buckets: Dechter and Rish 2003.
+    until only kept variables are left; exact for every order.
+Complexity: time and memory sum over v of S^(|N(v)|+1), so S^(width+1); in the min-fill order the graphs of deep
+    networks have width two or three. Where a table would pass `limit` entries, or all together half a gigabyte, its
+    parts are minimised apart (mini-buckets): the value is then a lower bound and the assignment feasible.
+Source: Bertele and Brioschi 1972 (non-serial dynamic programming); OptCNN (Jia et al. 2018) and PaSE (Elango 2021) for
+    placements; mini-buckets: Dechter and Rish 2003.
+Oracle: tests/oracle/test_search_exact.py::test_elimination_equals_exhaustion_on_thousands_of_graphs
 """
 
 from __future__ import annotations

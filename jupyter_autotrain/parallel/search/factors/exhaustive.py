@@ -1,7 +1,12 @@
-"""The oracle: every assignment, one by one in effect.
+"""Exhaustive enumeration: the oracle of the other solvers, for tiny graphs.
 
-Recurrence: none; min over x in the product of all value sets. Time and memory S^n for n variables of S values: only for
-tests and tiny graphs. Source: the definition.
+Variables: as `problem`.
+Objective: as `problem`, ties by memory (see `problem.rank`).
+Constraints: sum_f bytes_f <= limit.
+Recurrence: none; min over all x in the product of the value sets.
+Complexity: time and memory S^n for n variables of S values; at most 2^24 assignments.
+Source: the definition.
+Oracle: tests/oracle/test_search_exact.py::test_exhaustion_is_the_definition
 """
 
 from __future__ import annotations

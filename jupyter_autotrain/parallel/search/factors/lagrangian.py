@@ -1,10 +1,17 @@
-"""The Lagrangian dual of "least seconds within a memory limit"; its multiplier is in seconds per byte.
+"""The Lagrangian dual of "least seconds within a memory limit".
 
-Recurrence: every assignment x is a line L_x(y) = seconds(x) + y (bytes(x) - limit) of the multiplier y; the dual max
-over y of min over x of L_x(y) is found by intersecting the lines of two assignments that bracket the limit and solving
-at that multiplier, until no line lies below the crossing. Each round is one solve; in practice four to eight rounds.
+Variables: the multiplier y >= 0 [s/byte].
+Objective: maximise L(y) = min over x of  seconds(x) + y (bytes(x) - limit).
+Constraints: none; the memory limit is the relaxed one.
+Recurrence: every assignment x is a line of y, so L is concave; from two assignments that bracket the limit, h above and
+    l within it,
 
-Source: Geoffrion 1974; Handler and Zang 1980 (the bracketing of constrained shortest paths).
+    y' = (seconds(l) - seconds(h)) / (bytes(h) - bytes(l));   x' = argmin at y' replaces h or l
+
+    until no line lies below the crossing.
+Complexity: one minimisation per round; four to eight rounds in practice, at most `ROUNDS`.
+Source: Geoffrion 1974 (weak duality); Handler and Zang 1980 (the bracketing of constrained shortest paths).
+Oracle: tests/oracle/test_search_exact.py::test_the_dual_is_its_value_at_the_best_multiplier_and_never_above_the_optimum
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""The outer search: nodes of candidates, best bound first, until nothing left can win.
+"""The outer search: best-first branch and bound over candidates.
 
-Recurrence: best = min over candidates c of best(c) (see `pipeline`). A node holds all candidates of one mesh at
-first, under the pure compute time spread over all devices; looked into, it gets a better bound, or falls into halves
-(see `node`), and one candidate with all its bounds is solved. What reaches the best plan so far is dropped; what is
-never looked into when time runs out keeps its bound, so the answer's gap is always true. Meshes of one and two axes
-come first, then those that refine the best of them, then all others, for a while. Time: one block reduction per bound,
-and the stage problems of the candidates whose memory binds.
-
+Variables: the candidate c (stages, mesh, microbatches, schedule, chunks).
+Objective: minimise step(c), the least of its plans, ties by memory (see `problem.rank`).
+Constraints: the mesh and the stages use all devices; pins and the search space.
+Recurrence: best = min over c of step(c). A node holds all candidates of one mesh at first, under the compute time of
+    the kernels alone; the node with the least bound gets a better bound or falls into halves (see `node`), one
+    candidate with all its bounds is solved, and what does not beat the best plan is pruned. What is never looked into
+    keeps its bound, so the gap is true whenever the search ends. Meshes of one and two axes come first, then those
+    that refine the best of them, then all others for `proof_s` seconds.
+Complexity: one block reduction per bound, and the stage problems of the candidates whose memory binds.
 Source: best-first branch and bound (Lawler and Wood 1966).
+Oracle: tests/oracle/test_search_solvers.py::test_branch_and_bound_equals_solving_every_candidate
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.node import Incumbent, Node, root_nodes
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.outcome import CandidateResult, Outcome
-from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partitions
+from jupyter_autotrain.parallel.search.stage.partition_solver import on_one_stage, solve_partitions
 from jupyter_autotrain.parallel.search.stage.unrolled_solver import plain_outcome
 
 COARSE_AXES = 2
@@ -78,6 +81,7 @@ class BranchAndBound:
         Raises:
             OutOfTime: The time is spent.
         """
+        self.bound_s = inf
         left = list(candidates)
         queue = list[Node]()
         try:
@@ -85,16 +89,26 @@ class BranchAndBound:
                 chosen = choose(left)
                 queue = root_nodes(self.context, chosen)
                 left = [c for c in left if c not in chosen]
-                self._explore(queue)
+                for node in self._ready(queue):
+                    candidate = node.members[0]
+                    multiplier = self.multipliers.get(candidate.stages, 0.0)
+                    self._take(node, solve_candidate(self.context, candidate, self.cutoff_s, multiplier))
         finally:
-            self.bound_s = min(
-                [self.bound_s, *(node.bound_s for node in queue), *map(self.context.compute_bound_s, left)]
-            )
+            open_bounds_s = [node.bound_s for node in queue]
+            self.bound_s = min([self.bound_s, *open_bounds_s, *map(self.context.compute_bound_s, left)])
 
-    def _explore(self, queue: list[Node]) -> None:
+    def _ready(self, queue: list[Node]) -> Iterator[Node]:
+        """Branch until one candidate with all its bounds is on top; it leaves the queue when the next one is asked for.
+
+        Ends when no node can win, or the time for proof is over; the best of the others is left in the queue.
+        """
         heapify(queue)
         while queue and queue[0].bound_s < self.cutoff_s and not (self.best and self.clock() > self.deadline):
             self.context.check()
+            if queue[0].is_ready:
+                yield queue[0]
+                heappop(queue)
+                continue
             children = self._children(queue[0])
             if not children:
                 heappop(queue)
@@ -104,13 +118,15 @@ class BranchAndBound:
             heapreplace(queue, children[0])
         queue[:] = queue[:1]
 
-    def _near(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+    def _near(self, candidates: Sequence[Candidate]) -> frozenset[Candidate]:
         """Those whose mesh refines that of the best for some number of stages, all else alike."""
         by_stages: dict[int, Candidate] = {}
         for outcome in alternatives(self.seen, len(self.seen)):
             by_stages.setdefault(outcome.candidate.stages, outcome.candidate)
-        best = list(by_stages.values())[:NEAR]
-        return frozenset(c for c in candidates if any(c.refines(one) for one in best))
+        found: set[Candidate] = set()
+        for best in list(by_stages.values())[:NEAR]:
+            found.update(c for c in candidates if c.refines(best))
+        return frozenset(found)
 
     def _others(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
         """All, and the time for them begins."""
@@ -118,26 +134,21 @@ class BranchAndBound:
         return frozenset(candidates)
 
     def _children(self, node: Node) -> list[Node]:
-        """What is left of a node; nothing once it is solved."""
-        if node.is_ready:
-            self.open(node.members[0], node.bound_s)
-            return []
+        """What is left of a node under one bound more, or of its halves, best bound first."""
         children = node.children(Incumbent(self.cutoff_s, self.multipliers.get(node.stages, 0.0)))
         for child in children:
             if child.multiplier:
                 self.multipliers[child.stages] = child.multiplier
         return sorted(child for child in children if child.bound_s < self.cutoff_s)
 
-    def open(self, candidate: Candidate, bound_s: float = 0.0) -> None:
-        """Solve one candidate of a known bound."""
-        multiplier = self.multipliers.get(candidate.stages, 0.0)
-        result = solve_candidate(self.context, candidate, self.cutoff_s, multiplier)
-        self.bound_s = min(self.bound_s, max(bound_s, result.bound_s))
+    def _take(self, node: Node, result: CandidateResult) -> None:
+        """Keep what solving a node's only candidate gave."""
+        self.bound_s = min(self.bound_s, max(node.bound_s, result.bound_s))
         self.least_bytes = min(self.least_bytes, result.least_bytes)
         if result.outcome is None:
             return
         if result.outcome.multiplier:
-            self.multipliers[candidate.stages] = result.outcome.multiplier
+            self.multipliers[node.stages] = result.outcome.multiplier
         self.offer(result.outcome)
 
 
@@ -157,7 +168,10 @@ def solve_candidate(
         return plain_outcome(model, candidate, limits[0], context.check)
     pipeline = context.pipeline(candidate)
     try:
-        outcome = solve_partitions(pipeline, cutoff_s, multiplier)
+        if candidate.stages > 1:
+            outcome = solve_partitions(pipeline, cutoff_s, multiplier)
+        else:
+            outcome = on_one_stage(pipeline, pipeline.whole.minimise(limits[0], cutoff_s, multiplier))
     except Unknown as found:
         return CandidateResult(None, pipeline.bound_within_s(multiplier), found.least_bytes)
     except NoPlan as found:

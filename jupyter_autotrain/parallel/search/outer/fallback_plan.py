@@ -1,9 +1,12 @@
-"""A plan at once: what an interrupted search, or one of a huge graph, falls back on.
+"""A plan at once: for an interrupted search, and for a huge graph before anything else.
 
-Graphs with layers have the instant search. Others get data parallelism on the fewest axes: every op along the batch,
-or whole, so that only the ways to keep its parameters are left to choose. Recurrence: none, choices do not meet but in
-memory (see `lagrangian_branch_and_bound`). Time linear in the graph for each number of microbatches tried, until one
-fits.
+Variables: with repeated blocks as `heuristic`; else the microbatches, and how each op's parameters are kept.
+Objective: any plan that fits; of the ways to keep parameters the fastest.
+Constraints: memory; every op along the batch, or whole, on the fewest axes.
+Recurrence: none; choices meet in memory only (see `lagrangian_branch_and_bound`).
+Complexity: linear in the graph for each number of microbatches tried, until one fits.
+Source: data parallelism.
+Oracle: tests/oracle/test_search_stopped.py::test_no_time_at_all_still_gives_a_plan
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Plans that leave devices idle: a search of its own on each part of the cluster that may be faster than the whole.
+"""Plans that leave devices idle: a search on each part of the cluster that may be faster than the whole.
 
-Recurrence: best(C) = min over C itself and its parts c (see `core.subset`) of best plan on all devices of c. A part is
-left out when the least that its devices can compute (see `cost.compute_lower_bound.DeviceCountBound`) is no less than
-the best so far; of the others the instant search says which are near enough to be searched like the whole. Of small
-clusters all parts are in the space, so that one device more never makes the best plan slower. The gap is over the
-parts that were searched to the end. Time: as long again as the search with all devices, at most, once that took a
-while.
-
+Variables: the part C' of the cluster C (see `core.subset`), and the plan on all its devices.
+Objective: minimise the step over all parts.
+Constraints: as `branch_and_bound`, on the part.
+Recurrence: best(C) = min over C' of best plan on all devices of C'. A part is pruned when the least that its devices
+    compute (see `cost.compute_lower_bound.DeviceCountBound`) is no less than the best so far; of the others those are
+    searched whose plan by the instant search is near enough. The gap is over the parts searched to the end.
+Complexity: as long again as the search with all devices, at most, once that took `LEAST_TIME_S`.
 Source: as `branch_and_bound`.
+Oracle: tests/oracle/test_search_idle.py::test_one_equal_device_more_never_raises_the_step_time
 """
 
 from __future__ import annotations

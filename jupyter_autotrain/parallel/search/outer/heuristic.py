@@ -1,17 +1,18 @@
-"""The instant search: the outer choices in the order of what they promise, a local search over meshes for the first.
+"""The instant search: candidates in the order of their bounds, on the meshes of a local search.
 
-Recurrence: with bound(c) as in `node`, on the mesh M(p) that the local search finds for p stages (see `local_search`),
+Variables: the candidate, its mesh M(p) found by the local search for p stages (see `local_search`).
+Objective: a small step time, without a proof; its plans are in the exact search's space, so no better than exact.
+Constraints: memory, kept by the exact stage solver.
+Recurrence: with bound(c) as in `node`,
 
     c* = the first c by rising bound(c) whose plan fits in memory
 
-and where memory slows that plan, downhill from it: to more or fewer microbatches, then to other numbers of stages with
-as many microbatches more, until none is better or the work is used up. Microbatches with which activations alone are
-too large are passed over: with m of them too few by a factor f, so are all up to f m. Else an axis of the mesh is cut
-in two at the end. Repair: a plan is completed under the memory limit by the exact stage solver. The answer is a plan
-of the exact search's space, so it is never better than exact; its bound is the arithmetic alone. Time: one local
-search per number of stages that is tried, a few reductions of a block per plan.
-
+    and where memory slows that plan, descent: to more or fewer microbatches, then to other numbers of stages, until
+    none is better or the work is used up; else an axis of its mesh is cut in two. With m microbatches too few by a
+    factor f for the activations, so are all up to f m.
+Complexity: one local search per number of stages tried, a few reductions of a block per plan; `WORK` in all.
 Source: as `local_search` for the meshes, `branch_and_bound` for the order.
+Oracle: tests/oracle/test_search_instant.py::test_whole_plans_are_within_five_percent_of_exact
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""A node of the outer search: candidates with one mesh that are not told apart yet, and bounds that hold for all.
+"""A node of the outer search: candidates with one mesh and number of stages, and bounds that hold for all.
 
-Recurrence: with m the common divisor of their microbatches and s the least stretch (microbatch times that a step lasts,
-over microbatches) of any of them,
+Variables: the members, candidates that differ in microbatches and schedule only.
+Objective: a lower bound on the least step of each member.
+Constraints: none beyond those of the members.
+Recurrence: with m the common divisor of the members' microbatches and s the least stretch (microbatch times that a step
+    lasts, over microbatches) of any of them,
 
-    bound(node) = min over plans of  s m micro_s(plan, m) + step_s(plan)  <=  least step of each member
+    bound(node) = min over plans of  s m micro_s(plan, m) + step_s(plan)  <=  step(c) for each member c
 
-first without changes of layout between ops, then with them. Cutting the batch finer never helps: what is done once per
-step does not shrink, kernels and messages get no faster per byte, and whatever splits a microbatch splits the batch. A
-node whose bound does not rule it out is halved, few microbatches from many; one candidate has its pipeline's own
-bounds, and is then solved. Time: one reduction of a block per bound.
-
+    first without changes of layout between ops, then with them. It holds since cutting the batch finer never helps. A
+    node that is not pruned is halved, few microbatches from many; one candidate has its pipeline's own bounds.
+Complexity: one reduction of a block per bound.
 Source: as `branch_and_bound`.
+Oracle: tests/oracle/test_search_solvers.py::test_the_bounds_of_a_node_hold_for_each_of_its_candidates
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class SearchRun:
         search = BranchAndBound(context, clock=clock, proof_s=proof_s)
         return cls(asked, search, space, list(candidates(folded, context.cluster, space, blocks, pins)))
 
-    def run(self, *, hurried: bool) -> None:
-        """Search as was asked.
+    def first_plans(self, *, hurried: bool) -> None:
+        """Plans to beat: a fallback of huge graphs, baselines, the instant search; or all, where that was asked for.
 
         Raises:
             OutOfTime: The time is spent, or was never there.
@@ -71,15 +71,25 @@ class SearchRun:
         context = self.search.context
         if hurried:
             raise OutOfTime
-        if (
-            context.chain is None
-            and len(context.graph.ops) > AT_ONCE_OPS
-            and self.asked.search is not Method.EXHAUSTIVE
-        ):
+        method = self.asked.search
+        is_huge = context.chain is None and len(context.graph.ops) > AT_ONCE_OPS
+        if is_huge and method is not Method.EXHAUSTIVE:
             offer_fallback_plan(search, self.found)
         if self.asked.baselines and self.asked.mode is Mode.AUTO_PARALLEL:
             self._weigh()
-        _run(search, self.asked, self.found)
+        if method is Method.EXHAUSTIVE:
+            self._exhaust()
+        elif method is Method.RECURSIVE_PROGRAMMING or (context.chain and search.best is None):
+            heuristic_search(search, self.found, self.asked.limits.effort)
+
+    def _exhaust(self) -> None:
+        search = self.search
+        for candidate in self.found:
+            (model,) = search.context.models(candidate)
+            outcome = exhaustive_outcome(model, candidate, search.context.limits(candidate)[0])
+            if outcome:
+                search.offer(outcome)
+        search.bound_s = search.cutoff_s
 
     def _weigh(self) -> None:
         context = self.search.context
@@ -124,23 +134,6 @@ class SearchRun:
             baselines=self.weighed,
             complete=search.complete,
         )
-
-
-def _run(search: BranchAndBound, asked: SearchRequest, found: list[Candidate]) -> None:
-    if asked.search is Method.RECURSIVE_PROGRAMMING:
-        heuristic_search(search, found, asked.limits.effort)
-    elif asked.search is Method.EXHAUSTIVE:
-        for candidate in found:
-            (model,) = search.context.models(candidate)
-            outcome = exhaustive_outcome(model, candidate, search.context.limits(candidate)[0])
-            if outcome:
-                search.offer(outcome)
-        search.bound_s = search.cutoff_s
-    else:
-        if search.context.chain and search.best is None:
-            heuristic_search(search, found, asked.limits.effort)
-        search.bound_s = inf
-        search.run(found)
 
 
 def _check(graph: OpGraph, asked: SearchRequest, clock: Callable[[], float], began: float) -> Callable[[], None]:

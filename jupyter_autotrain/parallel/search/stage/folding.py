@@ -1,16 +1,18 @@
-"""Layer folding: one repeated block is reduced to a table between its ends, and the table is raised to a power.
+"""Layer folding: equal blocks are reduced once to a table between their ends; a shortest path goes through all of them.
 
-Recurrence: with T(a, c) the least cost of one block between the states a and c of its ends (all inner ops eliminated,
-recompute mode free), n blocks cost
+Variables: the state s_i of the ops at the end of block i, the state k of the shared ops (read by all blocks); inside a
+    block its ops' strategies and its recompute mode.
+Objective: minimise head(k, s_0) + sum_i T(k, s_i, s_(i+1)) + tail(k, s_n), in seconds + multiplier * bytes.
+Constraints: none; memory enters through the multiplier.
+Recurrence: with T(k, a, c) the least cost of one block between its ends (see `elimination`),
 
-    T^n(a, c) = min over b of T^i(a, b) + T^(n-i)(b, c)         (min-plus product)
+    row_0 = head;   row_(i+1)(k, c) = min over a of  row_i(k, a) + T(k, a, c);   value = min of row_n + tail
 
-so T^n takes log2(n) products of S^3 each by repeated squaring, and a row of it n products of S^2. The block's own
-reduction is done once. Exact: a block touches its neighbours only through its end. Ops before the run that every block
-reads (masks, positions) are kept as a context that indexes all tables.
-
-Source: min-plus matrix powers, e.g. Mohri 2002 (semiring shortest paths); the folding of equal layers follows from
-elimination of one block being independent of the others given its ends.
+    and the states of the best path are read backwards from the rows. Exact: a block touches its neighbours only
+    through its ends.
+Complexity: one elimination of a block, then n products of a row with a table: n K S^2 for K shared and S end states.
+Source: the Viterbi recursion (Bellman 1957) in the min-plus semiring (Mohri 2002).
+Oracle: tests/oracle/test_search_plans.py::test_folding_changes_nothing
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,6 +94,14 @@ class Reduced:
         mode = int(np.argmin([table[place] for table in self.by_mode]))
         chosen = self.reduction.decode(at | {MODE: mode})
         return self.modes[mode], {op: chosen[op] for op in self.ops}
+
+
+class Path(NamedTuple):
+    """A way through the blocks: its value, the state of the shared ops, and of the ends before and after each step."""
+
+    value: float
+    shared: int
+    states: list[int]
 
 
 @dataclass(eq=False)
@@ -169,8 +180,8 @@ class ChainTables:
         parts = (self.head_reduction, self.tail_reduction, self.block, self.first_block)
         return all(part.exact for part in parts)
 
-    def path(self, start: Floats, stop: Floats, blocks: int) -> tuple[float, int, list[int]]:
-        """Best way through `blocks` steps: (value, context, ends before and after each).
+    def path(self, start: Floats, stop: Floats, blocks: int) -> Path:
+        """The best way through `blocks` steps: the recurrence of this module.
 
         Args:
             start: (context, state) cost of being at the first end.
@@ -185,7 +196,7 @@ class ChainTables:
         states = [state]
         for row in reversed(rows[:-1]):
             states.append(int((row[shared] + self.step[shared, :, states[-1]]).argmin()))
-        return float(total[shared, state]), shared, states[::-1]
+        return Path(float(total[shared, state]), shared, states[::-1])
 
     def ends(self, shared: int, state: int) -> dict[int, int]:
         """Strategies of the context and of the end of block 0."""

@@ -1,13 +1,16 @@
-"""Blocks shared out over pipeline stages: the least level, in seconds or bytes, up to which all stages hold them all.
+"""Blocks shared out over pipeline stages: minimax of a separable resource.
 
-Recurrence: with v_i(n) the value of stage i with n blocks, rising in n, and n_i(l) = max {n : v_i(n) <= l},
+Variables: n_i, the blocks of stage i.
+Objective: minimise max_i v_i(n_i), in seconds or bytes, v_i rising in n.
+Constraints: sum_i n_i = blocks, every n_i >= 1.
+Recurrence: with n_i(l) = max {n : v_i(n) <= l},
 
     level = min {l : sum_i n_i(l) >= blocks, every n_i(l) >= 1}
 
-found by bisection over the values; what the stages could hold too much is then taken from the fullest one by one, so
-every block is in one stage. Time: O(log(stages x counts)) looks at the table, then one step per block too many.
-
+    by bisection over the values; blocks too many are then taken from the fullest stage one by one.
+Complexity: O(log(stages x counts)) looks at the table, then one step per block too many.
 Source: minimax sharing of a separable resource (Ibaraki and Katoh 1988, section 5).
+Oracle: tests/oracle/test_search_partition.py::test_the_least_level_of_a_table_is_that_of_every_partition_looked_at
 """
 
 from __future__ import annotations

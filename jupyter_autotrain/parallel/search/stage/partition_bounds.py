@@ -1,22 +1,19 @@
-"""How a pipeline's stages share the blocks: a bound over all partitions, and the partition that it speaks for.
+"""How a pipeline's stages share the blocks: a bound over all partitions, and the partition that reaches it.
 
-Recurrence: of the stages' times t, T = m max t + (sum t - max t)/v + once-per-step work, so for any one stage
+Variables: n_i, the blocks of stage i.
+Objective: minimise the step T = m max t + (sum t - max t)/v + once-per-step work, for times t of m microbatches.
+Constraints: sum_i n_i = blocks; each stage within its memory L, with a_i microbatches alive.
+Recurrence: for any one stage i
 
-    T >= m t_i + once_i + (least compute of all other stages)/v
-
-With n blocks stage i takes at least f_i(n): the least path over so many blocks whatever lies at their ends, and within
-its memory L, at any multiplier y and with a_i microbatches alive,
-
+    T >= m t_i + once_i + (least compute of all other stages)/v,   and at any multiplier y
     f_i(n) >= min over paths of (m micro_s + step_s + y (state_bytes + a_i act_bytes)) - y L
 
-As a minimum of lines in a_i this is concave, so two numbers alive bound all between. The bound is the least T at which
-the stages can hold all blocks together. Time: one reduction of a block per multiplier and number alive, rows of its
-min-plus power, and a bisection (see `partition`).
-
-Rows of counts end early, a little over an even share. Past their end the bound takes a stage to hold everything, which
-is safe; a partition is read from them only where that is not made use of, else from rows of all counts.
-
+    with f_i(n) the least of a stage with n blocks, whatever lies at their ends. As a minimum of lines in a_i this is
+    concave, so two numbers alive bound all between. The bound is the least T at which the stages hold all blocks.
+Complexity: one reduction of a block per multiplier and number alive, one row of path values, and a bisection (see
+    `partition`). Rows end a little over an even share; past its end a stage is taken to hold everything, which is safe.
 Source: the time of a pipeline as in `cost.pipeline`; weak duality as in `lagrangian`.
+Oracle: tests/oracle/test_search_staging.py::test_no_partition_beats_the_bound_at_any_multiplier
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """From a candidate to its plan: how many blocks each stage holds, and the best plan of each within its memory.
 
-Recurrence: T = m max_i t_i + (sum t - max t)/v + once-per-step work (see `cost.pipeline`), each t_i the least that its
-stage reaches under the limit with its own number of microbatches alive, the blocks shared out evenly, then as the
-bound over all partitions has them (see `partition_bounds`; by speed where devices differ). Neighbouring stages meet in
-one layout, taken from the first stage, which has the least room. Time: at most three stage problems (first, middle,
-last) per kind of device and partition.
-
-Source: PipeDream (Narayanan et al. 2019) for the partition, restricted to equal blocks; `stage_problem` for the rest.
+Variables: n_i, the blocks of stage i; the decisions inside each stage (see `stage_problem`).
+Objective: minimise T = m max t + (sum t - max t)/v + once-per-step work, ties by memory (see `problem.rank`).
+Constraints: each stage within its memory with its own number of microbatches alive; every block in one stage;
+    neighbouring stages meet in one layout, that of the first stage, which has the least room.
+Recurrence: partitions are tried in turn: even, then that of the bound (see `partition_bounds`; by speed where devices
+    differ), then one that leaves every stage room for its lightest plan.
+Complexity: at most three stage problems (first, middle, last) per kind of device and partition.
+Source: PipeDream (Narayanan et al. 2019) for the partition, restricted to equal blocks.
+Oracle: tests/oracle/test_search_partition.py::test_what_fits_is_found_wherever_looking_at_every_partition_finds_it
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def solve_partitions(
         Unknown: Nothing was found in the partitions tried.
     """
     if pipeline.candidate.stages == 1:
-        return _on_one_stage(pipeline, cutoff_s, multiplier)
+        return on_one_stage(pipeline, pipeline.whole.minimise(pipeline.limits[0], cutoff_s, multiplier))
     if only_even:
         return with_blocks(pipeline, pipeline.even, cutoff_s, multiplier)
     best, least = _tried(pipeline, pipeline.even, cutoff_s, multiplier)
@@ -59,8 +61,8 @@ def solve_partitions(
     return best or _fitting(pipeline, least, cutoff_s, multiplier)
 
 
-def _on_one_stage(pipeline: Pipeline, cutoff_s: float, multiplier: float) -> Outcome:
-    found = pipeline.whole.minimise(pipeline.limits[0], cutoff_s, multiplier)
+def on_one_stage(pipeline: Pipeline, found: StageSolution) -> Outcome:
+    """The outcome of a candidate of one stage."""
     run = pipeline.chain.run
     plan = found.point.what
     stage = Stage(range(run.count), plan.choices(run, 0), plan.load, 0.0, 1.0, pipeline.device(0))

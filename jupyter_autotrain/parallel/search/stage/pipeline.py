@@ -1,14 +1,17 @@
-"""A candidate's stage problems, and bounds that no plan of it beats.
+"""A candidate's stage problems, and lower bounds on its step.
 
+Variables: as `partition_solver`.
+Objective: a lower bound on T = m max t + (sum t - max t)/v + once-per-step work, over all plans of the candidate.
+Constraints: memory is left out, but for `bound_within_s`.
 Recurrence: with P the least path through the whole chain at m rounds, p stages, v chunks and C the least compute of one
-microbatch,
+    microbatch,
 
     T >= (P + (p-1)/v C) / p
 
-since T = m max t + (sum t - max t)/v + once-per-step work is at least what it is with even stages. What the last stage
-holds beside blocks, and memory, are in `partition_bounds`. Time: one reduction of a block per multiplier.
-
+    since T is least with even stages. Cheaper bounds leave out changes of layout, everywhere or in the first block.
+Complexity: one reduction of a block per multiplier.
 Source: the time of a pipeline as in `cost.pipeline`; the rest is elementary.
+Oracle: tests/oracle/test_search_staging.py::test_no_partition_beats_the_bound_at_any_multiplier
 """
 
 from __future__ import annotations

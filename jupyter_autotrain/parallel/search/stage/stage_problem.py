@@ -1,12 +1,17 @@
 """One pipeline stage (or the whole model): head, some blocks, tail, under a memory limit.
 
-Recurrence: the least weighted path through head, T^(n-1), tail (see `folding`) inside the dual (see `lagrangian`). At
-the best multiplier two answers remain, one just above the limit and one within it; splicing the first blocks of one to
-the last of the other leaves at most one block's worth between the bound and the answer, since blocks mix freely: this
-is how some layers recompute, or share out their parameters, and others do not. Time: a few reductions of one block per
-stage, then n splices of additions. The bound is the dual's, so the gap is true.
+Variables: as `folding`; the ways to keep each op's parameters.
+Objective: minimise rounds * micro_s + step_s, ties by memory (see `problem.rank`).
+Constraints: state_bytes + in_flight * act_bytes <= limit; the layouts at the borders, where they are given.
+Recurrence: that of `folding` at each multiplier of the dual (see `lagrangian`). Two answers remain, one above the limit
+    and one within it; spliced at block k,
 
-Source: as `folding` and `lagrangian`; mixing layers as in Galvatron (Miao et al. 2022), there by buckets of memory.
+    best = min over k of  first k blocks of one + the rest of the other, of those within the limit
+
+    which leaves at most one block's worth above the bound: so some layers recompute, or share out their parameters.
+Complexity: `most_multipliers` reductions of one block, then n splices of additions. The bound is the dual's.
+Source: as `folding` and `lagrangian`; mixed layers as in Galvatron (Miao et al. 2022), there by buckets of memory.
+Oracle: tests/oracle/test_search_solvers.py::test_a_stage_lies_between_its_bound_and_the_optimum_of_the_unfolded_graph
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
 )
 from jupyter_autotrain.parallel.search.factors.problem import rank
 from jupyter_autotrain.parallel.search.stage.chain import Chain
-from jupyter_autotrain.parallel.search.stage.folding import ChainTables
+from jupyter_autotrain.parallel.search.stage.folding import ChainTables, Path
 from jupyter_autotrain.parallel.search.stage.stage_plan import StagePlan, StageTables
 
 MULTIPLIERS = 10  # in practice four to eight maximise the dual
@@ -102,17 +107,22 @@ class StageProblem:
         """All weights; without a multiplier the number in flight is irrelevant."""
         return LagrangianWeights(multiplier, in_flight=self.in_flight if multiplier else 1.0, rounds=self.rounds)
 
-    def path(self, weights: LagrangianWeights) -> tuple[float, int, list[int]]:
-        """Value, shared state and end states of the best path at some weights."""
-        chain = self.tables(weights).of
-        start = chain.head if self.first else self._only(self.begin, chain)
-        stop = chain.tail if self.last else self._only(self.end, chain)
-        return chain.path(start, stop, self.blocks - 1 if self.first else self.blocks)
+    def path(self, weights: LagrangianWeights) -> Path:
+        """The best path at some weights."""
+        tables = self.tables(weights).of
+        return tables.path(*self._between(tables))
 
     def solve(self, weights: LagrangianWeights) -> Relaxation[StagePlan]:
         """The best plan at some weights."""
-        value, shared, states = self.path(weights)
-        return Relaxation(value, self._point(self._plan(self.tables(weights), shared, states)))
+        tables = self.tables(weights)
+        value, shared, states = tables.of.path(*self._between(tables.of))
+        return Relaxation(value, self._point(self._plan(tables, shared, states)))
+
+    def _between(self, tables: ChainTables) -> tuple[Floats, Floats, int]:
+        """Costs at both ends of a path, and the steps between."""
+        start = tables.head if self.first else self._only(self.begin, tables)
+        stop = tables.tail if self.last else self._only(self.end, tables)
+        return start, stop, self.blocks - 1 if self.first else self.blocks
 
     def minimise(self, limit_bytes: float = inf, cutoff_s: float = inf, multiplier: float = 0.0) -> StageSolution:
         """The fastest plan found within the limit.

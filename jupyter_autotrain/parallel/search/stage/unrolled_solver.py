@@ -1,4 +1,13 @@
-"""Graphs without repeated blocks: one stage, one elimination over all ops, no recompute."""
+"""Graphs without repeated blocks: one stage, one problem over all ops, no recompute.
+
+Variables: per op its strategy and the way to keep its parameters.
+Objective: minimise microbatches * micro_s + step_s, ties by memory (see `problem.rank`).
+Constraints: sum of bytes <= limit.
+Recurrence: that of `lagrangian_branch_and_bound` on the whole graph.
+Complexity: as there, with `NODES` nodes at most; what stays open is the gap.
+Source: as there.
+Oracle: tests/oracle/test_search_plans.py::test_the_exact_search_equals_the_oracle_under_a_memory_bound
+"""
 
 from __future__ import annotations
 
