@@ -54,7 +54,7 @@ def solve(
     search = search_run.search
     try:
         search_run.first_plans(hurried=hurried)
-        if asked.search is Method.DYNAMIC_PROGRAMMING:
+        if request.search is Method.DYNAMIC_PROGRAMMING:
             search.run(search_run.found)
     except (OutOfTime, KeyboardInterrupt):
         retry_on_interrupt(search_run.stop)
