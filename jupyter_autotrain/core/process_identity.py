@@ -49,11 +49,12 @@ class ProcessIdentity:
     @classmethod
     def from_json(cls, value: object) -> ProcessIdentity | None:
         """Read what `to_json` gave; None when the value is anything else."""
-        match value:
-            case [int() as pid, int() | float() as created_s, str() as boot]:
-                return cls(pid, created_s, boot)
-            case _:
-                return None
+        if not isinstance(value, (list, tuple)) or len(value) != 3:
+            return None
+        pid, created_s, boot = value
+        if not isinstance(pid, int) or not isinstance(created_s, (int, float)) or not isinstance(boot, str):
+            return None
+        return cls(pid, created_s, boot)
 
     def to_json(self) -> list[int | float | str]:
         """`[pid, created_s, boot_id]`."""

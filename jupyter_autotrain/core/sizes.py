@@ -35,7 +35,7 @@ def parse_bytes(value: object, *, smallest_bare: float = 0) -> int:
 
 
 def _number_text(value: object) -> str:
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         return ""
     return f"{value:f}" if math.isfinite(value) else ""
 

@@ -75,7 +75,7 @@ def _paths(error: BaseException) -> Iterator[str]:
     """The paths that an exception may be about; in words of libraries only what looks like one."""
     if isinstance(error, OSError):
         yield from (name for name in (error.filename, error.filename2) if isinstance(name, str) and name)
-    if isinstance(error, OSError | ValueError | RuntimeError):
+    if isinstance(error, (OSError, ValueError, RuntimeError)):
         quoted = (single or double for single, double in _QUOTED.findall(str(error)[:2000]))
         yield from (text for text in quoted if "." in text or "/" in text)
 

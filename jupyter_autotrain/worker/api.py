@@ -38,7 +38,7 @@ class Params(dict[str, object]):
         return Params(value) if type(value) is dict else value
 
 
-class Trial:
+class TrialNamespace:
     """The trial, as its cell sees it: `trial.report(...)`, `trial.params`.
 
     Args:
@@ -52,7 +52,7 @@ class Trial:
         return f"<trial with {', '.join(vars(self))}>"
 
 
-class Context:
+class TrialContext:
     """What one trial's processes share.
 
     Args:
@@ -158,7 +158,7 @@ class Context:
         return {
             **{name: value for name, value in self.params.items() if name.isidentifier()},
             **members,
-            "trial": Trial(**members),
+            "trial": TrialNamespace(**members),
             "__autotrain_data__": self.load_data,
             "__autotrain_file__": f"{self.directory}/{wire.WORK}/main.py",
             "__autotrain_override__": self.override,
@@ -172,13 +172,13 @@ def _number(variable: str, default: int) -> int:
 
 
 @cache
-def load(directory: str) -> Context:
+def load(directory: str) -> TrialContext:
     """The trial in this directory; the same object for every caller of this process."""
     with open(f"{directory}/{wire.TRIAL_FILE}", encoding="utf-8") as file:
-        return Context(directory, json.load(file))
+        return TrialContext(directory, json.load(file))
 
 
-def context() -> Context | None:
+def context() -> TrialContext | None:
     """The trial this process belongs to; None outside a trial."""
     directory = os.environ.get(wire.TRIAL_VARIABLE, "")
     return load(directory) if directory else None

@@ -35,7 +35,7 @@ def cancel_request(got_sigterm: bool) -> Cause | None:
     return Cause(
         "CANCELLED",
         str(request.get("reason") or "Cancelled on request."),
-        grace_s=float(grace_s) if isinstance(grace_s, int | float) else -1,
+        grace_s=float(grace_s) if isinstance(grace_s, (int, float)) else -1,
     )
 
 
@@ -47,7 +47,7 @@ def grace(cause: Cause | None, default_s: float) -> float:
 def timed_out(trial: Mapping[str, object]) -> Cause:
     """The time limit was reached."""
     limit = trial.get("timeout_s")
-    text = f"{limit:g}" if isinstance(limit, int | float) else "?"
+    text = f"{limit:g}" if isinstance(limit, (int, float)) else "?"
     return Cause("FAILED", f"Timeout: the trial ran longer than its limit of {text} s (`timeout:` in the header).")
 
 

@@ -21,7 +21,7 @@ class CellRunner:
         context: The trial.
     """
 
-    def __init__(self, context: api.Context) -> None:
+    def __init__(self, context: api.TrialContext) -> None:
         self.context = context
         self.directory = context.directory
         self.trial = context.trial

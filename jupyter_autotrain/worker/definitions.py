@@ -43,14 +43,14 @@ def _bound(statements: Sequence[ast.stmt]) -> set[str]:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 found.add(node.name)
             elif isinstance(node, ast.alias):
                 found.add((node.asname or node.name).partition(".")[0])
     return found
 
 
-def _note(trial: api.Context, statement: ast.stmt, error: Exception, *, is_expected: bool) -> None:
+def _note(trial: api.TrialContext, statement: ast.stmt, error: Exception, *, is_expected: bool) -> None:
     script = script_of_bundle(trial.script, str(trial.trial["bundle"]))
     where = script.place(trial.script, statement.lineno)
     first_line = ast.unparse(statement).partition("\n")[0]
@@ -72,7 +72,7 @@ def select(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
 def _defines(statement: ast.stmt) -> bool:
     if isinstance(statement, _DEFINES):
         return True
-    if isinstance(statement, ast.Assign | ast.AnnAssign):
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return not _acts(statement)
     if isinstance(statement, ast.If):
         return not _acts(statement.test) and all(map(_defines, statement.body + statement.orelse))

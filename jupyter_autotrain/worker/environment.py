@@ -21,7 +21,7 @@ def complete(trial: Mapping[str, object], given: Mapping[str, str]) -> dict[str,
     """
     inherited = {"PATH": os.defpath} | _texts(trial.get("environment"))
     named = trial.get("secrets")
-    secrets = {name: given[name] for name in named if name in given} if isinstance(named, list | tuple) else {}
+    secrets = {name: given[name] for name in named if name in given} if isinstance(named, (list, tuple)) else {}
     return inherited | _additions(trial, inherited) | _texts(trial.get("env")) | secrets
 
 
@@ -38,10 +38,10 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
     gpus = trial.get("gpus")
     resources = trial.get("resources")
     seed = trial.get("seed")
-    if isinstance(gpus, list | tuple) and gpus:
+    if isinstance(gpus, (list, tuple)) and gpus:
         own["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu in gpus)
     cpus = resources.get("cpus") if isinstance(resources, Mapping) else None
-    if isinstance(cpus, int | float) and "OMP_NUM_THREADS" not in inherited:
+    if isinstance(cpus, (int, float)) and "OMP_NUM_THREADS" not in inherited:
         own["OMP_NUM_THREADS"] = str(max(1, math.ceil(cpus / fields.integer(trial.get("workers"), 1))))
     if isinstance(seed, int):
         own["PYTHONHASHSEED"] = str(seed % 2**32)

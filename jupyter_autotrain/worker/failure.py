@@ -108,8 +108,9 @@ def _chain(error: BaseException) -> list[BaseException]:
 def _cause(error: BaseException) -> BaseException | None:
     if error.__cause__ is not None:
         return error.__cause__
-    if isinstance(error, BaseExceptionGroup):
-        return error.exceptions[0]
+    members = getattr(error, "exceptions", ())  # those of an ExceptionGroup, which Python has from 3.11 on
+    if isinstance(members, tuple) and members and isinstance(members[0], BaseException):
+        return members[0]
     return None if error.__suppress_context__ else error.__context__
 
 

@@ -12,7 +12,7 @@ def mapping(value: object) -> dict[str, object]:
 
 def strings(value: object) -> list[str]:
     """The value if it is a JSON array, as texts, else an empty one."""
-    return [str(item) for item in value] if isinstance(value, list | tuple) else []
+    return [str(item) for item in value] if isinstance(value, (list, tuple)) else []
 
 
 def integer(value: object, default: int) -> int:

@@ -36,7 +36,7 @@ class Pictures:
         self._folder = f"{directory}/{wire.OUTPUTS}/pictures"
         self._kept = self._bytes = 0
 
-    def display(self, *objects: object, **options: object) -> Handle | None:
+    def display(self, *objects: object, **options: object) -> DisplayHandle | None:
         """Show objects as a notebook does, as far as a trial can; never raises into the training.
 
         Args:
@@ -48,7 +48,7 @@ class Pictures:
                 self._display(shown)
             except Exception as error:  # noqa: BLE001 - an object may do anything when its picture is made
                 self._reject(type(error).__name__, f"a {type(shown).__name__} could not be displayed: {error}")
-        return Handle(self) if options.get("display_id") else None
+        return DisplayHandle(self) if options.get("display_id") else None
 
     def figure(self, figure: object) -> None:
         """Keep a matplotlib figure as PNG, in a lower resolution when it is too big."""
@@ -104,7 +104,7 @@ class Pictures:
         self._reporter.invalid.add("picture", kind, text)
 
 
-class Handle:
+class DisplayHandle:
     """What `display(..., display_id=True)` gives: `update` shows anew."""
 
     def __init__(self, pictures: Pictures) -> None:
@@ -139,7 +139,7 @@ def _called(shown: object, method: str) -> object:
 
 
 def _bytes(data: object, suffix: str) -> bytes:
-    if isinstance(data, bytes | bytearray):
+    if isinstance(data, (bytes, bytearray)):
         return bytes(data)
     if not isinstance(data, str):
         return b""

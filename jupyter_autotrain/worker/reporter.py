@@ -150,7 +150,7 @@ def _integer(step: object) -> int | None:
 
 def _number(value: object) -> int | float | None:
     """A Python number for a bool, int, float, or anything of one element with `.item()`; else None."""
-    if isinstance(value, bool | int):
+    if isinstance(value, (bool, int)):
         return int(value) if -(2**63) <= value < 2**64 else float(value)
     if isinstance(value, float):
         return float(value)
@@ -160,7 +160,7 @@ def _number(value: object) -> int | float | None:
             inner = item()
         except (TypeError, ValueError, RuntimeError):
             return None
-        return _number(inner) if isinstance(inner, bool | int | float) else None
-    if hasattr(type(value), "__float__") and not isinstance(value, str | bytes):
+        return _number(inner) if isinstance(inner, (bool, int, float)) else None
+    if hasattr(type(value), "__float__") and not isinstance(value, (str, bytes)):
         return float(value)  # type: ignore[arg-type] # a Decimal or a Fraction: it has __float__
     return None

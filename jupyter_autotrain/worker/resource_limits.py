@@ -24,10 +24,10 @@ class ResourceLimits:
     def __init__(self, resources: dict[str, object], options: dict[str, object], number: int) -> None:
         memory = resources.get("memory_bytes")
         cpus = resources.get("cpus")
-        self.memory_bytes = int(memory) if isinstance(memory, int | float) else None
-        self.cpus = float(cpus) if isinstance(cpus, int | float) else None
+        self.memory_bytes = int(memory) if isinstance(memory, (int, float)) else None
+        self.cpus = float(cpus) if isinstance(cpus, (int, float)) else None
         most = options.get("max_processes")
-        processes_limit = int(most) if isinstance(most, int | float) else MOST_PROCESSES
+        processes_limit = int(most) if isinstance(most, (int, float)) else MOST_PROCESSES
         self.cgroups = cgroup_setup.create(CgroupLimits(self.memory_bytes, self.cpus, processes_limit))
         if not _can_join(self.cgroups):
             self.cgroups.remove()

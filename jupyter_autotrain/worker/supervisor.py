@@ -98,7 +98,7 @@ class Supervisor:
     def _watch(self) -> None:
         """Wait for the workers' end, or end them."""
         limit = self.trial.get("timeout_s")
-        deadline = time.monotonic() + limit if isinstance(limit, int | float) else None
+        deadline = time.monotonic() + limit if isinstance(limit, (int, float)) else None
         assert self.limits is not None
         pause_s = _WATCH_MEMORY_S if self.limits.polls_memory else _WATCH_S
         while self._reap() and any(worker.is_running for worker in self.workers):

@@ -18,7 +18,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import Note
 from jupyter_autotrain.testing import trial_file, trial_of
 from jupyter_autotrain.worker import pictures
-from jupyter_autotrain.worker.api import Context
+from jupyter_autotrain.worker.api import TrialContext
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 100
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
@@ -34,20 +34,20 @@ class Shown:
 
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Context:
+def trial(tmp_path: Path) -> TrialContext:
     content = trial_file(Home(tmp_path), trial_of(Home(tmp_path), ""))
     for folder in wire.FOLDERS:
         (tmp_path / "trial" / folder).mkdir(parents=True)
     assert isinstance(content, dict)
-    return Context(str(tmp_path / "trial"), content)
+    return TrialContext(str(tmp_path / "trial"), content)
 
 
-def kept(trial: Context) -> dict[str, bytes]:
+def kept(trial: TrialContext) -> dict[str, bytes]:
     folder = Path(trial.directory, "outputs", "pictures")
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*"))} if folder.is_dir() else {}
 
 
-def notes(trial: Context) -> list[tuple[object, object]]:
+def notes(trial: TrialContext) -> list[tuple[object, object]]:
     frames = [json.loads(line) for line in Path(trial.directory, "metrics").read_text().splitlines()]
     return [(frame[2], frame[3]) for frame in frames if frame[0] == "n"]
 
@@ -63,14 +63,14 @@ def notes(trial: Context) -> list[tuple[object, object]]:
         (Shown(mimebundle=({"image/svg+xml": SVG}, {})), "0001.svg"),
     ],
 )
-def test_pictures_of_all_kinds_become_files_and_notes(trial: Context, shown: object, name: str) -> None:
+def test_pictures_of_all_kinds_become_files_and_notes(trial: TrialContext, shown: object, name: str) -> None:
     trial.display(shown)
     assert list(kept(trial)) == [name]
     assert notes(trial) == [("picture", f"pictures/{name}")]
     assert not list(Path(trial.directory, "control").iterdir())
 
 
-def test_a_picture_is_named_by_its_order_and_the_step_before_it(trial: Context) -> None:
+def test_a_picture_is_named_by_its_order_and_the_step_before_it(trial: TrialContext) -> None:
     trial.display(Shown(png=PNG))
     trial.reporter(40, loss=1.0)
     trial.display(Shown(png=PNG), Shown(svg=SVG))
@@ -82,7 +82,7 @@ def test_a_picture_is_named_by_its_order_and_the_step_before_it(trial: Context) 
 
 
 def test_what_has_no_picture_is_printed_and_html_as_its_words(
-    trial: Context, capsys: pytest.CaptureFixture[str]
+    trial: TrialContext, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from IPython.display import HTML
 
@@ -102,12 +102,12 @@ def test_what_has_no_picture_is_printed_and_html_as_its_words(
         Shown(mimebundle=7), Shown,
     ],
 )  # fmt: skip
-def test_what_only_claims_to_be_a_picture_is_none(trial: Context, shown: object) -> None:
+def test_what_only_claims_to_be_a_picture_is_none(trial: TrialContext, shown: object) -> None:
     trial.display(shown)
     assert kept(trial) == {}
 
 
-def test_an_object_that_raises_when_shown_leaves_one_warning(trial: Context) -> None:
+def test_an_object_that_raises_when_shown_leaves_one_warning(trial: TrialContext) -> None:
     class Bad:
         def _repr_png_(self) -> bytes:
             raise ValueError("no display")
@@ -117,7 +117,9 @@ def test_an_object_that_raises_when_shown_leaves_one_warning(trial: Context) -> 
     assert notes(trial) == [("warning", "a Bad could not be displayed: no display")]
 
 
-def test_too_big_and_too_many_pictures_are_refused_with_a_note(trial: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_big_and_too_many_pictures_are_refused_with_a_note(
+    trial: TrialContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pictures, "MOST_PICTURES", 3)
     trial.display(Shown(png=PNG + b"x" * pictures.MOST_BYTES))
     for _ in range(5):
@@ -127,8 +129,8 @@ def test_too_big_and_too_many_pictures_are_refused_with_a_note(trial: Context, m
     assert [("2 MB" in str(text), "at most" in str(text)) for text in warnings] == [(True, True), (False, True)]
 
 
-def test_two_processes_or_threads_of_a_trial_take_no_name_twice(trial: Context) -> None:
-    other = Context(trial.directory, dict(trial.trial))
+def test_two_processes_or_threads_of_a_trial_take_no_name_twice(trial: TrialContext) -> None:
+    other = TrialContext(trial.directory, dict(trial.trial))
     threads = [threading.Thread(target=one.display, args=(Shown(png=PNG),) * 1) for one in (trial, other)]
     for thread in threads:
         thread.start()
@@ -137,7 +139,7 @@ def test_two_processes_or_threads_of_a_trial_take_no_name_twice(trial: Context) 
     assert list(kept(trial)) == ["0001.png", "0002.png"]
 
 
-def test_a_figure_too_big_is_kept_in_a_lower_resolution(trial: Context) -> None:
+def test_a_figure_too_big_is_kept_in_a_lower_resolution(trial: TrialContext) -> None:
     import numpy as np
     from matplotlib.figure import Figure
 

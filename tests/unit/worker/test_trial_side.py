@@ -48,7 +48,7 @@ def test_parameters_are_read_both_ways_and_a_wrong_name_lists_the_right_ones() -
 def test_an_override_is_said_once_and_only_when_it_changes_something(
     trial_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    trial = api.Context(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
+    trial = api.TrialContext(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
     assert trial.override("lr", 0.001) == 0.5
     assert trial.override("lr", 0.5) == 0.5
     assert trial.override("other", 3) == 3
@@ -56,7 +56,7 @@ def test_an_override_is_said_once_and_only_when_it_changes_something(
 
 
 def test_should_stop_turns_true_and_stays_so(trial_dir: Path) -> None:
-    trial = api.Context(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
+    trial = api.TrialContext(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
     assert not trial.should_stop()
     (trial_dir / wire.STOP_FILE).write_text("Enough.")
     deadline = time.monotonic() + 5
@@ -69,7 +69,7 @@ def test_should_stop_turns_true_and_stays_so(trial_dir: Path) -> None:
 def test_asking_whether_to_stop_looks_at_the_disk_at_most_every_50_ms(
     trial_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = api.Context(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
+    trial = api.TrialContext(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
     looks: list[str] = []
     monkeypatch.setattr(os.path, "exists", lambda path: bool(looks.append(path)))
     monkeypatch.setattr(time, "monotonic", iter([k / 1000 for k in range(1, 101)]).__next__)
