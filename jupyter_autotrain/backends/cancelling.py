@@ -1,4 +1,4 @@
-"""Ending a local job: by its supervisor when there is one to ask, else from here; with proof of what was ended."""
+"""Ending a local job: by its supervisor where one lives, else from here; with a receipt of what was ended."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cancel(directory: Path, grace_s: float) -> CancelReceipt:
     """End a job's whole tree; returns when it is gone. Idempotent.
 
     Raises:
-        BackendError: It cannot be told what there is to end, or whether it is gone.
+        BackendError: It is not known what there is to end, or whether it is gone.
     """
     begun = time.monotonic()
     try:
@@ -51,7 +51,7 @@ def cancel(directory: Path, grace_s: float) -> CancelReceipt:
 def _ask(directory: Path, status: Status | None, grace_s: float) -> None:
     """Ask the supervisor to end the tree, and wait until it has; a stuck one is killed."""
     request = json.dumps({"grace_s": grace_s, "reason": "Cancelled on request."}).encode()
-    with contextlib.suppress(OSError):  # a full disk, or no such folder: its signal must do
+    with contextlib.suppress(OSError):  # a full disk, or no such folder: the signal has to suffice
         wire.write_atomically(str(directory / wire.CANCEL_FILE), request)
     supervisor = settle.identity(directory, status)
     if supervisor is None:
@@ -65,12 +65,12 @@ def _ask(directory: Path, status: Status | None, grace_s: float) -> None:
 
 
 def _send(supervisor: ProcessIdentity, number: int) -> None:
-    with contextlib.suppress(OSError):  # no descriptor left: the loop goes on and its end is looked for
+    with contextlib.suppress(OSError):  # no descriptor left: the loop goes on and waits for its end
         processes.send_signal(supervisor, number)
 
 
 def _has_ended(directory: Path, supervisor: ProcessIdentity) -> bool:
-    """True when the supervisor is gone, or has said its last word; a look that fails says neither."""
+    """True when the supervisor is gone, or has written the final status; a read that fails proves neither."""
     try:
         if not supervisor.is_alive():
             return True
@@ -81,7 +81,7 @@ def _has_ended(directory: Path, supervisor: ProcessIdentity) -> bool:
 
 
 def _ended(directory: Path, status: Status | None, grace_s: float) -> Status:
-    """The last word. When there is none that can be read, end from here whatever is left, and say it."""
+    """The final status. Where none can be read, end from here whatever is left, and write one."""
     with contextlib.suppress(UnknownError):
         found = settle.settled(directory)
         if found is not None and statuses.is_final(found):

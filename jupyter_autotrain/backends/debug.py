@@ -15,15 +15,8 @@ from typing import TYPE_CHECKING, TextIO, cast
 from jupyter_autotrain.backends import folder, settle
 from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import (
-    BackendContext,
-    CancelReceipt,
-    Capabilities,
-    JobRef,
-    Probe,
-    Profile,
-    Submission,
-)
+from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Profile, Submission
+from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity
@@ -105,12 +98,12 @@ class DebugBackend(folder.TrialFolders):
             enter_work(str(directory), bundle)
             outcome, code = CellRunner(context).run()
         remove_temporary_files(str(directory), bundle)
-        told: statuses.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line", "kind")}
-        statuses.write(directory, status | told | {"ended_s": time.time(), "exit_code": code})
+        ended: statuses.Status = {key: outcome[key] for key in ("state", "reason", "traceback", "cell_line", "kind")}
+        statuses.write(directory, status | ended | {"ended_s": time.time(), "exit_code": code})
         return ref
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:  # noqa: ARG002 - nothing can be forced here
-        """Ask a trial that still runs, in another thread, to stop; it cannot be forced without ending this process."""
+        """Ask a trial that still runs, in another thread, to stop; only the end of this process would force it."""
         try:
             status = settle.settled(folder.directory(ref))
         except statuses.UnknownError as error:
@@ -154,7 +147,7 @@ class _Tee:
 
 @contextlib.contextmanager
 def _inside(directory: Path, env: Mapping[str, str]) -> Iterator[None]:
-    """Be a trial for a while: its streams, folder, environment, `__main__`; then be what we were."""
+    """Take over a trial's streams, folder, environment and `__main__`, and restore this process's own at the end."""
     kept = (Path.cwd(), dict(os.environ), list(sys.path), list(sys.argv), sys.modules["__main__"])
     with contextlib.ExitStack() as stack:
         for name, redirect in ((wire.STDOUT, contextlib.redirect_stdout), (wire.STDERR, contextlib.redirect_stderr)):
@@ -169,6 +162,14 @@ def _inside(directory: Path, env: Mapping[str, str]) -> Iterator[None]:
             os.chdir(cwd)
             os.environ.clear()
             os.environ.update(environ)
+            _forget_modules_of(directory)
+
+
+def _forget_modules_of(directory: Path) -> None:
+    """Let the next trial import its own shipped modules, not those of this one."""
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(f"{directory}/"):
+            del sys.modules[name]
 
 
 def _private(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""What all places that share this machine's disk do alike: read and write the trial directory itself."""
+"""What places on this machine have in common: they read and write the trial directory itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from jupyter_autotrain.backends import settle
 from jupyter_autotrain.backends import status as statuses
 from jupyter_autotrain.backends.status import UnknownError
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus, PollInterval, Profile
+from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.capabilities import PollInterval
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
@@ -66,7 +67,7 @@ class TrialFolders:
     poll_interval = PollInterval()  # reading a few files costs microseconds
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        """Read each status file; a job whose supervisor is gone is settled as LOST, and what it left is ended."""
+        """Read each status file; a job whose supervisor is gone becomes LOST, and what it left is ended."""
         return [self._status(ref) for ref in refs]
 
     def _status(self, ref: JobRef) -> JobStatus:
@@ -106,6 +107,8 @@ class TrialFolders:
             else:
                 files.copy_file(directory(ref), path, target)
         except OSError as error:
+            if path in wire.FOLDERS and files.is_absent(error):
+                return  # it was empty when the trial ended
             raise BackendError(
                 f"{path} of job {ref.job_id} cannot be fetched: {error}.", "", "See what is there: `%autotrain pull`."
             ) from error

@@ -1,4 +1,4 @@
-"""Getting out of a trial: a manager that a trial's process started has a trial's limits, and must not keep them."""
+"""Leaving a trial: a manager that was started by a trial's process has the trial's limits, and must not keep them."""
 
 from __future__ import annotations
 

@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING
 
 from jupyter_autotrain.backends import cancelling, folder, gpus, starting
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import (
-    BackendContext,
-    CancelReceipt,
-    Capabilities,
-    JobRef,
-    Probe,
-    Profile,
-    Submission,
-)
+from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Profile, Submission
+from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.worker import environment, start_supervisor
@@ -36,7 +29,7 @@ class LocalBackend(folder.TrialFolders):
     Args:
         profile: Its name and options.
         context: The home; trials run in its trial directories.
-        nvml: Where GPUs are asked for; NVIDIA's library when not given.
+        nvml: The library that lists GPUs; NVIDIA's when not given.
     """
 
     capabilities = Capabilities(
@@ -57,7 +50,7 @@ class LocalBackend(folder.TrialFolders):
         return LocalOptions
 
     def probe(self) -> Probe:
-        """Usable on Linux, where `/proc` tells of processes."""
+        """Usable on Linux, where `/proc` lists processes."""
         if not Path("/proc/self/stat").exists():
             return Probe(False, f"Local trials need Linux with /proc; this is {sys.platform}.")
         return Probe(True, f"This machine: {len(os.sched_getaffinity(0))} CPUs; {gpus.sentence(self._nvml)}.")
@@ -93,9 +86,9 @@ class LocalBackend(folder.TrialFolders):
                     self._begin(trial, placement, secrets)
                 break
             except (OSError, starting.StartError) as error:
-                number, said = (error.errno, str(error)) if isinstance(error, OSError) else (error.number, error.said)
+                number = error.errno if isinstance(error, OSError) else error.number
                 if not patience.waits(number):
-                    raise starting.refusal(trial.job_id, directory, number, said) from error
+                    raise starting.refusal(trial.job_id, directory, number, str(error)) from error
         return ref
 
     def _begin(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> None:
@@ -108,7 +101,7 @@ class LocalBackend(folder.TrialFolders):
         starting.start(plan.argv, own | dict(secrets), directory)
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
-        """Ask the supervisor to end the tree; when it is gone itself, end the tree from here."""
+        """Have the supervisor end the tree; where it is gone itself, end the tree from here."""
         return cancelling.cancel(folder.directory(ref), grace_s)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Finding out, from the trial directory alone, what became of a local job.
+"""The state of a local job, from its trial directory alone.
 
 Its status file says it. When that cannot be read, or its writer seems gone, the lock file is looked at (a lock that
 lives and ends with the supervisor), and the processes themselves. A job is lost only when its supervisor is provably
@@ -29,7 +29,7 @@ def settled(directory: Path) -> Status | None:
     """The status; None when the job provably never began. What a dead supervisor left is ended, and the job is lost.
 
     Raises:
-        UnknownError: How it stands cannot be told just now.
+        UnknownError: Its state is not known at the moment.
     """
     status, fault = _look(directory)
     if status is not None and statuses.is_final(status):
@@ -58,7 +58,7 @@ def _has_supervisor(directory: Path, status: Status | None) -> bool:
     Its lock shows that, too, where its pid means nothing: in another container, on another machine.
 
     Raises:
-        OSError: It cannot be told.
+        OSError: It is not known.
     """
     supervisor = identity(directory, status)
     if supervisor is not None and supervisor.is_alive():
@@ -85,7 +85,7 @@ def supervisors(directory: Path) -> set[int]:
     """The supervisor of a job, and whoever is just starting it, found by their command.
 
     Raises:
-        OSError: It cannot be told.
+        OSError: It is not known.
     """
     return processes.running(_SCRIPT, str(directory))
 
@@ -125,7 +125,7 @@ def _reason(who: ProcessIdentity | None, receipt: termination.Termination, fault
 
 
 def close(directory: Path, status: Status) -> None:
-    """Write the last word of a job that has no supervisor any more, and take away what only a running one needs."""
+    """Write the final status of a job that has no supervisor any more, and remove what only a running one needs."""
     with contextlib.suppress(OSError, ValueError):
         trial = files.read_json(directory, wire.TRIAL_FILE)
         remove_temporary_files(str(directory), str(trial.get("bundle")) if isinstance(trial, dict) else "")
@@ -137,7 +137,7 @@ def end_tree(directory: Path, status: Status, grace_s: float) -> termination.Ter
     """End all processes of a job, its supervisor too: known by group, by environment and by command.
 
     Raises:
-        OSError: It cannot be told who they are.
+        OSError: It is not known which they are.
     """
     named = status.get("groups") or trial_lock.read_owner(str(directory)).get("groups")
     folders = statuses.folders(named, identity(directory, status or None))

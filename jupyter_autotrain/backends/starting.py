@@ -19,7 +19,7 @@ from jupyter_autotrain.core import disk
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import trial_lock
 
-_START_S = 20.0  # then the caller is let go; the start goes on
+_START_S = 20.0  # then the caller returns; the start goes on
 _FOR_NOW_S = 60.0  # how long to try again while the machine has nothing to start it with
 _FIRST_PAUSE_S = 0.05
 _MOST_PAUSE_S = 2.0
@@ -31,14 +31,13 @@ class StartError(Exception):
     """The starter ended and nothing of the trial lives.
 
     Args:
-        number: The errno that it told, if any.
-        said: Its last words.
+        number: The errno that it printed, if any.
+        output: The last line that it printed.
     """
 
-    def __init__(self, number: int | None, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, number: int | None, output: str) -> None:
+        super().__init__(output)
         self.number = number
-        self.said = said
 
 
 def has_begun(directory: Path) -> bool:
@@ -52,7 +51,7 @@ def has_begun(directory: Path) -> bool:
 
 
 def start(argv: Sequence[str], env: Mapping[str, str], directory: Path) -> None:
-    """Run the starter, and see to it that the trial has begun, by it or by a rival.
+    """Run the starter, and wait until the trial has begun, by it or by another starter.
 
     Raises:
         StartError: It could not begin, and has not.
@@ -60,32 +59,32 @@ def start(argv: Sequence[str], env: Mapping[str, str], directory: Path) -> None:
     """
     deadline = time.monotonic() + _START_S
     while True:
-        code, said = _run(argv, env)
+        code, output = _run(argv, env)
         if code is None or _wait(directory, deadline):
             return
         if code != 0:
-            number = _ERRNO.search(said)
-            raise StartError(int(number[1]) if number else None, _last_line(said) or f"exit code {code}")
+            number = _ERRNO.search(output)
+            raise StartError(int(number[1]) if number else None, _last_line(output) or f"exit code {code}")
         if time.monotonic() > deadline:
-            raise StartError(None, "a rival took the trial and did not begin it")
+            raise StartError(None, "another starter took the trial and did not begin it")
 
 
 def _run(argv: Sequence[str], env: Mapping[str, str]) -> tuple[int | None, str]:
-    """The starter's exit code, None while it still runs, and what it said on stderr."""
+    """The starter's exit code, None while it still runs, and what it printed on stderr."""
     starter = subprocess.Popen(
         argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         start_new_session=True, text=True, errors="replace",
     )  # fmt: skip
     try:
-        _, said = starter.communicate(timeout=_START_S)
+        _, output = starter.communicate(timeout=_START_S)
     except subprocess.TimeoutExpired:
-        threading.Thread(target=starter.communicate, daemon=True).start()  # it is let go on, and waited for
+        threading.Thread(target=starter.communicate, daemon=True).start()  # it goes on, and is reaped
         return None, ""
-    return starter.returncode, said
+    return starter.returncode, output
 
 
 def _wait(directory: Path, deadline: float) -> bool:
-    """True when the trial has begun. Nearly always at once: the starter returns then. A rival may need a moment."""
+    """True when the trial has begun. Nearly always at once: the starter returns then. Another one may need a moment."""
     while has_begun(directory):
         if statuses.is_there(directory) or time.monotonic() > deadline:
             return True
@@ -114,9 +113,9 @@ class Patience:
         return True
 
 
-def refusal(job_id: str, directory: Path, number: int | None, said: str) -> BackendError:
+def refusal(job_id: str, directory: Path, number: int | None, output: str) -> BackendError:
     """Why a trial cannot be started, as its user reads it."""
-    found, action = disk.explain(number, str(directory)) or (said.rstrip("."), "Run `%autotrain doctor`, then retry.")
+    found, action = disk.explain(number, str(directory)) or (output.rstrip("."), "Run `%autotrain doctor`, then retry.")
     return BackendError(
         f"Trial {job_id} cannot be started: {found}.", f"A folder that can be written: {_named(directory)}.", action
     )

@@ -18,7 +18,7 @@ Status = dict[str, JsonValue]
 
 
 class UnknownError(Exception):
-    """How a trial stands cannot be told just now, which proves nothing; its text says why. Ask again."""
+    """The state of a trial is not known at the moment, which proves nothing; the text says why. Poll again."""
 
 
 def read(directory: Path) -> Status | None:
@@ -68,7 +68,7 @@ def reason(status: Status) -> str:
 
 
 def is_final(status: Status) -> bool:
-    """True when the supervisor has said its last word."""
+    """True when the supervisor has written the final status."""
     return TrialState(str(status["state"])).is_final
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -47,63 +48,6 @@ class BackendContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What a place can do. What an experiment asks for and its place cannot do is refused before submit.
-
-    Attributes:
-        multi_node: Runs a trial on several nodes (`resources.nodes`).
-        multi_worker: Starts several workers of a trial on a node (`resources.workers_per_node`).
-        artifacts: Brings files back: `fetch` works, and so does `returns:`.
-        survives_manager: Trials go on when the process ends that called `submit`; else `submit` runs them.
-        gpu_slots: Gives a trial the accelerators of its placement, and no others (`resources.gpus`).
-        limits_memory: Ends a trial that takes more than `resources.memory`.
-        limits_cpu: Gives a trial no more than `resources.cpus`.
-        secrets: Hands secrets over without keeping them.
-        shares_home: Trials run in the home's own trial directories, so their files need not be copied.
-        queues: Queues trials by itself: the manager submits all at once and chooses no nodes.
-    """
-
-    multi_node: bool = False
-    multi_worker: bool = False
-    artifacts: bool = True
-    survives_manager: bool = True
-    gpu_slots: bool = False
-    limits_memory: bool = False
-    limits_cpu: bool = False
-    secrets: bool = False
-    shares_home: bool = False
-    queues: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PollInterval:
-    """How often a place wants to be asked about a job: after a share of the job's age, within bounds.
-
-    So a trial of milliseconds is seen at once, and a trial of hours costs next to nothing.
-
-    Attributes:
-        least_s, most_s: The bounds.
-        age_share: The share of the job's age.
-        unknown_most_s: The upper bound while the state of the job, or of the whole place, is not known.
-    """
-
-    least_s: float = 0.005
-    most_s: float = 0.1
-    age_share: float = 0.1
-    unknown_most_s: float = 2.0
-
-    def after_s(self, age_s: float, *, known: bool = True) -> float:
-        """How long to leave a job alone.
-
-        Args:
-            age_s: How long it has been watched; where its state is not known, for how long.
-            known: Whether its state is known.
-        """
-        most_s = self.most_s if known else self.unknown_most_s
-        return min(max(age_s * self.age_share, self.least_s), most_s)
-
-
-@dataclass(frozen=True, slots=True)
 class Probe:
     """Whether the place can be used from here; `reason` is one sentence either way."""
 
@@ -122,11 +66,11 @@ class JobRef:
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """What a place says of a job.
+    """The state of a job, as its place reports it.
 
     `state` is PREPARING, RUNNING or a final state. `reason` is in plain words. `detail` is the status file's
-    content (exit code, pids, peak memory ...), when there is one. With a `doubt` the place cannot tell just now, for
-    that reason: then `state` says nothing, and it is asked again later. Not to know is never LOST.
+    content (exit code, pids, peak memory ...), when there is one. With a `doubt` the state is not known at the moment,
+    for that reason: then `state` means nothing, and the job is polled again later. An unknown state is never LOST.
     """
 
     ref: JobRef
@@ -149,7 +93,7 @@ class Cursor:
 class Chunk:
     """Bytes of a stream, from `offset`; empty when there is nothing new.
 
-    With a `fault` it could not be read, for that reason; `is_lasting` when asking again is of no use.
+    With a `fault` it could not be read, for that reason; `is_lasting` when reading again is of no use.
     """
 
     cursor: Cursor
@@ -181,12 +125,12 @@ class CancelReceipt:
 
 def receipt_of(detail: JsonObject) -> CancelReceipt:
     """The receipt in a status file (see `core.wire`), whatever else lies there; an empty one when there is none."""
-    told = detail.get("receipt")
-    return CancelReceipt(_pids(told, "ended"), _pids(told, "killed"), _pids(told, "left"))
+    receipt = detail.get("receipt")
+    return CancelReceipt(_pids(receipt, "ended"), _pids(receipt, "killed"), _pids(receipt, "left"))
 
 
-def _pids(told: JsonValue, kind: str) -> tuple[int, ...]:
-    found = told.get(kind) if isinstance(told, Mapping) else None
+def _pids(receipt: JsonValue, kind: str) -> tuple[int, ...]:
+    found = receipt.get(kind) if isinstance(receipt, Mapping) else None
     return tuple(pid for pid in found if isinstance(pid, int)) if isinstance(found, list) else ()
 
 
@@ -198,15 +142,15 @@ class Backend(Protocol):
     poll_interval: PollInterval
 
     def probe(self) -> Probe:
-        """Say whether the place can be used here; never raises."""
+        """Whether the place can be used from here; never raises."""
         ...
 
     def discover(self) -> Inventory:
-        """Say what the place has: CPUs, memory, GPUs."""
+        """The nodes of the place, with what each has."""
         ...
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
-        """Say exactly what `submit` would send. Pure: same arguments, same answer; nothing is touched."""
+        """Exactly what `submit` would send. Pure: same arguments, same answer; nothing is touched."""
         ...
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
@@ -223,7 +167,7 @@ class Backend(Protocol):
         ...
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        """One question for all jobs; the answers are in the order of `refs`."""
+        """The states of all jobs in one round trip, in the order of `refs`."""
         ...
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
@@ -235,7 +179,13 @@ class Backend(Protocol):
         ...
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
-        """Copy a file or folder of the trial directory, or all of it (`.`), to `target` on this machine."""
+        """Copy a file or folder of the trial directory, or all of it (`.`), to `target` on this machine.
+
+        A folder of `wire.FOLDERS` that is not there is an empty one.
+
+        Raises:
+            BackendError: There is no such file or folder, or it cannot be read.
+        """
         ...
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
@@ -243,7 +193,7 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up connections; jobs go on."""
+        """Close connections; jobs go on."""
         ...
 
 

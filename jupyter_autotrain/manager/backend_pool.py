@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _OpenBackend:
-    """`pool` decides only once the place has been discovered; who uses a GPU besides us is asked again when old."""
+    """One place. Nothing is granted before its inventory is known; with GPUs asked for, an old one is read again."""
 
     profile: Profile
     watcher: JobWatcher
@@ -79,7 +79,7 @@ class BackendPool:
         self._backends[event.backend].unreachable_reason = event.reason
 
     def discovered(self, event: Discovered) -> None:
-        """Learn what a place has. A place that queues by itself is not held to it."""
+        """Take what a place has; a place that queues by itself grants all."""
         place = self._backends[event.backend]
         place.asking = False
         place.known = event.inventory is not None
@@ -87,19 +87,19 @@ class BackendPool:
         place.allocator.inventory = None if place.watcher.backend.capabilities.queues else event.inventory
 
     def begin_round(self) -> None:
-        """Before the trials are asked in order."""
+        """Begin a round, in which `start` is called for all waiting trials in order."""
         for place in self._backends.values():
             place.allocator.begin_round()
 
     def free(self, run: ExperimentRun, job_id: str) -> None:
-        """Give back what a job held."""
+        """Release what a job held."""
         self._backends[run.record.spec.backend].allocator.free(job_id)
 
     def start(self, run: ExperimentRun, number: int, secrets: Mapping[str, str]) -> None:
-        """Start a waiting trial if the place has what it asks for; else note what keeps it."""
+        """Start a waiting trial if the place has what it asks for; else note what blocks it."""
         place = self._backends[run.record.spec.backend]
         if not self._is_fresh(place, wants_gpus=run.record.spec.resources.gpus > 0):
-            run.blocked.setdefault(number, "waits until its place has said what it has")
+            run.blocked.setdefault(number, "waits for the inventory of its place")
             return
         answer = place.allocator.ask(run.need(number, place.profile))
         if isinstance(answer, Grant):
@@ -113,7 +113,7 @@ class BackendPool:
             run.blocked[number] = answer.sentence
 
     def send(self, run: ExperimentRun, attempt: Attempt, secrets: Mapping[str, str]) -> None:
-        """Hand a task to its place, or only watch it when the place has it already."""
+        """Submit an attempt to its place, or only watch it where the place has it already."""
         attempt.sent = True
         run.blocked.pop(attempt.trial.number, None)
         watcher = self.watcher(run.record.spec.backend)
@@ -123,9 +123,8 @@ class BackendPool:
         if attempt.ref is not None:
             watcher.watch(trial, attempt.ref, offset)
         else:
-            watcher.submit(
-                trial, attempt.placement, {name: secrets[name] for name in trial.secrets if name in secrets}, offset
-            )
+            own = {name: secrets[name] for name in trial.secrets if name in secrets}
+            watcher.submit(trial, attempt.placement, own, offset)
 
     def _is_fresh(self, place: _OpenBackend, *, wants_gpus: bool) -> bool:
         old = wants_gpus and self._context.clocks.tick_s() - place.asked_s > _FRESH_S

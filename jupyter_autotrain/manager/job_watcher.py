@@ -69,7 +69,7 @@ class JobWatcher:
             self._changed.notify()
 
     def cancel(self, job_id: str, grace_s: float) -> None:
-        """End a job; `Cancelled` follows. Its metrics rest in the file meanwhile."""
+        """End a job; `Cancelled` follows. It is not polled meanwhile."""
         with self._changed:
             job = self._jobs.get(job_id)
             if job is not None:

@@ -48,11 +48,11 @@ class ResourceAllocator:
         return self._refuse(need, len(granted), blocked)
 
     def hold(self, grant: Grant) -> None:
-        """Take it."""
+        """Keep what a trial has been given."""
         self.held[grant.need.job_id] = grant
 
     def free(self, job_id: str) -> None:
-        """Give back what a job held, if anything."""
+        """Release what a job held, if anything."""
         self.held.pop(job_id, None)
 
     def _allocator(self, node: Node) -> NodeAllocator:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import CancelReceipt, Chunk, Cursor, JobRef, JobStatus, PollInterval
+from jupyter_autotrain.core.backend import CancelReceipt, Chunk, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.capabilities import PollInterval
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.artifact_sync import LogCopy

@@ -1,12 +1,9 @@
-"""The backend contract, first part: asking, submitting, reading, files."""
+"""The backend contract, first part: asking, submitting, reading."""
 
 from __future__ import annotations
 
 import json
-import pickle
-import stat
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +12,7 @@ from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobR
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.testing.bundles import trial_of, wait_until, write_bundle
+from jupyter_autotrain.testing.bundles import trial_of, write_bundle
 from jupyter_autotrain.testing.harness import WAITS, BackendHarness
 
 
@@ -173,35 +169,6 @@ class RunningContract(BackendHarness):
         status = self.finish(place, ref)
         assert (status.state, status.reason) == (TrialState.EARLY_STOPPED, "No better than the median.")
 
-    def test_put_and_fetch_give_the_same_bytes(self, place: Backend, home: Home, tmp_path: Path) -> None:
-        ref, _ = self.run(place, home, "")
-        place.put(ref, "outputs/deep/blob", b"\0\xff" * 1000)
-        place.fetch(ref, "outputs/deep/blob", str(tmp_path / "blob"))
-        assert (tmp_path / "blob").read_bytes() == b"\0\xff" * 1000
-
-    def test_a_folder_is_fetched_whole(self, place: Backend, home: Home, tmp_path: Path) -> None:
-        code = "from pathlib import Path\nPath('../outputs/a').mkdir()\nPath('../outputs/a/b.txt').write_text('hi')"
-        ref, _ = self.run(place, home, code)
-        place.fetch(ref, "outputs", str(tmp_path / "all"))
-        assert (tmp_path / "all" / "a" / "b.txt").read_text() == "hi"
-
-    def test_a_path_outside_the_trial_is_refused(self, place: Backend, home: Home) -> None:
-        ref, _ = self.run(place, home, "")
-        with pytest.raises(BackendError):
-            place.put(ref, "../../escape", b"")
-
-    def test_fetching_what_is_not_there_is_an_error_in_plain_words(
-        self, place: Backend, home: Home, tmp_path: Path
-    ) -> None:
-        ref, _ = self.run(place, home, "")
-        with pytest.raises(BackendError, match=r"nothing\.pkl"):
-            place.fetch(ref, "outputs/nothing.pkl", str(tmp_path / "x"))
-
-    def test_returned_names_come_back(self, place: Backend, home: Home, tmp_path: Path) -> None:
-        ref, _ = self.run(place, home, "model = {'w': [1, 2]}", returns=("model",))
-        saved = self.fetched(place, ref, "outputs/model.pkl", tmp_path / "model.pkl")
-        assert pickle.loads(saved) == {"w": [1, 2]}  # noqa: S301 - written by this test
-
     def test_a_second_attempt_goes_on_from_the_first_ones_checkpoint(self, place: Backend, home: Home) -> None:
         code = "start = checkpoint.load(0)\nprint('from', start)\ncheckpoint.save(start + 10, step=start + 10)"
         first = trial_of(home, code)
@@ -219,6 +186,13 @@ class RunningContract(BackendHarness):
         write_bundle(home.bundle("e1"), code, data={"table": [1, 2]}, files=files)
         ref, _ = self.run(place, home, "")
         assert self.read(place, ref, wire.STDOUT) == b"2 beside text\n"
+
+    def test_a_trial_imports_its_own_shipped_module_and_not_that_of_another(self, place: Backend, home: Home) -> None:
+        code = "import helper\nprint(helper.WORD)"
+        for word in ("first", "second"):
+            write_bundle(home.bundle(word), code, files={"helper.py": f"WORD = {word!r}"})
+            ref, _ = self.run(place, home, "", experiment_id=word)
+            assert self.read(place, ref, wire.STDOUT) == f"{word}\n".encode()
 
     def test_the_seed_makes_two_runs_alike(self, place: Backend, home: Home) -> None:
         code = "import random, numpy\nprint(random.random(), numpy.random.rand())"
@@ -238,21 +212,3 @@ class RunningContract(BackendHarness):
         ref = place.submit(trial, Placement((NodePlacement(node, ("GPU-a", "GPU-b")),)), {})
         self.finish(place, ref)
         assert self.read(place, ref, wire.STDOUT) == b"GPU-a,GPU-b\n"
-
-    def test_an_ended_trial_leaves_only_what_it_made(self, place: Backend, home: Home, tmp_path: Path) -> None:
-        code = "import helper\nprint('out')\nreport(a=1)\nimport pathlib\npathlib.Path('mine.txt').write_text('kept')"
-        write_bundle(home.bundle("e1"), code, files={"helper.py": "", "d/x.txt": "text"})
-        ref, _ = self.run(place, home, "")
-        left = self.left_by(place, ref, tmp_path / "left")
-        assert sorted(left) == ["metrics", "status.json", "stdout", "work/mine.txt"]
-        assert left["work/mine.txt"] == b"kept"
-
-    def test_everything_in_the_trial_directory_is_private(self, place: Backend, home: Home) -> None:
-        if not place.capabilities.shares_home:
-            pytest.skip("the trial directory lies elsewhere")
-        trial = trial_of(home, "report(a=1)\ncheckpoint.save(1)\nx = 1", returns=("x",))
-        self.finish(place, place.submit(trial, Placement(), {}))
-        directory = BackendContext(home).directory(trial)
-        wait_until(lambda: not (directory / wire.LOCK_FILE).exists(), "the supervisor's end")
-        modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.rglob("*"))}
-        assert {path for path, mode in modes.items() if mode & 0o077} == set()

@@ -18,22 +18,24 @@ from jupyter_autotrain.core.backend import (
     Cursor,
     JobRef,
     JobStatus,
-    PollInterval,
     Probe,
     Profile,
     Submission,
 )
+from jupyter_autotrain.core.capabilities import PollInterval
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import Text
 
+_DEFAULT_ROOT = "/var/tmp/trials"
+
 
 class CopyingOptions(Section):
     """Options of the copying place."""
 
-    root: Text = Field(default="/var/tmp/trials", description="Where trials run.", examples=["/scratch"])
+    root: Text = Field(default=_DEFAULT_ROOT, description="Where trials run.", examples=["/scratch"])
 
 
 class CopyingBackend:
@@ -49,9 +51,16 @@ class CopyingBackend:
 
     def __init__(self, profile: Profile, context: BackendContext) -> None:
         self.name = profile.name
+        self._profile = profile
         self._context = context
-        self._there = BackendContext(Home(Path(str(profile.options.get("root", "/var/tmp/trials")))))
-        self._runner = LocalBackend(Profile(profile.name, "local"), self._there)
+        self._runner = self._runner_at(_DEFAULT_ROOT)  # for what needs no root: a job says where it is
+
+    def _runner_at(self, root: str) -> LocalBackend:
+        return LocalBackend(Profile(self.name, "local"), BackendContext(Home(Path(root))))
+
+    def _root(self, trial: TrialSpec) -> str:
+        options = {"root": _DEFAULT_ROOT, **self._profile.options, **trial.options}
+        return str(options["root"])
 
     @staticmethod
     def options_model() -> type[CopyingOptions]:
@@ -64,14 +73,15 @@ class CopyingBackend:
         return self._runner.discover()
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
-        return self._runner.render(trial, placement)
+        return self._runner_at(self._root(trial)).render(trial, placement)
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
-        self._send_bundle(trial)
-        return self._runner.submit(trial, placement, secrets)
+        there = Home(Path(self._root(trial)))
+        self._send_bundle(trial, there)
+        return self._runner_at(self._root(trial)).submit(trial, placement, secrets)
 
-    def _send_bundle(self, trial: TrialSpec) -> None:
-        store = self._there.home.root / "bundles" / trial.bundle_sha256
+    def _send_bundle(self, trial: TrialSpec, there: Home) -> None:
+        store = there.root / "bundles" / trial.bundle_sha256
         if not store.exists():
             draft = store.with_name(f"{store.name}.{os.urandom(4).hex()}")
             shutil.copytree(self._context.bundle(trial), draft)
@@ -79,7 +89,7 @@ class CopyingBackend:
                 draft.rename(store)
             except OSError:  # another one was faster
                 shutil.rmtree(draft)
-        bundle = self._there.bundle(trial)
+        bundle = there.bundle(trial.experiment_id)
         bundle.parent.mkdir(parents=True, exist_ok=True)
         if not bundle.exists():
             link = bundle.with_name(f"bundle.{os.urandom(4).hex()}")

@@ -81,14 +81,17 @@ def test_the_section_of_a_place_is_checked_with_lines_helped_and_completed_as_ev
     assert header.completions(cell, cell.index("\n---"), schema=SCHEMA).matches == ("craters: ",)
 
 
-def test_only_what_the_section_of_the_chosen_place_sets_enters_the_spec() -> None:
-    def options(cell: str) -> object:
-        parsed = header.parse_cell("", f"{cell}\n---\n", header.Context(schema=SCHEMA))
+def test_only_what_the_section_of_the_chosen_place_sets_enters_the_spec(tmp_path: Path) -> None:
+    def options(cell: str, cwd: Path = tmp_path) -> object:
+        parsed = header.parse_cell("", f"{cell}\n---\n", header.Context(cwd=cwd, schema=SCHEMA))
         return parsed.header.to_spec(bundle=Bundle(), name="x").backend_options
 
     assert options("backend: moon\nmoon: {craters: 3}") == {"craters": 3}
     assert options("backend: moon\nmoon: {}") == {}
-    assert options("backend: local\nmoon: {craters: 3}") == {}
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "autotrain.yml").write_text("moon: {craters: 4}\n")
+    assert options("backend: local", tmp_path / "project") == {}
+    assert options("backend: moon", tmp_path / "project") == {"craters": 4}
 
 
 def test_a_trial_spec_names_no_path_and_no_device() -> None:

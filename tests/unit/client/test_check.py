@@ -4,7 +4,8 @@ import pytest
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.client.check import check, preview
-from jupyter_autotrain.core.backend import Capabilities, Probe, Profile, Submission
+from jupyter_autotrain.core.backend import Probe, Profile, Submission
+from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError

@@ -9,16 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jupyter_autotrain.core.backend import (
-    CancelReceipt,
-    Capabilities,
-    Chunk,
-    JobRef,
-    JobStatus,
-    PollInterval,
-    Probe,
-    Profile,
-)
+from jupyter_autotrain.core.backend import CancelReceipt, Chunk, JobRef, JobStatus, Probe, Profile
+from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory, Node

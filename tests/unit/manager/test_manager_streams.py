@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus, PollInterval
+from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.capabilities import PollInterval
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.states import TrialState

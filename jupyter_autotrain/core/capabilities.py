@@ -1,0 +1,62 @@
+"""What a place can do, and how often it wants to be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a place can do. What an experiment asks for and its place cannot do is refused before submit.
+
+    Attributes:
+        multi_node: Runs a trial on several nodes (`resources.nodes`).
+        multi_worker: Starts several workers of a trial on a node (`resources.workers_per_node`).
+        artifacts: Brings files back: `fetch` works, and so does `returns:`.
+        survives_manager: Trials go on when the process ends that called `submit`; else `submit` runs them.
+        gpu_slots: Gives a trial the accelerators of its placement, and no others (`resources.gpus`).
+        limits_memory: Ends a trial that takes more than `resources.memory`.
+        limits_cpu: Gives a trial no more than `resources.cpus`.
+        secrets: Hands secrets over without keeping them.
+        shares_home: Trials run in the home's own trial directories, so their files need not be copied.
+        queues: Queues trials by itself: the manager submits all at once and chooses no nodes.
+    """
+
+    multi_node: bool = False
+    multi_worker: bool = False
+    artifacts: bool = True
+    survives_manager: bool = True
+    gpu_slots: bool = False
+    limits_memory: bool = False
+    limits_cpu: bool = False
+    secrets: bool = False
+    shares_home: bool = False
+    queues: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PollInterval:
+    """How often a place wants to be asked about a job: after a share of the job's age, within bounds.
+
+    So a trial of milliseconds is seen at once, and a trial of hours costs next to nothing.
+
+    Attributes:
+        least_s, most_s: The bounds.
+        age_share: The share of the job's age.
+        unknown_most_s: The upper bound while the state of the job, or of the whole place, is not known.
+    """
+
+    least_s: float = 0.005
+    most_s: float = 0.1
+    age_share: float = 0.1
+    unknown_most_s: float = 2.0
+
+    def after_s(self, age_s: float, *, known: bool = True) -> float:
+        """How long to leave a job alone.
+
+        Args:
+            age_s: How long it has been watched; where its state is not known, for how long.
+            known: Whether its state is known.
+        """
+        most_s = self.most_s if known else self.unknown_most_s
+        return min(max(age_s * self.age_share, self.least_s), most_s)
