@@ -1,4 +1,4 @@
-"""A home that a real manager process serves."""
+"""A home that a real manager process serves, and one with the local backend alone."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until
+from tests.fault.local_trials import local
 
 until = partial(wait_until, within_s=90.0)
 
@@ -74,3 +75,13 @@ def served(tmp_path, monkeypatch):
     served = Served(tmp_path / "home")
     yield served
     served.close()
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def place(home):
+    return local(home)

@@ -1,0 +1,57 @@
+"""What tests of trials on the local backend share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.worker import processes
+
+COUNTS = """
+import subprocess, time
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+print("begun", child.pid, flush=True)
+step = 0
+while not should_stop():
+    report(step=step, loss=1 / (step + 1))
+    step += 1
+    time.sleep(0.005)
+"""
+
+
+def local(home: Home) -> LocalBackend:
+    return LocalBackend(Profile("local", "local"), BackendContext(home))
+
+
+def directory_of(home: Home, trial: TrialSpec) -> Path:
+    return BackendContext(home).directory(trial)
+
+
+def status(place: LocalBackend, ref: JobRef) -> JobStatus:
+    return place.poll([ref])[0]
+
+
+def text(place: LocalBackend, ref: JobRef, stream: str = wire.STDOUT) -> str:
+    return place.read([Cursor(ref, stream, 0)])[0].data.decode()
+
+
+def begun(place: LocalBackend, ref: JobRef) -> None:
+    wait_until(lambda: "begun" in text(place, ref), "the cell's first word")
+
+
+def finish(place: LocalBackend, ref: JobRef) -> JobStatus:
+    wait_until(lambda: status(place, ref).state.is_final, "the end", within_s=60)
+    return status(place, ref)
+
+
+def nothing_left(directory: str) -> bool:
+    return not processes.marked(wire.TRIAL_VARIABLE, directory)
+
+
+def supervisor_gone(directory: str) -> None:
+    wait_until(lambda: not processes.running("start_supervisor.py", directory), "the end of the supervisor")
