@@ -162,11 +162,9 @@ class FileSelection:
     def _own_outputs(opening: Opening, openings: list[Opening]) -> set[str]:
         """Paths that the code itself has written above; and those it only looks at to remove them."""
         text, line = opening.order
-        before = (
-            {FileOperation.WRITE}
-            if opening.use.how is not FileOperation.CHECK
-            else {FileOperation.WRITE, FileOperation.REMOVE}
-        )
+        before = {FileOperation.WRITE}
+        if opening.use.how is FileOperation.CHECK:
+            before.add(FileOperation.REMOVE)
         if opening.use.how not in _READS:
             return set()
         found: set[str] = set()
@@ -183,17 +181,12 @@ class FileSelection:
         use = opening.use
         if use.how in _WRITES and any(text.startswith(ANY) for text in opening.texts):
             self.found.written.add(ANY)
-        if (
-            self._named
-            or not use.sure
-            or use.how not in {FileOperation.READ, FileOperation.FOLDER}
-            or not _is_unknown(opening.texts)
-        ):
+        reads = use.sure and use.how in {FileOperation.READ, FileOperation.FOLDER}
+        if self._named or not reads or not _is_unknown(opening.texts):
             return
         same = ast.dump(use.path)
-        if not any(
-            one.use.how in _WRITES | {FileOperation.MAKE} and ast.dump(one.use.path) == same for one in openings
-        ):
+        makes = _WRITES | {FileOperation.MAKE}
+        if not any(one.use.how in makes and ast.dump(one.use.path) == same for one in openings):
             self._tell(opening, "opens a file whose name is not known before it runs: name it under `ship:`")
 
     def _run(self, opening: Opening) -> None:
