@@ -49,7 +49,7 @@ class GraphAnalysis:
     edge_shares: Mapping[tuple[int, int], Shares]
     own_shares: Mapping[int, tuple[tuple[int, Shares], ...]]
     extra_shares: Mapping[int, Shares]
-    again: Mapping[int, Shares]
+    recomputes: Mapping[int, Shares]
     repeats: Mapping[int, int]
     batched: frozenset[int]
     differentiable: frozenset[int]
@@ -70,7 +70,7 @@ def analyse_graph(graph: OpGraph) -> GraphAnalysis:
         edge_shares=edges,
         own_shares=own,
         extra_shares={op.id: _shares(op.id, repeats, dropped=op.id in core) for op in graph.ops},
-        again={op.id: (0.0, float(op.id in core), float(op.id in repeats)) for op in graph.ops},
+        recomputes={op.id: (0.0, float(op.id in core), float(op.id in repeats)) for op in graph.ops},
         repeats={op.id: repeats.get(op.id, 1) for op in graph.ops},
         batched=_batched(graph),
         differentiable=_differentiable(graph),
@@ -214,6 +214,6 @@ def _form(graph: OpGraph, op: Op, analysis: GraphAnalysis) -> object:
         len(op.outputs),
         (op.flops_forward, op.flops_backward, op.bytes_forward, op.bytes_backward),
         (op.saved_extra_bytes, op.unfused_extra_bytes),
-        (analysis.extra_shares[op.id], analysis.again[op.id], analysis.repeats[op.id]),
+        (analysis.extra_shares[op.id], analysis.recomputes[op.id], analysis.repeats[op.id]),
         tuple((places[tensor], shares) for tensor, shares in analysis.own_shares.get(op.id, ())),
     )

@@ -2,7 +2,7 @@
 
 With n bytes of the full tensor, p devices, alpha seconds per step and B bytes/s per device and direction:
 
-* all-gather, reduce-scatter: ring (p-1) alpha + (p-1)/p n/B; behind a switch, where any pairs can talk at once,
+* all-gather, reduce-scatter: ring (p-1) alpha + (p-1)/p n/B; behind a switch, where all pairs can communicate,
   recursive doubling and halving log2(p) alpha + (p-1)/p n/B
 * all-reduce: a reduce-scatter and an all-gather; or a pipelined tree 2 log2(p) alpha + 2 n/B
 * all-to-all of n_local bytes per device: (p-1) alpha + (p-1)/p n_local/B, times the mean number of hops where
@@ -69,7 +69,7 @@ def axis_of(name: str, size: int, segments: tuple[Segment, ...]) -> Axis:
 
 
 def _steps(segment: Segment) -> float:
-    """Messages in a row of a gather: log2 where any pairs can talk at once, else around the ring."""
+    """Consecutive messages of a gather: log2 where all pairs can communicate, else around the ring."""
     anywhere = segment.link.kind in {LinkKind.SWITCH, LinkKind.FULL}
     return math.log2(segment.size) if anywhere else segment.size - 1
 

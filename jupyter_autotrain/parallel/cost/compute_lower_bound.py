@@ -101,14 +101,14 @@ class DeviceCountBound:
 
     def _staged_s(self, cluster: ClusterSpec, stages: int, stretch: float) -> float:
         size = cluster.devices // stages
-        multipliers = self._worth(cluster)
-        even = stretch * _split_s(self.seconds, size) / multipliers
+        devices = self._equivalent_devices(cluster)
+        even = stretch * _split_s(self.seconds, size) / devices
         if stages == 1 or not self.blocks or len(cluster.kinds) > 1:
             return even
         fullest = -(-self.blocks // stages) * stages / self.blocks
-        return max(even, fullest * _split_s(self.block_seconds, size) / multipliers)
+        return max(even, fullest * _split_s(self.block_seconds, size) / devices)
 
-    def _worth(self, cluster: ClusterSpec) -> float:
+    def _equivalent_devices(self, cluster: ClusterSpec) -> float:
         """How many of the fastest devices a cluster's devices amount to."""
         fast = self.device
         rates = [

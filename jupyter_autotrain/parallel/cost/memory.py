@@ -60,7 +60,7 @@ class Optimizer:
         return self.gradient_bytes or parameter_bytes
 
     def state_bytes(self, parameter_bytes: int) -> int:
-        """Bytes per parameter beside the parameter and its gradient."""
+        """Bytes per parameter, without the parameter and its gradient."""
         return self.moments_bytes + (self.master_bytes if parameter_bytes < 4 else 0)
 
 

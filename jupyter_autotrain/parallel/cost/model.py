@@ -50,8 +50,8 @@ class CostModel:
         settings: Constants.
         device: Figures to compute with; the cluster's weakest unless given.
         analysis: `analyse_graph(graph)` when already known.
-        restrict: Keeps some rows of an op's strategy table (pins, baselines); asked for the first block of a run,
-            it holds for all.
+        restrict: Keeps some rows of an op's strategy table (pins, baselines); called for the first block of a
+            run, it holds for all.
         tables: Where its tables are kept; see `table_cache`.
 
     Attributes:
@@ -124,7 +124,7 @@ class CostModel:
         self.edge_pricer.redistribution.prepare(self.tensor_bytes(x.tensor) for x, _, _ in edges)
 
     def alike(self, op_id: int) -> int:
-        """The first op seen that costs the same: the twin of an op in a run; elsewhere one of equal form and rows."""
+        """The first op seen that costs the same: in a run that of the first block, else one of equal form and rows."""
         twin = self.twin(op_id)
         form = self.graph_analysis.forms.get(twin)
         if form is None:

@@ -74,7 +74,7 @@ class OpPricer:
                 table=table,
                 forward_s=compute.forward_s,
                 backward_s=compute.backward_s,
-                recompute_s=np.outer(self.graph_analysis.again[op.id], compute.forward_s),
+                recompute_s=np.outer(self.graph_analysis.recomputes[op.id], compute.forward_s),
                 act_bytes=self._own_activations(op, table),
                 states=states,
             )

@@ -30,7 +30,7 @@ def pipeline_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> 
 def p2p_s(model: CostModel, span: tuple[Segment, ...], rows: Mapping[int, int]) -> float:
     """What a stage sends its neighbour in one microbatch, forward or back; seconds.
 
-    What several ranks hold alike each sends a slice of, to be gathered behind the border (Narayanan et al. 2021,
+    Of what several ranks hold replicas, each sends a slice, gathered on the receiving stage (Narayanan et al. 2021,
     section 4.1).
 
     Args:

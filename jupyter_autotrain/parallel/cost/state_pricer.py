@@ -17,7 +17,7 @@ from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding, S
 class OpParameter:
     """One parameter in one op: elements, bytes per element, and where the op's strategies put its gradient.
 
-    Of a table that is only looked up, `rows_bytes` says per strategy what a rank looks up in each of `microbatches`.
+    Of a table that is only looked up, `rows_bytes` is what a rank looks up in each of `microbatches`, per strategy.
     """
 
     elements: int
@@ -100,7 +100,7 @@ class StatePricer:
         return np.split(together, np.cumsum(lengths)[:-1], axis=2)
 
     def _or_on_host(self, weight: OpParameter, parts: Floats) -> Floats:
-        """The parts of a parameter, with those of its place on the host where an option wants it there.
+        """The parts of a parameter, with those on the host where an option keeps it there.
 
         In each microbatch its rows come up the link and their gradients go down, after ranks with the same slice have
         gathered each other's; only rows that were looked up are updated (as torch's SparseAdam does), by every rank

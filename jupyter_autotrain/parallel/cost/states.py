@@ -31,7 +31,7 @@ class StateSharding:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """Constants of training beside the kernels.
+    """Constants of training, apart from the kernels.
 
     Attributes:
         optimizer: What it keeps per parameter.

@@ -1,7 +1,7 @@
 """The one cache of a search: what is worked out once and found again by a plain key.
 
 A search run makes a `TableCache` and passes it on. A frozen value holds no cache: it refers to the tables that were
-passed to it. What is filled in when it is first asked for is an ordinary class, and an entry of the cache. An entry
+passed to it. What is filled in on first use is an ordinary class, and an entry of the cache. An entry
 that refers to many tables has them in a part of its own, so that they are dropped together.
 """
 
@@ -78,6 +78,6 @@ class ModelTables:
     redistribution_s: dict[float, Floats] = field(default_factory=dict)
 
     def clear(self) -> None:
-        """Drop the tables of ops and edges; they are made again when asked for."""
+        """Drop the tables of ops and edges; they are made again on use."""
         for tables in (self.ops, self.edges, self.edges_into, self.alike_edges, self.layouts, self.slices):
             tables.clear()

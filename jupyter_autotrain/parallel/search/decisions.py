@@ -19,7 +19,7 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.decision import REPLICATED_STATES, Decision, OpDecision, StageDecision
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
-from jupyter_autotrain.parallel.search.factors.factors import Choice
+from jupyter_autotrain.parallel.search.factors.factors import OpChoice
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome, Stage
 
 AXIS_WORDS: Final[Mapping[LoopRole, str]] = MappingProxyType(
@@ -65,7 +65,7 @@ def op_decision(op: Op, loops: Sequence[int | None], states: StateSharding = REP
 
 
 def _stage_ops(model: CostModel, index: int, stage: Stage) -> Iterator[tuple[str, OpDecision]]:
-    alike: dict[tuple[int, Choice], OpDecision] = {}
+    alike: dict[tuple[int, OpChoice], OpDecision] = {}
     for op_id, choice in sorted(stage.choices.items()):
         op = model.graph.ops[op_id]
         key = (model.twin(op_id), choice)

@@ -48,12 +48,12 @@ def solve(
     """
     request = request or SearchRequest()
     began = clock()
-    search_run, hurried = retry_on_interrupt(
+    search_run, interrupted = retry_on_interrupt(
         lambda: SearchRun.of(graph, ClusterSpec.parse(cluster), request, clock, began)
     )
     search = search_run.search
     try:
-        search_run.first_plans(hurried=hurried)
+        search_run.first_plans(interrupted=interrupted)
         if request.search is Method.DYNAMIC_PROGRAMMING:
             search.run(search_run.found)
     except (OutOfTime, KeyboardInterrupt):

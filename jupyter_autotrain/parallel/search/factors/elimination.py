@@ -92,7 +92,7 @@ def eliminate(
         check: Called before each variable; may raise to stop.
     """
     kept = frozenset(keep)
-    pool = _Pool(tables)
+    pool = _TableIndex(tables)
     room = ROOM
     buckets = []
     for v in min_fill_order([t.scope for t in tables], kept, check) if order is None else order:
@@ -107,7 +107,7 @@ def eliminate(
     return Reduction(pool.constant, tuple(pool.tables), tuple(buckets))
 
 
-class _Pool:
+class _TableIndex:
     """Tables by the variables they mention; those that mention none add up in `constant`."""
 
     def __init__(self, tables: Sequence[CostTable]) -> None:

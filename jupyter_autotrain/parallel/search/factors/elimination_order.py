@@ -24,11 +24,11 @@ def min_fill_order(
     scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Variable], check: Callable[[], None] | None = None
 ) -> tuple[Variable, ...]:
     """Variables in the order that joins the fewest unacquainted neighbours; ties by degree, then by number."""
-    return _min_fill(_Asked(tuple(scopes), keep, check))
+    return _min_fill(_OrderRequest(tuple(scopes), keep, check))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _OrderRequest:
     """The request for an order; how it may be stopped is no part of its identity."""
 
     scopes: tuple[tuple[Variable, ...], ...]
@@ -37,7 +37,7 @@ class _Asked:
 
 
 @lru_cache(maxsize=256)
-def _min_fill(asked: _Asked) -> tuple[Variable, ...]:
+def _min_fill(asked: _OrderRequest) -> tuple[Variable, ...]:
     keep = asked.keep
     check = asked.check
     near = neighbours(asked.scopes)

@@ -92,7 +92,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OpChoice:
     """What was decided for one op: row of its strategy table, how to keep its parameters, and its block's mode."""
 
     strategy: int
@@ -176,17 +176,17 @@ def _factor(scope: tuple[int, ...], seconds: Floats, held: Floats) -> Factor:
 
 def choices_of(
     model: CostModel, strategies: Mapping[int, int], mode: Recompute, weights: LagrangianWeights
-) -> dict[int, Choice]:
+) -> dict[int, OpChoice]:
     """Complete strategies by the best way to keep parameters at these weights."""
     found = {}
     for op, row in strategies.items():
         table = model.op(op)
         best = int(option_values(model, table, weights)[:, row].argmin())
-        found[op] = Choice(row, table.states.options[best], mode)
+        found[op] = OpChoice(row, table.states.options[best], mode)
     return found
 
 
-def load_of(model: CostModel, chosen: Mapping[int, Choice], ops: Iterable[int]) -> Load:
+def load_of(model: CostModel, chosen: Mapping[int, OpChoice], ops: Iterable[int]) -> Load:
     """What `ops` cost, with the edges into them; sources of edges must be among the chosen."""
     total = np.zeros(len(fields(Load)))
     for op in ops:
@@ -196,7 +196,7 @@ def load_of(model: CostModel, chosen: Mapping[int, Choice], ops: Iterable[int]) 
     return Load(*total.tolist())
 
 
-def _op_load(model: CostModel, choice: Choice, op: int) -> Floats:
+def _op_load(model: CostModel, choice: OpChoice, op: int) -> Floats:
     table = model.op(op)
     row = choice.strategy
     mode = MODES.index(choice.mode)
@@ -216,7 +216,7 @@ def _op_load(model: CostModel, choice: Choice, op: int) -> Floats:
     )
 
 
-def _edge_load(edge: EdgeTable, chosen: Mapping[int, Choice], model: CostModel) -> Floats:
+def _edge_load(edge: EdgeTable, chosen: Mapping[int, OpChoice], model: CostModel) -> Floats:
     mode = chosen[edge.target].mode
     at = (chosen[edge.source].strategy, chosen[edge.target].strategy)
     again = 2 if mode is Recompute.FULL and model.graph_analysis.repeats[edge.target] > 1 else 1

@@ -66,10 +66,10 @@ def minimise_bounded(
     """
     order = min_fill_order([f.scope for f in problem.factors], frozenset(), check)
 
-    def weighted(tables: list[CostTable]) -> Relaxation[_Solved]:
+    def weighted(tables: list[CostTable]) -> Relaxation[_Eliminated]:
         reduction = eliminate(tables, order=order, check=check)
         chosen = reduction.decode()
-        point = DualPoint(problem.seconds_of(chosen), problem.bytes_of(chosen), _Solved(reduction, chosen))
+        point = DualPoint(problem.seconds_of(chosen), problem.bytes_of(chosen), _Eliminated(reduction, chosen))
         return Relaxation(reduction.constant, point)
 
     free = weighted(problem.weighted(0.0))
@@ -86,18 +86,20 @@ def minimise_bounded(
     if not exact or best.seconds <= dual.bound_s * (1 + SLACK):
         return BoundedSolution(best.seconds, best.bytes, best.what.assignment, min(dual.bound_s, best.seconds))
     reductions = (dual.at.what.reduction, fast.what.reduction, least.point.what.reduction)
-    return _Search(problem, limit_bytes, (best.seconds, best.bytes, best.what.assignment), reductions, nodes).run(dual)
+    return _DepthFirstSearch(
+        problem, limit_bytes, (best.seconds, best.bytes, best.what.assignment), reductions, nodes
+    ).run(dual)
 
 
 @dataclass(frozen=True, slots=True)
-class _Solved:
+class _Eliminated:
     """An elimination and the assignment it gave."""
 
     reduction: Reduction
     assignment: Assignment
 
 
-class _Search:
+class _DepthFirstSearch:
     """Depth-first search over a reduction's buckets, three bounds at once."""
 
     def __init__(
@@ -121,7 +123,7 @@ class _Search:
             for p, f in zip(reversed(reductions[0].buckets), reversed(reductions[1].buckets), strict=True)
         ]
 
-    def run(self, dual: LagrangianDual[_Solved]) -> BoundedSolution:
+    def run(self, dual: LagrangianDual[_Eliminated]) -> BoundedSolution:
         """Search to the end, or to the node limit."""
         weighted, free, least = (r.constant for r in self._reductions)
         stack = [self._visit(0, (weighted - dual.multiplier * self._limit, free, least))]
@@ -135,7 +137,7 @@ class _Search:
         return BoundedSolution(*self._best, proved)
 
     def _visit(self, depth: int, bounds: tuple[float, float, float]) -> Iterator[_Visit]:
-        """Look at a node; yields its children, which are to be looked at before the next one is asked for."""
+        """Expand a node; yields its children, each of which is expanded before the next one is made."""
         if depth == len(self._layers):
             self._leaf()
             return

@@ -5,7 +5,7 @@ Objective: minimise step(c), the least of its plans, ties by memory (see `proble
 Constraints: the mesh and the stages use all devices; pins and the search space.
 Recurrence: best = min over c of step(c). A node holds all candidates of one mesh at first, under the compute time of
     the kernels alone; the node with the least bound gets a better bound or falls into halves (see `node`), one
-    candidate with all its bounds is solved, and what does not beat the best plan is pruned. What is never looked into
+    candidate with all its bounds is solved, and what does not beat the best plan is pruned. What is never expanded
     keeps its bound, so the gap is true whenever the search ends. Meshes of one and two axes come first, then those
     that refine the best of them, then all others for `proof_s` seconds.
 Complexity: one block reduction per bound, and the stage problems of the candidates whose memory binds.
@@ -24,7 +24,7 @@ from operator import attrgetter
 
 from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan, Unknown
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
-from jupyter_autotrain.parallel.search.outer.node import Incumbent, Node, root_nodes
+from jupyter_autotrain.parallel.search.outer.node import Incumbent, SearchNode, root_nodes
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.outcome import CandidateResult, Outcome
 from jupyter_autotrain.parallel.search.stage.partition_solver import on_one_stage, solve_partitions
@@ -42,11 +42,11 @@ class BranchAndBound:
         context: What is searched.
         best: The fastest outcome so far.
         least_bytes: Memory that would do where nothing fits.
-        bound_s: No plan in what was looked into and left is faster.
+        bound_s: No plan that was expanded or left open is faster.
         seen: All outcomes.
         complete: False when it was stopped.
         clock: Monotonic seconds.
-        proof_s: How long to look into fine meshes that are not near the best.
+        proof_s: Seconds for fine meshes that do not refine the best ones.
         deadline: When that ends, by the clock.
         multipliers: Lagrange multipliers of memory [s/byte], by the number of stages.
     """
@@ -74,16 +74,16 @@ class BranchAndBound:
             self.best = outcome
 
     def run(self, candidates: Iterable[Candidate]) -> None:
-        """Look into nodes until none can win: few axes first, then finer meshes of the best, then all others.
+        """Expand nodes until none can win: few axes first, then finer meshes of the best, then all others.
 
-        What is never looked into keeps its bound, also when this is interrupted.
+        What is never expanded keeps its bound, also when this is interrupted.
 
         Raises:
             OutOfTime: The time is spent.
         """
         self.bound_s = inf
         left = list(candidates)
-        queue = list[Node]()
+        queue = list[SearchNode]()
         try:
             for choose in (_coarse, self._near, self._others):
                 chosen = choose(left)
@@ -97,8 +97,8 @@ class BranchAndBound:
             open_bounds_s = [node.bound_s for node in queue]
             self.bound_s = min([self.bound_s, *open_bounds_s, *map(self.context.compute_bound_s, left)])
 
-    def _ready(self, queue: list[Node]) -> Iterator[Node]:
-        """Branch until one candidate with all its bounds is on top; it leaves the queue when the next one is asked for.
+    def _ready(self, queue: list[SearchNode]) -> Iterator[SearchNode]:
+        """Branch until one candidate with all its bounds is on top; it leaves the queue on the next iteration.
 
         Ends when no node can win, or the time for proof is over; the best of the others is left in the queue.
         """
@@ -114,12 +114,12 @@ class BranchAndBound:
                 heappop(queue)
                 continue
             for child in children[1:]:
-                heappush(queue, child)  # each promises no more than its parent did, which stays on top of them
+                heappush(queue, child)  # no child has a lower bound than its parent, which stays on top meanwhile
             heapreplace(queue, children[0])
         queue[:] = queue[:1]
 
     def _near(self, candidates: Sequence[Candidate]) -> frozenset[Candidate]:
-        """Those whose mesh refines that of the best for some number of stages, all else alike."""
+        """Those whose mesh refines that of the best for some number of stages, all else equal."""
         by_stages: dict[int, Candidate] = {}
         for outcome in alternatives(self.seen, len(self.seen)):
             by_stages.setdefault(outcome.candidate.stages, outcome.candidate)
@@ -133,7 +133,7 @@ class BranchAndBound:
         self.deadline = self.clock() + self.proof_s
         return frozenset(candidates)
 
-    def _children(self, node: Node) -> list[Node]:
+    def _children(self, node: SearchNode) -> list[SearchNode]:
         """What is left of a node under one bound more, or of its halves, best bound first."""
         children = node.children(Incumbent(self.cutoff_s, self.multipliers.get(node.stages, 0.0)))
         for child in children:
@@ -141,7 +141,7 @@ class BranchAndBound:
                 self.multipliers[child.stages] = child.multiplier
         return sorted(child for child in children if child.bound_s < self.cutoff_s)
 
-    def _take(self, node: Node, result: CandidateResult) -> None:
+    def _take(self, node: SearchNode, result: CandidateResult) -> None:
         """Keep what solving a node's only candidate gave."""
         self.bound_s = min(self.bound_s, max(node.bound_s, result.bound_s))
         self.least_bytes = min(self.least_bytes, result.least_bytes)

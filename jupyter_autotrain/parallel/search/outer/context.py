@@ -33,7 +33,7 @@ class SearchContext:
         cluster: The machine.
         settings: Constants and open options.
         modes: Recompute modes.
-        limit_bytes: Memory per rank that was asked for; None: what each device offers.
+        limit_bytes: Memory per rank of the request; None: what each device offers.
         analysis: Of the graph.
         compute: The least that any plan computes.
         cache: What the search works out once.

@@ -1,9 +1,9 @@
-"""A plan at once: for an interrupted search, and for a huge graph before anything else.
+"""A first plan in linear time: for an interrupted search, and for a huge graph before anything else.
 
 Variables: with repeated blocks as `heuristic`; else the microbatches, and how each op's parameters are kept.
 Objective: any plan that fits; of the ways to keep parameters the fastest.
 Constraints: memory; every op along the batch, or whole, on the fewest axes.
-Recurrence: none; choices meet in memory only (see `lagrangian_branch_and_bound`).
+Recurrence: none; choices share the memory limit only (see `lagrangian_branch_and_bound`).
 Complexity: linear in the graph for each number of microbatches tried, until one fits.
 Source: data parallelism.
 Oracle: tests/oracle/test_search_stopped.py::test_no_time_at_all_still_gives_a_plan

@@ -45,7 +45,7 @@ class FewerDevices:
 
     Attributes:
         whole: The search with all devices, as far as it came.
-        asked: The request.
+        request: Mode, solver, limits, pins and space.
         blocks: Repeated blocks.
         deadline: When to stop, by the search's clock.
         best: The search that holds the best plan so far.
@@ -53,7 +53,7 @@ class FewerDevices:
     """
 
     whole: BranchAndBound
-    asked: SearchRequest
+    request: SearchRequest
     blocks: int
     deadline: float = inf
     best: BranchAndBound = field(init=False)
@@ -66,11 +66,11 @@ class FewerDevices:
     def of(cls, search_run: SearchRun, began: float) -> FewerDevices:
         """What follows a search that began then: as long again at most, but at least a little unless it is instant."""
         search = search_run.search
-        asked = search_run.asked
+        request = search_run.request
         chain = search_run.search.context.chain
         now = search.clock()
-        least_s = 0.0 if asked.search is Method.RECURSIVE_PROGRAMMING else LEAST_TIME_S
-        narrowed = replace(asked, space=search_run.space)
+        least_s = 0.0 if request.search is Method.RECURSIVE_PROGRAMMING else LEAST_TIME_S
+        narrowed = replace(request, space=search_run.space)
         blocks = chain.run.count if chain else 1
         return cls(search, narrowed, blocks, now + max(least_s, now - began))
 
@@ -89,17 +89,19 @@ class FewerDevices:
 
     def _is_open(self) -> bool:
         """Whether devices may stay idle; at a slider only where something fits."""
-        asked = self.asked
+        request = self.request
         whole = self.whole
-        searched = asked.mode in {Mode.AUTO_PARALLEL, Mode.HYBRID_PARALLEL} and asked.search is not Method.EXHAUSTIVE
-        open_counts = searched and not asked.space.all_devices and asked.pins.mesh is None
-        return open_counts and whole.complete and (whole.best is not None or asked.limits.effort >= 1)
+        searched = (
+            request.mode in {Mode.AUTO_PARALLEL, Mode.HYBRID_PARALLEL} and request.search is not Method.EXHAUSTIVE
+        )
+        open_counts = searched and not request.space.all_devices and request.pins.mesh is None
+        return open_counts and whole.complete and (whole.best is not None or request.limits.effort >= 1)
 
     @property
     def _most_parts(self) -> int | None:
         """How many parts to look at; at a slider one, of few devices that do not divide the batch."""
         context = self.whole.context
-        if self.asked.limits.effort >= 1:
+        if self.request.limits.effort >= 1:
             return None
         few = context.cluster.devices <= SMALL
         return 1 if few and batch_of(context.graph) % context.cluster.devices else 0
@@ -110,7 +112,7 @@ class FewerDevices:
         context = self.whole.context
         ranked = []
         for part in subsets(context.cluster, batch_of(context.graph)):
-            counts = [p for p in self.asked.space.stages or divisors(part.devices) if part.devices % p == 0]
+            counts = [p for p in self.request.space.stages or divisors(part.devices) if part.devices % p == 0]
             stages = [p for p in counts if p <= max(1, self.blocks)]
             least_s = reach.least_s(part, stages, max(1, cut_of(context.graph)), MOST_CHUNKS)
             ranked.append((len(part.kinds), least_s, part))
@@ -129,9 +131,9 @@ class FewerDevices:
         if not found:
             return
         quick = BranchAndBound(context, clock=self.whole.clock)
-        heuristic_search(quick, found, self.asked.limits.effort)
+        heuristic_search(quick, found, self.request.limits.effort)
         self.whole.least_bytes = min(self.whole.least_bytes, quick.least_bytes)
-        if self.asked.search is Method.RECURSIVE_PROGRAMMING:
+        if self.request.search is Method.RECURSIVE_PROGRAMMING:
             self._take(quick)
         elif quick.cutoff_s <= NEAR * self.best.cutoff_s:
             self._take(quick)
@@ -146,7 +148,7 @@ class FewerDevices:
         self._take(search)
 
     def _take(self, search: BranchAndBound) -> None:
-        """Keep a search with a faster plan, the best without it beside its others."""
+        """Keep a search with a faster plan; the best plan so far becomes one of its alternatives."""
         before = self.best.best
         if search.cutoff_s < self.best.cutoff_s:
             search.seen += [before] if before else []
@@ -154,7 +156,7 @@ class FewerDevices:
 
     def _on(self, part: ClusterSpec) -> tuple[SearchContext, list[Candidate]]:
         context = self.whole.context.on(part)
-        return context, list(candidates(context.graph, part, self.asked.space, self.blocks, self.asked.pins))
+        return context, list(candidates(context.graph, part, self.request.space, self.blocks, self.request.pins))
 
 
 def idle_devices(whole: ClusterSpec, used: ClusterSpec) -> Iterator[tuple[str, int]]:

@@ -33,7 +33,7 @@ from jupyter_autotrain.parallel.search.stage.outcome import Outcome
 from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partitions
 from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
 
-WORSE = 2  # steps uphill after which a way is given up
+WORSE = 2  # worse steps after which a direction is given up
 MULTIPLIERS = 2  # to try where memory binds
 # How much slower than with memory to spare a plan may be: a pipeline's stages are never quite even.
 FINE = 1.02
@@ -44,7 +44,7 @@ Kind = tuple[int, Schedule, int]  # stages, schedule, chunks
 
 
 def heuristic_search(search: BranchAndBound, found: Sequence[Candidate], effort: float = 1.0) -> None:
-    """Offer good plans; `found` says which outer choices are open, `effort` how long to look for better ones."""
+    """Offer good plans among the candidates `found`; `effort` scales the work spent on better ones."""
     search.bound_s = min((search.context.compute_bound_s(c) for c in found), default=inf)
     if search.context.chain is None:
         _without_layers(search, found)
@@ -97,7 +97,7 @@ class _Heuristic:
         return cls(search, replace(search.context, most_multipliers=MULTIPLIERS), kinds, WORK * effort)
 
     def first(self) -> Outcome | None:
-        """The first plan that fits, by what the choices promise."""
+        """The first plan that fits, by rising bound."""
         plans = (self.plan(kind, microbatches) for kind, microbatches in self._promising())
         return next((outcome for outcome in plans if outcome), None)
 
@@ -128,7 +128,7 @@ class _Heuristic:
                         self._climb(other)
 
     def _may_win(self, kind: Kind, microbatches: int) -> bool:
-        """Whether a choice promises more than the best, on the mesh that the local search would start from."""
+        """Whether a choice may beat the best by its bound on the mesh that the local search would start from."""
         start, *_ = starts(self.context, self.open[kind][microbatches])
         return self.context.pipeline(start).split_bound_s < self._best.step_s
 

@@ -38,7 +38,7 @@ class Incumbent:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class NodeBound:
     """Seconds that no member of a node is faster than, and the multiplier that they were reached with."""
 
     seconds: float
@@ -46,7 +46,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Node:
+class SearchNode:
     """Candidates that differ in microbatches and schedule only.
 
     Attributes:
@@ -69,12 +69,12 @@ class Node:
         microbatches = gcd(*(c.microbatches for c in self.members))
         object.__setattr__(self, "relaxed", (microbatches, min(map(_stretch, self.members))))
 
-    def __lt__(self, other: Node) -> bool:
+    def __lt__(self, other: SearchNode) -> bool:
         return self.bound_s < other.bound_s
 
     @property
     def is_ready(self) -> bool:
-        """Whether only a solver can say more."""
+        """Whether all bounds were tried on its only candidate."""
         return len(self.members) == 1 and self.tried == (len(_BOUNDS) if self.context.chain else 0)
 
     @property
@@ -82,7 +82,7 @@ class Node:
         """Pipeline stages of all members."""
         return self.members[0].stages
 
-    def children(self, incumbent: Incumbent) -> list[Node]:
+    def children(self, incumbent: Incumbent) -> list[SearchNode]:
         """This node without the members that computing alone rules out; with one bound more, or in halves."""
         open_members = tuple(c for c in self.members if self.context.compute_bound_s(c) < incumbent.cutoff_s)
         if len(open_members) < len(self.members):
@@ -95,17 +95,17 @@ class Node:
 
     @property
     def _worth_trying(self) -> int:
-        """A bound for fewer microbatches than any member has says little, and costs as much as that of a half."""
+        """A bound for fewer microbatches than any member has is weak, and costs as much as that of a half."""
         if len(self.members) == 1:
             return len(_BOUNDS)
         return len(_SHARED) if self.relaxed[0] == self.members[0].microbatches else 0
 
     @property
     def pipeline(self) -> Pipeline:
-        """Priced for all members at once."""
+        """A relaxation of all members."""
         return self.context.pipeline(min(self.members, key=_stretch), self.relaxed[0])
 
-    def _part(self, members: tuple[Candidate, ...]) -> Node:
+    def _part(self, members: tuple[Candidate, ...]) -> SearchNode:
         computed_s = min(map(self.context.compute_bound_s, members))
         part = replace(self, members=members, bound_s=max(self.bound_s, computed_s), multiplier=0.0)
         return part if part.relaxed == self.relaxed else replace(part, tried=0)
@@ -118,7 +118,7 @@ class Node:
         yield tuple(self.members[len(few) :])
 
 
-def root_nodes(context: SearchContext, candidates: Iterable[Candidate]) -> list[Node]:
+def root_nodes(context: SearchContext, candidates: Iterable[Candidate]) -> list[SearchNode]:
     """One node per mesh and number of stages; per candidate where there are no layers."""
 
     def together(c: Candidate) -> tuple[object, ...]:
@@ -126,34 +126,34 @@ def root_nodes(context: SearchContext, candidates: Iterable[Candidate]) -> list[
 
     ranked = sorted(candidates, key=lambda c: (c.stages, c.mesh.shape, c.microbatches, _stretch(c)))
     groups = (tuple(group) for _, group in groupby(ranked, key=together))
-    return [Node(context, group, min(map(context.compute_bound_s, group))) for group in groups]
+    return [SearchNode(context, group, min(map(context.compute_bound_s, group))) for group in groups]
 
 
 def _stretch(candidate: Candidate) -> float:
     return candidate.rounds / candidate.microbatches
 
 
-def _bound_within(pipeline: Pipeline, incumbent: Incumbent) -> Bound:
+def _bound_within(pipeline: Pipeline, incumbent: Incumbent) -> NodeBound:
     """At the multiplier of a like candidate where there was one, else at its own; then at others near by."""
-    best = Bound(0.0)
+    best = NodeBound(0.0)
     first = incumbent.multiplier or pipeline.multiplier
     for factor in MULTIPLIER_FACTORS if pipeline.candidate.stages > 1 else ():
         bound_s = pipeline.bound_within_s(first * factor)
         if bound_s > best.seconds:
-            best = Bound(bound_s, first * factor)
+            best = NodeBound(bound_s, first * factor)
         if best.seconds >= incumbent.cutoff_s or not first:
             break
     return best
 
 
-# The cheapest first; those of several candidates at once come before those of one.
-_SHARED: tuple[Callable[[Pipeline, Incumbent], Bound], ...] = (
-    lambda pipeline, _: Bound(pipeline.split_bound_s),
-    lambda pipeline, _: Bound(pipeline.blocks_bound_s),
+# The cheapest first; those that hold for several candidates come before those of one.
+_SHARED: tuple[Callable[[Pipeline, Incumbent], NodeBound], ...] = (
+    lambda pipeline, _: NodeBound(pipeline.split_bound_s),
+    lambda pipeline, _: NodeBound(pipeline.blocks_bound_s),
 )
 _BOUNDS = (
     *_SHARED,
-    lambda pipeline, _: Bound(pipeline.bound_s),
-    lambda pipeline, _: Bound(pipeline.partition_bound_s),
+    lambda pipeline, _: NodeBound(pipeline.bound_s),
+    lambda pipeline, _: NodeBound(pipeline.partition_bound_s),
     _bound_within,
 )

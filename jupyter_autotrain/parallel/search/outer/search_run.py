@@ -38,7 +38,7 @@ NOT_WEIGHED = "the search was stopped before it was weighed"
 class SearchRun:
     """One search from request to solution."""
 
-    asked: SearchRequest
+    request: SearchRequest
     search: BranchAndBound
     space: StrategySpace
     found: list[Candidate]
@@ -46,7 +46,12 @@ class SearchRun:
 
     @classmethod
     def of(
-        cls, graph: PreparedGraph, cluster: ClusterSpec, asked: SearchRequest, clock: Callable[[], float], began: float
+        cls,
+        graph: PreparedGraph,
+        cluster: ClusterSpec,
+        request: SearchRequest,
+        clock: Callable[[], float],
+        began: float,
     ) -> SearchRun:
         """Lay out the outer choices; linear in the graph.
 
@@ -54,33 +59,35 @@ class SearchRun:
             PlanError: For a cyclic graph, and pins that contradict something.
         """
         check_order(graph)
-        folded = uniform_runs(graph, asked.pins)
-        context, space, pins = _task(folded, cluster, asked, _check(folded, asked, clock, began))
+        folded = uniform_runs(graph, request.pins)
+        context, space, pins = _context(folded, cluster, request, _check(folded, request, clock, began))
         blocks = context.chain.run.count if context.chain else 1
-        proof_s = inf if asked.limits.proof_s is None else asked.limits.proof_s
+        proof_s = inf if request.limits.proof_s is None else request.limits.proof_s
         search = BranchAndBound(context, clock=clock, proof_s=proof_s)
-        return cls(asked, search, space, list(candidates(folded, context.cluster, space, blocks, pins)))
+        return cls(request, search, space, list(candidates(folded, context.cluster, space, blocks, pins)))
 
-    def first_plans(self, *, hurried: bool) -> None:
-        """Plans to beat: a fallback of huge graphs, baselines, the instant search; or all, where that was asked for.
+    def first_plans(self, *, interrupted: bool) -> None:
+        """Incumbents of branch and bound: the fallback of huge graphs, baselines, the instant search.
+
+        The other methods end here: the request's method is instant, or exhaustive.
 
         Raises:
             OutOfTime: The time is spent, or was never there.
         """
         search = self.search
         context = self.search.context
-        if hurried:
+        if interrupted:
             raise OutOfTime
-        method = self.asked.search
+        method = self.request.search
         is_huge = context.chain is None and len(context.graph.ops) > AT_ONCE_OPS
         if is_huge and method is not Method.EXHAUSTIVE:
             offer_fallback_plan(search, self.found)
-        if self.asked.baselines and self.asked.mode is Mode.AUTO_PARALLEL:
+        if self.request.baselines and self.request.mode is Mode.AUTO_PARALLEL:
             self._weigh()
         if method is Method.EXHAUSTIVE:
             self._exhaust()
         elif method is Method.RECURSIVE_PROGRAMMING or (context.chain and search.best is None):
-            heuristic_search(search, self.found, self.asked.limits.effort)
+            heuristic_search(search, self.found, self.request.limits.effort)
 
     def _exhaust(self) -> None:
         search = self.search
@@ -115,7 +122,7 @@ class SearchRun:
         if search.best is None:
             raise PlanError(
                 "The search was stopped before it found a plan that fits.",
-                "The plan that is tried at once needs more memory than a device has.",
+                "The fallback plan needs more memory than a device has.",
                 "Give the search more time, or the devices more memory.",
             )
         if search.bound_s == inf:
@@ -136,9 +143,9 @@ class SearchRun:
         )
 
 
-def _check(graph: OpGraph, asked: SearchRequest, clock: Callable[[], float], began: float) -> Callable[[], None]:
+def _check(graph: OpGraph, request: SearchRequest, clock: Callable[[], float], began: float) -> Callable[[], None]:
     """Raises `OutOfTime` when the time is spent, counted from the beginning; a huge graph has an end anyway."""
-    limit_s = asked.limits.time_s
+    limit_s = request.limits.time_s
     if limit_s is None:
         limit_s = HUGE_TIME_S if len(graph.ops) > HUGE_OPS else inf
     deadline = began + limit_s
@@ -166,23 +173,23 @@ def check_order(graph: OpGraph) -> None:
             )
 
 
-def _task(
-    graph: OpGraph, cluster: ClusterSpec, asked: SearchRequest, check: Callable[[], None]
+def _context(
+    graph: OpGraph, cluster: ClusterSpec, request: SearchRequest, check: Callable[[], None]
 ) -> tuple[SearchContext, StrategySpace, Pins]:
-    machine = cluster.scaled(devices=1) if asked.mode is Mode.STAND_ALONE else cluster
-    pins = asked.pins
+    machine = cluster.scaled(devices=1) if request.mode is Mode.STAND_ALONE else cluster
+    pins = request.pins
     chain = chain_of(graph)
     blocks = chain.run.count if chain else 1
     check_pins(pins, graph, machine, blocks)
-    space = pins.narrow(asked.space)
+    space = pins.narrow(request.space)
     restrict = restriction_of(pins)
-    if asked.mode in {Mode.DATA_PARALLEL, Mode.STAND_ALONE}:
+    if request.mode in {Mode.DATA_PARALLEL, Mode.STAND_ALONE}:
         only = (machine.devices,) if machine.devices > 1 else ()
         pins = replace(pins, mesh=pins.mesh or only)
         space = replace(space, stages=(1,), zero=(Zero.NOTHING,), modes=(Recompute.NONE,), microbatches=(1,))
         restrict = data_only
-    settings = replace(asked.settings, options=space.options)
-    limit = asked.limits.memory_bytes
+    settings = replace(request.settings, options=space.options)
+    limit = request.limits.memory_bytes
     context = SearchContext(
         graph,
         chain,

@@ -49,7 +49,7 @@ def step_back(table: Floats, row: Floats) -> Floats:
 class Reduced:
     """Some ops reduced to a table over kept variables; the recompute mode is one more variable, chosen at the end.
 
-    A part of `ChainTables`, made when it is first asked for.
+    A part of `ChainTables`, made on first use.
     """
 
     model: CostModel
@@ -108,7 +108,7 @@ class Path(NamedTuple):
 class ChainTables:
     """Head, block and tail of a chain, reduced at some weights. States: shared k, block ends a and c, flattened.
 
-    An entry of the table cache, each part made when it is first asked for.
+    An entry of the table cache, each part made on first use.
     """
 
     model: CostModel

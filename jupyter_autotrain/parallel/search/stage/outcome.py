@@ -9,7 +9,7 @@ from math import inf
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
-from jupyter_autotrain.parallel.search.factors.factors import Choice, Load
+from jupyter_autotrain.parallel.search.factors.factors import Load, OpChoice
 from jupyter_autotrain.parallel.search.factors.problem import Rank, rank
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.invariants import check_cover
@@ -20,7 +20,7 @@ class Stage:
     """One stage as planned: its blocks, its choices, what it costs, and how many microbatches it holds."""
 
     blocks: range
-    choices: Mapping[int, Choice]
+    choices: Mapping[int, OpChoice]
     load: Load
     send_s: float
     in_flight: float

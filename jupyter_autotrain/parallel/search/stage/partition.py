@@ -66,7 +66,7 @@ def by_speed(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -
 
     Args:
         block_s: Seconds of a block, by stage.
-        beside_s: Seconds of what a stage holds beside blocks.
+        beside_s: Seconds of the other ops of a stage.
         blocks: To share out, at least one to a stage.
     """
     counts = [1] * len(block_s)

@@ -46,7 +46,7 @@ class PartitionBounds:
         candidate: Outer choices, with several stages.
         alive: Microbatches alive at the peak, by stage.
         limit_bytes: Memory of a rank.
-        room: Blocks that a stage is thought of with, over its even share.
+        room: Most blocks of a stage that are counted, over its even share.
         cache: Where rows are kept.
     """
 

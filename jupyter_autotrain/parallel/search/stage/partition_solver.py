@@ -109,7 +109,7 @@ def _tried(
     except Pruned:
         return None, inf
     except DoesNotFit:
-        pass  # perhaps the stages meet in a layout that is too heavy
+        pass  # the layout between the stages may be too heavy
     end, least = _lightest(pipeline, counts)
     if least > min(pipeline.limits):
         return None, least

@@ -142,7 +142,7 @@ class Pipeline:
 
     @property
     def partition_bound_s(self) -> float:
-        """The same with what the last stage holds beside blocks."""
+        """The same with the tail of the last stage."""
         bounds = self.partition_bounds
         if bounds is None:
             return self.bound_s
@@ -183,7 +183,7 @@ class Pipeline:
         return PartitionBounds(self.whole, self.candidate, alive, min(self.limits), cache=self.cache)
 
     def problem(self, stage: int, blocks: int, begin: int | None = None, end: int | None = None) -> StageProblem:
-        """A stage with so many blocks between two layouts; ends where it begins unless told otherwise."""
+        """A stage with so many blocks between two layouts; it ends where it begins unless `end` is given."""
         return replace(
             self.whole,
             model=self.models[stage],

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import BlockRun
-from jupyter_autotrain.parallel.search.factors.factors import Choice, Load, choices_of, load_of
+from jupyter_autotrain.parallel.search.factors.factors import Load, OpChoice, choices_of, load_of
 from jupyter_autotrain.parallel.search.stage.folding import ChainTables
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ChainPiece:
     """Head (with block 0), a later block, or tail: its ops' choices and what they cost; block ids are block 1's."""
 
-    choices: dict[int, Choice]
+    choices: dict[int, OpChoice]
     load: Load
 
 
@@ -28,13 +28,13 @@ class StagePlan:
         source: Tables that the plan was read from.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ChainPiece, ...]
     states: tuple[tuple[int, int], ...]
     source: StageTables
 
-    def choices(self, run: BlockRun, first_block: int) -> dict[int, Choice]:
+    def choices(self, run: BlockRun, first_block: int) -> dict[int, OpChoice]:
         """Choices by the graph's own op ids, the stage's first block being the run's `first_block`."""
-        found: dict[int, Choice] = {}
+        found: dict[int, OpChoice] = {}
         for index, piece in enumerate(self.pieces):
             first = min(piece.choices, default=0)
             is_block = run.start + run.length <= first < run.start + 2 * run.length
@@ -56,31 +56,30 @@ class StageTables:
     """Chain tables at some weights, with the pieces decoded from them so far; an entry of the table cache."""
 
     of: ChainTables
-    pieces: dict[tuple[int, int, int], Piece] = field(default_factory=dict, repr=False)
+    pieces: dict[tuple[int, int, int], ChainPiece] = field(default_factory=dict, repr=False)
 
-    def head(self, shared: int, end: int) -> Piece:
+    def head(self, shared: int, end: int) -> ChainPiece:
         """Head and block 0."""
         head, mode, first = self.of.decode_head(shared, end)
         chosen = choices_of(self.of.model, head, Recompute.NONE, self.of.weights)
         chosen |= choices_of(self.of.model, first, mode, self.of.weights)
-        return Piece(chosen, load_of(self.of.model, chosen, (*self.of.chain.head, *self.of.chain.block(0))))
+        return ChainPiece(chosen, load_of(self.of.model, chosen, (*self.of.chain.head, *self.of.chain.block(0))))
 
-    def block(self, shared: int, before: int, after: int) -> Piece:
+    def block(self, shared: int, before: int, after: int) -> ChainPiece:
         """A later block."""
         key = (shared, before, after)
         if key not in self.pieces:
             mode, rows = self.of.decode_block(shared, before, after)
             chosen = choices_of(self.of.model, rows, mode, self.of.weights)
-            around = {
-                op: Choice(row, next(iter(chosen.values())).option) for op, row in self.of.ends(shared, before).items()
-            }
+            any_option = self.of.model.settings.options[0]
+            around = {op: OpChoice(row, any_option) for op, row in self.of.ends(shared, before).items()}
             load = load_of(self.of.model, around | chosen, self.of.chain.block(1))
-            self.pieces[key] = Piece(chosen, load)
+            self.pieces[key] = ChainPiece(chosen, load)
         return self.pieces[key]
 
-    def tail(self, shared: int, end: int) -> Piece:
+    def tail(self, shared: int, end: int) -> ChainPiece:
         """Ops after the blocks."""
         chosen = choices_of(self.of.model, self.of.decode_tail(shared, end), Recompute.NONE, self.of.weights)
         any_option = self.of.model.settings.options[0]
-        around = {op: Choice(row, any_option) for op, row in self.of.last_ends(shared, end).items()}
-        return Piece(chosen, load_of(self.of.model, around | chosen, self.of.chain.tail))
+        around = {op: OpChoice(row, any_option) for op, row in self.of.last_ends(shared, end).items()}
+        return ChainPiece(chosen, load_of(self.of.model, around | chosen, self.of.chain.tail))

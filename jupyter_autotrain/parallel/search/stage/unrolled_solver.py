@@ -16,7 +16,7 @@ from math import inf
 
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
-from jupyter_autotrain.parallel.search.factors.factors import Choice, load_of, problem_of
+from jupyter_autotrain.parallel.search.factors.factors import OpChoice, load_of, problem_of
 from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit
 from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
 from jupyter_autotrain.parallel.search.factors.problem import Assignment
@@ -44,7 +44,7 @@ def plain_from(model: CostModel, candidate: Candidate, assignment: Assignment, b
     """An assignment of `loads.problem_of` as an outcome of one stage."""
     count = len(model.graph.ops)
     options = model.settings.options
-    chosen = {op: Choice(assignment.get(op, 0), options[assignment.get(count + op, 0)]) for op in range(count)}
+    chosen = {op: OpChoice(assignment.get(op, 0), options[assignment.get(count + op, 0)]) for op in range(count)}
     stage = Stage(range(0), chosen, load_of(model, chosen, range(count)), 0.0, 1.0, model.roofline.device)
     return Outcome(candidate, (stage,), bound_s, (model,))
 
