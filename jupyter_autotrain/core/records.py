@@ -153,7 +153,7 @@ class MetricPoint:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One wish of a client to the manager.
+    """One request of a client to the manager.
 
     `kind` is one of: stop, retry, concurrency, clean. `args` depends on it; `result` is set when `done`.
     """

@@ -33,7 +33,7 @@ def read_objective(value: object) -> Objective:
     """The objective that is meant.
 
     Raises:
-        UnfitError: When it cannot be told; names the nearest spelling.
+        UnfitError: When it cannot be read; names the nearest spelling.
     """
     if isinstance(value, Objective):
         return value

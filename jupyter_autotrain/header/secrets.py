@@ -1,4 +1,4 @@
-"""Credentials written into a header: told by their place, never shown."""
+"""Credentials written into a header: named by their place, never shown."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class EarlyStopSection(Section):
     """When trials that fall behind are ended."""
 
     rule: Annotated[str, EARLY_STOP_RULE] = Field(
-        default="median", description="How they are told.", examples=["median"]
+        default="median", description="The rule that finds them.", examples=["median"]
     )
     warmup_steps: Annotated[int, Field(ge=0, le=10**12), AS_INTEGER] = Field(
         default=0, description="No trial is stopped before it reports this step.", examples=["5"]

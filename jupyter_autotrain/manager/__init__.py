@@ -1,7 +1,7 @@
 """The one process per home that owns experiments: `start` → `event_loop` → `manager` → `job_watcher` → store.
 
-`ensure` starts it when none lives, `notify` wakes it, `explain` says what each trial waits for, `status` whether it
-lives, `stopped` ends it for as long as its store is repaired.
+`ensure` starts it when none runs, `notify` wakes it, `explain` tells what each trial waits for, `status` whether it
+runs, `stopped` ends it for as long as its store is repaired.
 It listens on no port.
 """
 

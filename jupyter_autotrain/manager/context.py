@@ -70,12 +70,12 @@ class ManagerContext:
         return profile, self.factories.create_backend(profile, BackendContext(self.home))
 
     def retry_store(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the store until it obeys: a full disk or a foreign lock delays everything and loses nothing.
+        """Call the store until it succeeds: a full disk or a foreign lock delays everything and loses nothing.
 
         Meanwhile trials run on and their metrics wait in their files.
 
         Raises:
-            StoreError: When the store says that the call itself is wrong; trying again would not help.
+            StoreError: When the call itself is wrong; trying again would not help.
             SystemExit: When another manager has taken over; this one has to end at once.
         """
         pause = _FIRST_PAUSE_S

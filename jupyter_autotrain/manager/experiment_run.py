@@ -91,7 +91,7 @@ class ExperimentRun:
         """Create no further trial.
 
         The store marks it closed when the last trial has ended (`store_end`), not before: an experiment that is closed
-        and has no active trial is not taken up again.
+        and has no active trial is not run again.
         """
         self.closed = True
         self.closing_reason = reason
@@ -131,7 +131,7 @@ class ExperimentRun:
             self.blocked.pop(trial.number, None)
 
     def need(self, number: int, profile: Profile) -> Need:
-        """What a trial asks for of a place."""
+        """What a trial requests of a place."""
         trial = self.trials[number]
         spec = self.record.spec
         label = f"trial {number} of {self.label}"

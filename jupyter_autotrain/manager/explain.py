@@ -40,17 +40,16 @@ def explain(store: Store, home: Home, experiment: ExperimentRecord | str) -> lis
         waits = [f"Trial {t.number} {known[t.number]}." for t in active if t.number in known]
         return [*failures, *waits, _NO_MANAGER]
     waits = [f"Trial {t.number} {_wait(t, known)}." for t in active if _wait(t, known)]
-    rest = _not_created(record, trials)
-    told = [rest] if rest else []
+    not_created = _not_created(record, trials)
     ended = [f"{record.reason[0].upper()}{record.reason[1:]}."] if record.reason else []
-    return [*failures, *summarize_warnings(store.notes(record.id), _MOST_WARNINGS), *waits, *told, *ended]
+    return [*failures, *summarize_warnings(store.notes(record.id), _MOST_WARNINGS), *waits, *not_created, *ended]
 
 
 def _failures(store: Store, record: ExperimentRecord, trials: list[TrialRecord]) -> list[str]:
     bad = [trial for trial in trials if trial.state in _BAD]
-    # A cell that raised tells its step itself; one that was killed cannot.
-    silent = any(" after step " not in trial.reason for trial in bad)
-    steps = store.last_steps(record.id) if silent else {}
+    # The reason of a cell that raised has its step; that of a killed one has not.
+    lacks_step = any(" after step " not in trial.reason for trial in bad)
+    steps = store.last_steps(record.id) if lacks_step else {}
     return [_failure(trial, steps.get((trial.number, trial.attempt))) for trial in bad]
 
 
@@ -61,18 +60,18 @@ def _failure(trial: TrialRecord, step: int | None) -> str:
 
 
 def _wait(trial: TrialRecord, known: Mapping[int, str]) -> str:
-    said = known.get(trial.number, "")
-    return said or ("is about to start" if trial.state is TrialState.WAITING else "")
+    default = "is about to start" if trial.state is TrialState.WAITING else ""
+    return known.get(trial.number) or default
 
 
-def _not_created(record: ExperimentRecord, trials: list[TrialRecord]) -> str:
+def _not_created(record: ExperimentRecord, trials: list[TrialRecord]) -> list[str]:
     left = record.spec.trials - len(trials)
     active = [str(t.number) for t in trials if not t.state.is_final]
     if record.closed or left <= 0:
-        return ""
+        return []
     if not active:
-        return f"{left} of {record.spec.trials} trials are about to be created."
-    return (
+        return [f"{left} of {record.spec.trials} trials are about to be created."]
+    return [
         f"{left} of {record.spec.trials} trials are not created yet: the slots (`concurrency:`) are taken by "
         f"trial {', '.join(active)}; each end frees a place for one."
-    )
+    ]

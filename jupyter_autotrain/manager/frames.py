@@ -19,7 +19,7 @@ _MOST_NAME = 1000
 
 @dataclass(slots=True)
 class Frames:
-    """What a piece of the stream says; it begins at byte `start`, and `cursor` is the byte after the last whole line.
+    """A part of the stream; it begins at byte `start`, and `cursor` is the byte after the last whole line.
 
     `points` are (name, step, time_s, value), a value of None being NaN; `notes` are (time_s, level, text, count).
     `objective_seen` is true when the objective was reported at all.
@@ -61,7 +61,7 @@ def parse(data: bytes, offset: int, objective: str, now_s: float) -> Frames:
 
 
 def _take(frames: Frames, frame: object, objective: str) -> None:
-    """Add what one line says; all of it or nothing.
+    """Add the content of one line; all of it or nothing.
 
     Raises:
         ValueError, TypeError, OverflowError: It is no frame, or one that cannot be kept.

@@ -98,21 +98,21 @@ class Manager:
         _log.info("%s (%s) is over", run.label, run.id)
 
     def _read_store(self) -> None:
-        """Take up new experiments and requests."""
+        """Begin with new experiments and requests."""
         store = self._context.store
         for record in self._context.retry_store(store.unfinished):
             if record.id not in self.runs:
-                self._take_up(record)
-        self._requests.take_in(self._context.retry_store(store.pending_requests))
+                self._begin(record)
+        self._requests.handle(self._context.retry_store(store.pending_requests))
 
-    def _take_up(self, record: ExperimentRecord) -> None:
+    def _begin(self, record: ExperimentRecord) -> None:
         context = self._context
-        _log.info("%s@%d (%s) taken up", record.name, record.version, record.id)
+        _log.info("%s@%d (%s) begins", record.name, record.version, record.id)
         try:
             run = context.retry_transient(recover_run, context, record)
         except Exception as error:  # noqa: BLE001 - one bad experiment must not stop the manager
-            _log.exception("%s cannot be taken up", record.id)
-            reason = f"it cannot be taken up: {error}"
+            _log.exception("%s cannot begin", record.id)
+            reason = f"it cannot begin: {error}"
             context.retry_store(context.store.close_experiment, record.id, context.clocks.now_s(), reason)
             return
         self.adopt(run)

@@ -30,19 +30,19 @@ class Runs(Protocol):
     runs: dict[str, ExperimentRun]
 
     def adopt(self, run: ExperimentRun) -> None:
-        """Take an experiment up."""
+        """Begin with an experiment."""
 
 
 @dataclass(slots=True)
-class _Stop:
-    """A stop under way; `left` are the jobs that have not ended yet, `silent` those with no word of their processes."""
+class _StopInProgress:
+    """A stop in progress; `left` are the jobs that have not ended yet, `unreported` those without a receipt."""
 
     request_id: int
     run: ExperimentRun
     begun_s: float
     numbers: list[int]
     left: set[int]
-    silent: set[int]
+    unreported: set[int]
     receipts: list[CancelReceipt] = field(default_factory=list)
 
 
@@ -52,7 +52,7 @@ class RequestHandler:
     def __init__(self, context: ManagerContext, manager: Runs) -> None:
         self._context = context
         self._manager = manager
-        self._stops: dict[int, _Stop] = {}
+        self._stops: dict[int, _StopInProgress] = {}
         self._kinds: Mapping[str, Callable[[Request], JsonObject | None]] = {
             "stop": self._stop,
             "retry": self._retry,
@@ -65,14 +65,14 @@ class RequestHandler:
         """True while a request waits for its answer."""
         return bool(self._stops)
 
-    def take_in(self, requests: list[Request]) -> None:
-        """Handle the requests that are not yet in hand."""
+    def handle(self, requests: list[Request]) -> None:
+        """Answer the requests, or begin with them; those in progress stay."""
         for request in requests:
             if request.id in self._stops:
                 continue
             try:
-                handle = self._kinds[request.kind]
-                result = handle(request)
+                answer = self._kinds[request.kind]
+                result = answer(request)
             except KeyError:
                 result = {"error": f"there is no request of the kind {request.kind!r}"}
             except AutotrainError as error:
@@ -87,7 +87,7 @@ class RequestHandler:
         """Keep the receipt of a cancel for whoever asked for it."""
         for stop in self._stops.values():
             if stop.run.id == experiment_id and number in stop.numbers:
-                stop.silent.discard(number)
+                stop.unreported.discard(number)
                 stop.receipts.append(receipt)
 
     def settle(self) -> None:
@@ -111,7 +111,7 @@ class RequestHandler:
         if run is None:
             return {**stop_receipts.merge(known.values()), "elapsed_s": 0.0, "trials": sorted(known)}
         chosen = sorted(run.active if wanted is None else run.active & set(wanted))
-        stop = _Stop(
+        stop = _StopInProgress(
             request.id, run, self._context.clocks.tick_s(), chosen, set(chosen), set(run.attempts) & set(chosen)
         )
         stop.receipts += known.values()
@@ -171,6 +171,10 @@ def _numbers(args: JsonObject) -> list[int] | None:
     return [n for n in trials if isinstance(n, int)] if isinstance(trials, list) else None
 
 
-def _receipt(stop: _Stop, tick_s: float) -> JsonObject:
-    said: JsonObject = {"elapsed_s": round(tick_s - stop.begun_s, 3), "trials": [*stop.numbers]}
-    return {**stop_receipts.merge(stop.receipts), **said, "silent": sorted(stop.silent)}
+def _receipt(stop: _StopInProgress, tick_s: float) -> JsonObject:
+    return {
+        **stop_receipts.merge(stop.receipts),
+        "elapsed_s": round(tick_s - stop.begun_s, 3),
+        "trials": [*stop.numbers],
+        "silent": sorted(stop.unreported),
+    }

@@ -90,7 +90,7 @@ def ensure(home: Home) -> ManagerIdentity:
 
 
 def _is_free(home: Home) -> bool:
-    """Whether no process holds the home's lock: a manager that was started has ended before it said who it is."""
+    """Whether no process holds the home's lock: a manager that was started has ended before it wrote its identity."""
     lock = take_lock(home)
     if lock is not None:
         os.close(lock)
@@ -119,7 +119,7 @@ def take_lock(home: Home) -> int | None:
 
 @contextmanager
 def stopped(home: Home) -> Iterator[None]:
-    """End the home's manager, which its trials do not notice, and let none begin for as long as the block lasts.
+    """End the home's manager and let none start while the block runs; its trials go on.
 
     Raises:
         ManagerError: It does not end.

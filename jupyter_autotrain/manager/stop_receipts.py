@@ -17,13 +17,13 @@ _log = logging.getLogger(__name__)
 def receipts_since(
     context: ManagerContext, record: ExperimentRecord, numbers: Collection[int] | None, since_s: float
 ) -> dict[int, CancelReceipt]:
-    """The receipts of trials that ended after a stop was asked for and before it was taken in hand.
+    """The receipts of trials that ended after a stop was requested and before it was handled.
 
     Args:
         context: The home.
         record: The experiment.
         numbers: The trials meant; None means all.
-        since_s: When the stop was asked for.
+        since_s: When the stop was requested.
     """
     refs = {}
     for trial in context.retry_store(context.store.trials, record.id):

@@ -80,7 +80,7 @@ class Database:
     def _current(self) -> sqlite3.Connection:
         """The connection to the file that is at the path now."""
         if not self._give_back.alive and self._file is not None:
-            return self._connection  # closed for good: its use says so
+            return self._connection  # closed for good: its use raises
         there = self._file_at_path()
         if there is None:
             raise StoreError(
@@ -102,11 +102,11 @@ class Database:
         return journal
 
     def _choose_journal(self, connection: sqlite3.Connection) -> str:
-        wish = "delete" if filesystem_of(self.path) in NETWORK_FILESYSTEMS else "wal"
+        mode = "delete" if filesystem_of(self.path) in NETWORK_FILESYSTEMS else "wal"
         deadline_s = time.monotonic() + self._timeout_s
         while True:
             try:
-                return str(connection.execute(f"PRAGMA journal_mode = {wish}").fetchone()[0])
+                return str(connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()[0])
             except sqlite3.OperationalError as error:
                 # SQLite does not wait for the lock of this one statement by itself.
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline_s:

@@ -28,7 +28,7 @@ _UNSET: Final = "DELETE FROM experiment_decisions WHERE experiment = ? AND kind 
 _ADD_REASON: Final = "INSERT INTO block_reasons (experiment, number, reason) VALUES (?, ?, ?)"
 
 
-class Decisions(StoreMixin):
+class DecisionTables(StoreMixin):
     """What the manager has decided and not carried out yet."""
 
     def decide_ends(self, experiment_id: str, ends: Attempts) -> None:

@@ -25,7 +25,7 @@ _ACTIVE = ", ".join(f"'{state.value}'" for state in sorted(ACTIVE_STATES))
 _UNFINISHED = f"(closed = 0 OR EXISTS (SELECT 1 FROM trials WHERE experiment = key AND state IN ({_ACTIVE})))"  # noqa: S608 - own text
 
 
-class Experiments(StoreMixin):
+class ExperimentTable(StoreMixin):
     """Submissions."""
 
     def add_experiment(
@@ -35,7 +35,7 @@ class Experiments(StoreMixin):
 
         Args:
             experiment_id: Its id.
-            spec: What is wished.
+            spec: What was requested.
             now_s: The time, seconds since the epoch, for people.
             begun: The same instant on the clock that nobody can set; its durations are counted from there.
 
@@ -56,7 +56,7 @@ class Experiments(StoreMixin):
         return self.experiment(experiment_id)
 
     def begin_experiment(self, experiment_id: str, begun: BootTime) -> None:
-        """Count durations from another instant: the machine was started anew, so the one before tells nothing."""
+        """Count durations from another instant: the machine was booted, so the one before is void."""
         with self._database.write() as connection:
             connection.execute(_BEGIN, (begun.boot, begun.at_s, experiment_id))
 
@@ -104,7 +104,7 @@ class Experiments(StoreMixin):
         Args:
             reference: A name (its newest version), `name@N`, a unique prefix of an id, `-1` (the newest), `-2` ...,
                 or `_` (the newest).
-            origin: The notebook where it is said: the newest is the newest of this notebook, and a name means this
+            origin: The notebook that asks: the newest is the newest of this notebook, and a name means this
                 notebook's before any other's. None: the newest of all.
 
         Raises:

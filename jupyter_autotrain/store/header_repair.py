@@ -1,4 +1,4 @@
-"""Copies of a store that SQLite refuses altogether, mended so far that it reads what lies behind.
+"""Copies of a store that SQLite refuses as a whole, with a repaired header, so that the rest can be read.
 
 A flipped byte in the header and a file cut short make SQLite refuse everything. The header holds nothing that is not
 known: the first copy gets a new one. Where the first page is gone, with the list of tables, the second copy gets that
@@ -31,7 +31,7 @@ def copies_with_new_header(path: Path) -> Iterator[Path]:
     try:
         for first_page in (b"", _first_page(model)):
             _copy(path, copy)
-            _mend(copy, first_page)
+            _write_header(copy, first_page)
             yield copy
     finally:
         for part in _PARTS:
@@ -52,7 +52,7 @@ def _copy(path: Path, copy: Path) -> None:
                 raise OSError(done.returncode, done.stderr.decode(errors="replace").strip(), str(copy))
 
 
-def _mend(copy: Path, first_page: bytes) -> None:
+def _write_header(copy: Path, first_page: bytes) -> None:
     with copy.open("r+b") as file:
         page = bytearray((first_page or file.read(PAGE_BYTES)).ljust(PAGE_BYTES, b"\0"))
         pages = max(1, -(-copy.stat().st_size // PAGE_BYTES))

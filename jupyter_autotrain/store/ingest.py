@@ -1,4 +1,4 @@
-"""Taking in what trials report, and the cursors that tell how far each stream has been read.
+"""Ingests what trials report, and keeps the cursors: how far each stream has been read.
 
 Points and cursor move in one transaction, so a manager killed at any instant neither loses nor doubles one.
 """
@@ -54,34 +54,34 @@ class Ingest:
     objective: Objective | None = None
 
 
-class Ingestion(StoreMixin):
+class IngestTables(StoreMixin):
     """How far each stream has been read, and what was in it."""
 
     def cursor(self, experiment_id: str, number: int, attempt: int, stream: str) -> int:
-        """How many bytes of a stream have been taken in."""
+        """How many bytes of a stream have been ingested."""
         with self._database.read() as connection:
             return _cursor(connection, (key_of(connection, experiment_id), number, attempt), stream)
 
     def ingest(self, rows: Sequence[Ingest]) -> list[Ingest]:
-        """Take in what was read, in one transaction.
+        """Store what was read, in one transaction.
 
-        A row whose cursor does not lie beyond the stored one was taken in before and is ignored, and so is a row of a
+        A row whose cursor does not lie beyond the stored one was ingested before and is ignored, and so is a row of a
         deleted experiment. A step beyond 64 bits becomes the nearest that fits.
 
         Returns:
-            The rows that do not begin at their stream's cursor. Nothing of them is taken in, because points would be
+            The rows that do not begin at their stream's cursor. Nothing of them is ingested, because points would be
             lost or doubled; the stream has to be read again from the cursor.
         """
         left_out = []
         with self._database.write() as connection:
             for row in rows:
                 found = connection.execute("SELECT key FROM experiments WHERE id = ?", (row.experiment_id,)).fetchone()
-                if found is not None and not _take_in(connection, found[0], row):
+                if found is not None and not _ingest(connection, found[0], row):
                     left_out.append(row)
         return left_out
 
     def forget_reports(self, experiment_id: str, number: int, attempt: int) -> None:
-        """Forget all that an attempt of a trial has reported, so that it can be taken in again from its stream."""
+        """Forget all that an attempt of a trial has reported, so that it can be ingested again from its stream."""
         with self._database.write() as connection:
             where = (key_of(connection, experiment_id), number, attempt)
             for table in ("series", "cursors", "notes"):
@@ -93,12 +93,12 @@ class Ingestion(StoreMixin):
             connection.execute(unranked, where)
 
 
-def _take_in(connection: sqlite3.Connection, key: int, row: Ingest) -> bool:
-    """Take in one row; false when it does not begin at the stream's cursor."""
+def _ingest(connection: sqlite3.Connection, key: int, row: Ingest) -> bool:
+    """Ingest one row; false when it does not begin at the stream's cursor."""
     where = (key, row.number, row.attempt)
     stored = _cursor(connection, where, row.stream)
     if row.cursor_before == row.cursor_after:
-        _add_notes(connection, where, row.notes)  # nothing was read: something else has to be told
+        _add_notes(connection, where, row.notes)  # nothing was read, but there are notes
         return True
     if row.cursor_after <= stored:
         return True

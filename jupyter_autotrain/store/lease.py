@@ -14,7 +14,7 @@ _TAKE = (
 )
 
 
-class Leases(StoreMixin):
+class LeaseTable(StoreMixin):
     """Who may write as the manager."""
 
     def take_lease(self, owner: str) -> int:

@@ -19,7 +19,7 @@ Columns: TypeAlias = "tuple[array[int], array[float]]"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MetricChunk:
     """Points of one metric of one attempt that arrived together; `last_id` is the id of the newest of them.
 
     `times` are seconds since the epoch, one per point.
@@ -33,7 +33,7 @@ class Piece:
     times: array[float]
 
 
-class Metrics(StoreMixin):
+class MetricTables(StoreMixin):
     """What trials report."""
 
     def points(
@@ -70,7 +70,7 @@ class Metrics(StoreMixin):
                 values.extend(more_values)
         return columns
 
-    def pieces(self, experiment_id: str, after_id: int = 0) -> list[Piece]:
+    def metric_chunks(self, experiment_id: str, after_id: int = 0) -> list[MetricChunk]:
         """What arrived after the piece that ended with `after_id`, as columns, in order of arrival.
 
         Views follow an experiment with it: it costs nothing per point.
@@ -81,7 +81,7 @@ class Metrics(StoreMixin):
         )
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
-        return [_piece(row) for row in rows]
+        return [_metric_chunk(row) for row in rows]
 
     def metric_names(self, experiment_id: str, number: int | None = None, attempt: int | None = None) -> list[str]:
         """The metrics reported so far, in order of their first report; of all trials, or of one, or of one attempt."""
@@ -139,10 +139,10 @@ def _columns(number: int, name: str, blob: bytes) -> tuple[array[int], array[flo
         return array("q", blob[:third]), array("d", blob[third : 2 * third]), array("d", blob[2 * third :])
 
 
-def _piece(row: tuple[int, int, int, str, bytes]) -> Piece:
+def _metric_chunk(row: tuple[int, int, int, str, bytes]) -> MetricChunk:
     last_id, number, attempt, name, blob = row
     steps, times, values = _columns(number, name, blob)
-    return Piece(last_id, number, attempt, name, (steps, values), times)
+    return MetricChunk(last_id, number, attempt, name, (steps, values), times)
 
 
 def _points_of_chunk(row: tuple[int, int, int, int, str, bytes], after_id: int) -> Iterator[MetricPoint]:

@@ -13,7 +13,7 @@ from jupyter_autotrain.store.mixin import plain, unknown
 
 
 def look_up(connection: sqlite3.Connection, reference: str, origin: Origin | None) -> list[ExperimentRecord]:
-    """What a reference may mean where it is said; several when the beginning of an id is not unique."""
+    """What a reference may mean in this notebook; several when the beginning of an id is not unique."""
     mine, values = of_origin(origin)
     if places := offset_from_newest(reference):
         return records(connection, f"WHERE {mine} ORDER BY key DESC LIMIT 1 OFFSET ?", (*values, places - 1))

@@ -39,7 +39,7 @@ class Repair:
         saved: Rows by table.
         damaged: What SQLite said, by table that could not be read whole.
         dropped: Rows by table that were read and refer to what was lost.
-        refused: What SQLite said of the file as a whole, where only a mended copy could be read.
+        refused: What SQLite said of the file as a whole, where only a copy with a new header could be read.
     """
 
     kept_at: Path
@@ -92,8 +92,8 @@ def _salvage(source: sqlite3.Connection, fresh: Path, kept_at: Path) -> Repair:
         target.execute("BEGIN")
         for table in _tables(target):
             _copy(source, target, table, report)
-        for table, told in settle(target).items():
-            report.damaged.setdefault(table, told)
+        for table, found in settle(target).items():
+            report.damaged.setdefault(table, found)
         _drop_orphans(target, report)
         _number_names(target)
         target.execute("COMMIT")
@@ -102,7 +102,7 @@ def _salvage(source: sqlite3.Connection, fresh: Path, kept_at: Path) -> Repair:
 
 
 def _salvage_copies(path: Path, fresh: Path, report: Repair) -> Repair:
-    """SQLite refuses the file as a whole: see whether it reads a mended copy."""
+    """SQLite refuses the file as a whole: see whether it reads a copy with a new header."""
     for copy in copies_with_new_header(path):
         with closing(sqlite3.connect(copy, isolation_level=None)) as source:
             found = _salvage(source, fresh, report.kept_at)

@@ -30,12 +30,12 @@ def settle(target: sqlite3.Connection) -> dict[str, str]:
     for table in ("trials", "moves", "end_decisions", "block_reasons"):
         target.execute(f"UPDATE {table} SET reason = '' WHERE typeof(reason) != 'text'")  # noqa: S608 - own names
     values = sum(_empty(target, column, empty) for column, empty in _EMPTY.items())
-    told = {
+    found = {
         "experiments": f"{len(unreadable)} with a specification that cannot be read" if unreadable else "",
         "moves": f"{moves} with an unknown state" if moves else "",
         "trials": f"{states} with an unknown state, {values} unreadable values" if states or values else "",
     }
-    return {table: text for table, text in told.items() if text}
+    return {table: text for table, text in found.items() if text}
 
 
 def _empty(target: sqlite3.Connection, column: str, empty: str) -> int:

@@ -1,4 +1,4 @@
-"""Wishes of clients to the manager, kept until they are answered."""
+"""Requests of clients to the manager, kept until they are answered."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from jupyter_autotrain.store.mixin import StoreMixin
 _COLUMNS = "id, kind, experiment_id, args, created_s, done, result"
 
 
-class Requests(StoreMixin):
+class RequestTable(StoreMixin):
     """Requests and their answers."""
 
     def add_request(self, kind: str, experiment_id: str, args: JsonObject, now_s: float) -> int:
-        """Keep a wish for good; gives its id."""
+        """Store a request durably; gives its id."""
         query = "INSERT INTO requests (kind, experiment_id, args, created_s) VALUES (?, ?, ?, ?)"
         with self._database.write(durable=True) as connection:
             cursor = connection.execute(query, (kind, experiment_id, json.dumps(to_json(args)), now_s))

@@ -108,7 +108,7 @@ CREATE INDEX requests_pending ON requests (id) WHERE done = 0;
 CREATE INDEX requests_by_experiment ON requests (experiment_id, kind, id);
 """
 
-# One writer at a time; each byte of a stream taken in once; durations from a clock that nobody sets.
+# One writer at a time; each byte of a stream ingested once; durations from a monotonic clock.
 _LEASE: Final = """
 CREATE TABLE lease (
   id INTEGER PRIMARY KEY CHECK (id = 1),

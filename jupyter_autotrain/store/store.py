@@ -7,16 +7,16 @@ from typing import Self
 
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store.database import open_database
-from jupyter_autotrain.store.decisions import Decisions
-from jupyter_autotrain.store.experiments import Experiments
-from jupyter_autotrain.store.ingest import Ingestion
-from jupyter_autotrain.store.lease import Leases
-from jupyter_autotrain.store.metrics import Metrics
-from jupyter_autotrain.store.requests import Requests
-from jupyter_autotrain.store.trials import Trials
+from jupyter_autotrain.store.decisions import DecisionTables
+from jupyter_autotrain.store.experiments import ExperimentTable
+from jupyter_autotrain.store.ingest import IngestTables
+from jupyter_autotrain.store.lease import LeaseTable
+from jupyter_autotrain.store.metrics import MetricTables
+from jupyter_autotrain.store.requests import RequestTable
+from jupyter_autotrain.store.trials import TrialTable
 
 
-class Store(Experiments, Trials, Decisions, Ingestion, Metrics, Requests, Leases):
+class Store(ExperimentTable, TrialTable, DecisionTables, IngestTables, MetricTables, RequestTable, LeaseTable):
     """The durable history; safe to use from several threads and several processes.
 
     Every method is one transaction. Every failure of SQLite or of the disk comes as a `StoreError`, and then nothing

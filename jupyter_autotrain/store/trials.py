@@ -30,7 +30,7 @@ class _TrialValue(NamedTuple):
     value: float
 
 
-class Trials(StoreMixin):
+class TrialTable(StoreMixin):
     """Trials of experiments."""
 
     def add_trial(self, experiment_id: str, number: int, params: Mapping[str, JsonValue], now_s: float) -> TrialRecord:

@@ -77,9 +77,9 @@ class Feed:
         record = self._store.experiment(self._id)
         trials = self._store.trials(self._id)
         changed = [trial for trial in trials if self._trials.get(trial.number) != trial]
-        pieces = self._store.pieces(self._id, self._after_id)
+        chunks = self._store.metric_chunks(self._id, self._after_id)
         self._trials.update((trial.number, trial) for trial in changed)
-        self._after_id = pieces[-1].last_id if pieces else self._after_id
+        self._after_id = chunks[-1].last_id if chunks else self._after_id
         self.seq += 1
         content: JsonObject = {
             "seq": self.seq,
@@ -87,7 +87,7 @@ class Feed:
             "trials": [strict(trial_json(trial, _TRIAL_FIELDS)) for trial in changed],
             **self._changed_notes(),
         }
-        return _frame(content, blocks(pieces, self._rows), final=record.state.is_final)
+        return _frame(content, blocks(chunks, self._rows), final=record.state.is_final)
 
     def _changed_notes(self) -> dict[str, JsonValue]:
         """What trials warn of and have displayed, when that has changed."""

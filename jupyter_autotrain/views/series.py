@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyter_autotrain.core.spec import ExperimentSpec
-from jupyter_autotrain.store import Columns, Piece
+from jupyter_autotrain.store import Columns, MetricChunk
 
 Floats: TypeAlias = NDArray[np.float64]
 SeriesKey: TypeAlias = tuple[str, int, int]  # metric, trial, attempt
@@ -29,7 +29,7 @@ class SeriesBlock:
     times: list[bytes] = field(default_factory=list)
 
 
-def blocks(pieces: Iterable[Piece], rows: dict[SeriesKey, int]) -> dict[SeriesKey, SeriesBlock]:
+def blocks(pieces: Iterable[MetricChunk], rows: dict[SeriesKey, int]) -> dict[SeriesKey, SeriesBlock]:
     """The pieces joined by series; `rows` counts the rows of each series so far and is brought up to date."""
     found: dict[SeriesKey, SeriesBlock] = {}
     for piece in pieces:

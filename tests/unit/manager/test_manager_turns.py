@@ -137,7 +137,7 @@ def test_a_failing_store_delays_and_loses_nothing(world, monkeypatch):
     assert [p.value for p in world.store.points(experiment)] == [0.5]
 
 
-def test_a_silent_place_is_named_and_then_heard_again(world):
+def test_an_unreachable_place_is_named_until_it_answers_again(world):
 
     experiment = world.submit()
     world.step()

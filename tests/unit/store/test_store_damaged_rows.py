@@ -77,7 +77,7 @@ def test_a_damaged_piece_of_a_metric_is_told_with_its_trial(store, home, stateme
     store.ingest([Ingest("e1", 1, 1, "metrics", 9, points=[("loss", step, 1.0, 0.5) for step in range(3)])])
     damage(home, statement)
     told = []
-    for read in (store.points, store.pieces, store.last_steps, lambda e: store.series(e, "loss")):
+    for read in (store.points, store.metric_chunks, store.last_steps, lambda e: store.series(e, "loss")):
         try:
             read("e1")
         except StoreError as error:
