@@ -65,8 +65,8 @@ def _mime_bundle(value: object) -> dict[str, str]:
 
 
 # This module runs before every other one of the package, so the hooks are there before any value; views load on use.
-_display.show.register(_display.Displayable, _show)
-_display.mime_bundle.register(_display.Displayable, _mime_bundle)
+_display.hooks.show = _show
+_display.hooks.mime_bundle = _mime_bundle
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

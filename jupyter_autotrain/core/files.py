@@ -13,7 +13,10 @@ import json
 import os
 import stat
 from collections.abc import Iterator
-from typing import BinaryIO
+
+TYPE_CHECKING = False  # every trial imports this module, and `typing` is slow to import
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 MOST_JSON_BYTES = 4 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -3,7 +3,6 @@
 import pickle
 import threading
 import time
-from functools import singledispatch
 
 import pytest
 
@@ -300,20 +299,15 @@ def test_only_an_ended_experiment_is_deleted_and_then_wholly(home, store):
 
 
 def test_a_handle_is_shown_by_the_hook_that_a_higher_layer_registers(home, store, monkeypatch):
-    registered = {
-        "show": lambda handle: ("shown", handle.id),
-        "mime_bundle": lambda handle: {"text/html": handle.id},
-    }
-    for name, function in registered.items():
-        hook = singledispatch(repr)
-        hook.register(display.Displayable, function)
-        monkeypatch.setattr(display, name, hook)
+    monkeypatch.setattr(display.hooks, "show", lambda handle: ("shown", handle.id))
+    monkeypatch.setattr(display.hooks, "mime_bundle", lambda handle: {"text/html": handle.id})
     handle = add(home, store)
     assert handle.show() == ("shown", "abc")
     assert handle._repr_mimebundle_(include=None) == {"text/html": "abc"}
 
 
-def test_without_a_registered_view_a_value_is_shown_as_its_text(capsys):
+def test_without_a_registered_view_a_value_is_shown_as_its_text(capsys, monkeypatch):
+    monkeypatch.setattr(display, "hooks", display.Hooks())
     assert display.show(7) is None
     assert capsys.readouterr().out == "7\n"
     assert display.mime_bundle(7) == {"text/plain": "7"}

@@ -18,6 +18,8 @@ from jupyter_autotrain.testing import trial_file, trial_of
 from jupyter_autotrain.worker import api, cell_runner, definitions, environment, processes
 from jupyter_autotrain.worker.api import Params
 
+ROOT = Path(wire.__file__).parents[2]
+
 
 @pytest.fixture
 def trial_dir(tmp_path: Path) -> Path:
@@ -94,6 +96,17 @@ def test_the_trial_side_loads_the_standard_library_alone(trial_dir: Path) -> Non
     ours = {"jupyter_autotrain"}
     foreign = {name for name in loaded - ours - sys.stdlib_module_names if not name.startswith(("_", "sitecustomize"))}
     assert foreign <= {"distutils-precedence"}
+
+
+@pytest.mark.parametrize("entry_point", ["supervisor_main", "trial"])
+def test_neither_side_of_a_trial_loads_what_is_slow_to_import(tmp_path: Path, entry_point: str) -> None:
+    code = f"import sys\nimport jupyter_autotrain.worker.{entry_point}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    slow = {"typing", "dataclasses", "pathlib", "inspect", "subprocess", "socket", "threading", "ast", "traceback"}
+    assert set(done.stdout.split()) & slow == set()
 
 
 def test_definitions_are_told_from_actions() -> None:
