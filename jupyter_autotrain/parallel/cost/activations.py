@@ -1,4 +1,4 @@
-"""Which bytes are kept for the backward pass, who is charged for them, and what each recompute mode drops.
+"""Which bytes are kept for the backward pass, the op that they count for, and what each recompute mode drops.
 
 A saved tensor is charged once, on the edge from its producer to the first op that saves it, in the smaller of the two
 layouts: a consumer that gathers a split tensor keeps the slice and gathers again (Korthikanti et al. 2022, section
@@ -61,7 +61,7 @@ class GraphAnalysis:
 
 
 def analyse_graph(graph: OpGraph) -> GraphAnalysis:
-    """Gather the facts; linear in the graph."""
+    """Analyse a graph; linear in it."""
     spans = [(run, range(run.start, run.start + run.length * run.count)) for run in graph.runs]
     repeats = {i: run.count for run, span in spans for i in span}
     core = _attention_core(graph)

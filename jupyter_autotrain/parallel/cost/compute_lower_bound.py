@@ -53,7 +53,7 @@ class ComputeLowerBound:
 
 
 def compute_lower_bound(graph: OpGraph, cluster: ClusterSpec, efficiency: Efficiency) -> ComputeLowerBound:
-    """Gather the figures; linear in the graph."""
+    """Linear in the graph."""
     flops, moved, kernels = np.array(list(_passes(graph)), dtype=np.float64).reshape(-1, 3).T
     devices = [device for device, _ in cluster.kinds]
     rate = max(device.matrix_flops_per_s for device in devices) * efficiency.matrix
@@ -73,7 +73,7 @@ def _passes(graph: OpGraph) -> Iterator[tuple[float, float, int]]:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCountBound:
-    """How far work can be split: what tells device counts apart before anything is searched.
+    """How far work can be split: a bound for each number of devices before anything is searched.
 
     Attributes:
         seconds: Of everything on one device of the fastest kind, by the product of the sizes of the loops that may be
@@ -126,7 +126,7 @@ def _split_s(seconds: Mapping[int, float], size: int) -> float:
 def device_count_bound(
     graph: OpGraph, cluster: ClusterSpec, efficiency: Efficiency, blocks: range, count: int
 ) -> DeviceCountBound:
-    """Gather the figures; linear in the graph.
+    """Linear in the graph.
 
     Args:
         graph: The model.

@@ -1,4 +1,4 @@
-"""Well-known plans, costed like any other: what people would write by hand without a search.
+"""Well-known plans, costed like any other: what is written by hand without a search.
 
 Each baseline is a restriction of strategies plus a few outer choices; within it the same solvers fill in the rest, so a
 baseline never costs more than it has to.

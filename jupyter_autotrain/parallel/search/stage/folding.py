@@ -83,11 +83,6 @@ class Reduced:
         """(kept...) table over the best mode."""
         return np.asarray(self.by_mode.min(axis=0))
 
-    @property
-    def exact(self) -> bool:
-        """False when mini-buckets were needed."""
-        return self.reduction.exact
-
     def decode(self, at: dict[int, int]) -> tuple[Recompute, dict[int, int]]:
         """The mode and the strategies of `ops`, given the kept ones."""
         place = tuple(at[v] for v in self.kept)
@@ -173,12 +168,6 @@ class ChainTables:
         scope = (*self.chain.shared, *self.chain.end(self.chain.run.count - 1))
         table = joined(self.tail_reduction.tables, scope, self.shared_sizes + self.end_sizes)
         return (table + self.tail_reduction.constant).reshape(prod(self.shared_sizes), -1)
-
-    @property
-    def exact(self) -> bool:
-        """Whether every reduction was exact."""
-        parts = (self.head_reduction, self.tail_reduction, self.block, self.first_block)
-        return all(part.exact for part in parts)
 
     def path(self, start: Floats, stop: Floats, blocks: int) -> Path:
         """The best way through `blocks` steps: the recurrence of this module.

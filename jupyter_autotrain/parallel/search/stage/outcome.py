@@ -1,4 +1,4 @@
-"""What a candidate came to: its stages as planned, and what the step takes."""
+"""A solved candidate: its stages with their decisions, and the time of a step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jupyter_autotrain.parallel.search.stage.invariants import check_cover
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage as planned: its blocks, its choices, what it costs, and how many microbatches it holds."""
+    """A solved stage: its blocks, its choices, what it costs, and how many microbatches it holds."""
 
     blocks: range
     choices: Mapping[int, OpChoice]
@@ -77,7 +77,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """What solving a candidate gave.
+    """The result of solving a candidate.
 
     Attributes:
         outcome: A plan that fits, when one was found.

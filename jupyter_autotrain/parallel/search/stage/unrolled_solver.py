@@ -41,7 +41,7 @@ def plain_outcome(
 
 
 def plain_from(model: CostModel, candidate: Candidate, assignment: Assignment, bound_s: float) -> Outcome:
-    """An assignment of `loads.problem_of` as an outcome of one stage."""
+    """An assignment of `factors.problem_of` as an outcome of one stage."""
     count = len(model.graph.ops)
     options = model.settings.options
     chosen = {op: OpChoice(assignment.get(op, 0), options[assignment.get(count + op, 0)]) for op in range(count)}
