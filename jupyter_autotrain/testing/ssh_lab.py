@@ -171,8 +171,16 @@ class LabHost:
 
     def commands(self) -> dict[int, str]:
         """The command lines of all processes on the host but its first and its SSH servers, by pid."""
-        lines = [line.split(maxsplit=1) for line in self.run("ps", "-eo", "pid=,args=").splitlines()]
+        lines = [line.split(maxsplit=1) for line in self.run("ps", "-ewwo", "pid=,args=").splitlines()]
         return {int(pid): args for pid, args in lines if not _is_of_host(int(pid), args)}
+
+    def is_gone(self, pid: int) -> bool:
+        """Whether no process of the host has this pid any more; one that is not reaped yet is gone."""
+        try:
+            state = self.run("ps", "-o", "stat=", "-p", str(pid))
+        except subprocess.CalledProcessError:
+            return True
+        return state.startswith("Z")
 
     def cut(self) -> None:
         """Take the host off the network: what is sent to it or by it is lost without an answer."""
@@ -190,6 +198,8 @@ class LabHost:
     def stop(self) -> None:
         """End all processes of the host."""
         namespaces.end(self._process)
+        with contextlib.suppress(subprocess.CalledProcessError):  # the kernel may have removed it by now
+            self._lab.in_controller("ip", "link", "del", self._port)
 
 
 class SshLab:
@@ -252,7 +262,7 @@ class SshLab:
 
 
 def _is_of_host(pid: int, args: str) -> bool:
-    return pid == 1 or args.startswith(("sshd:", "/usr/sbin/sshd", "ps -eo", "cat"))
+    return pid == 1 or args.startswith(("sshd:", "/usr/sbin/sshd", "ps -ewwo", "cat"))
 
 
 def _make_key(path: Path) -> None:

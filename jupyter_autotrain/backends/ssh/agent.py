@@ -1,0 +1,156 @@
+"""Runs on a host: starts supervisors, reads and writes trial directories there, all over its standard streams.
+
+One agent per host and connection. It keeps nothing: whatever it started goes on when it ends, and another agent finds
+the same trial directories. It ends when its standard input does, or when nobody has asked for a minute.
+
+A line of input is `{"id": number, "do": name, ...}`; its answer is `{"id": number, "ok": ...}` or
+`{"id": number, "failure": [found, expected, action]}`. The first line of output is the greeting.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jupyter_autotrain.backends import cancelling, settle, starting
+from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.backends.ssh import agent_files, agent_machine
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.process_identity import boot_id
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.worker import start_supervisor
+
+_UNASKED_S = 60.0
+Request = Mapping[str, Any]
+
+
+class Agent:
+    """Answers requests about the trials of one host.
+
+    Args:
+        root: The folder of everything that is ours there.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._asked_s = time.monotonic()
+        self._writing = threading.Lock()
+        self._handlers: dict[str, Callable[[Request], object]] = {
+            "ping": lambda _: None,
+            "machine": lambda _: agent_machine.describe(),
+            "start": self._start,
+            "poll": self._poll,
+            "read": self._read,
+            "put": self._put,
+            "list": self._list,
+            "get": self._get,
+            "cancel": self._cancel,
+        }
+
+    def serve(self) -> None:
+        """Greet, and answer until the input ends."""
+        greeting = {
+            "hello": wire.VERSION, "python": ".".join(map(str, sys.version_info[:3])), "root": str(self._root),
+            "hostname": socket.gethostname(), "boot_id": boot_id(), "executable": sys.executable,
+        }  # fmt: skip
+        self._write(greeting)
+        threading.Thread(target=self._end_when_unasked, daemon=True).start()
+        for line in sys.stdin.buffer:
+            self._asked_s = time.monotonic()
+            threading.Thread(target=self._answer, args=(json.loads(line),), daemon=True).start()
+        os._exit(0)
+
+    def _end_when_unasked(self) -> None:
+        """A server does not notice that a link is cut, so an agent would stay for good."""
+        while time.monotonic() - self._asked_s < _UNASKED_S:
+            time.sleep(_UNASKED_S / 10)
+        os._exit(0)
+
+    def _write(self, message: Mapping[str, object]) -> None:
+        with self._writing:
+            sys.stdout.write(json.dumps(message) + "\n")
+            sys.stdout.flush()
+
+    def _answer(self, request: Request) -> None:
+        answer: dict[str, object] = {"id": request["id"]}
+        try:
+            answer["ok"] = self._handlers[request["do"]](request)
+        except AutotrainError as error:
+            answer["failure"] = [error.found, error.expected, error.action]
+        except OSError as error:
+            answer["failure"] = [f"{error.filename or request['do']}: {error.strerror}.", "", ""]
+        except Exception as error:  # noqa: BLE001 - whatever it is, the asker must not wait for good
+            answer["failure"] = [f"The agent failed: {error!r}.", "", traceback.format_exc(limit=-2)]
+        self._write(answer)
+
+    def _directory(self, job: str) -> Path:
+        return agent_files.inside(self._root / "jobs", job)
+
+    def _start(self, request: Request) -> None:
+        directory = self._directory(request["job"])
+        patience = starting.Patience()
+        while not starting.has_begun(directory):
+            try:
+                self._begin(directory, request)
+            except (OSError, starting.StartError) as error:
+                is_system = isinstance(error, OSError)
+                number = error.errno if is_system else error.number  # type: ignore[union-attr]  # told apart above
+                if not patience.waits(number):
+                    raise starting.refusal(request["job"], directory, number, str(error)) from error
+            else:
+                return
+
+    def _begin(self, directory: Path, request: Request) -> None:
+        trial = dict(request["trial"])
+        before = request["before"]
+        trial["directory"] = str(directory)
+        trial["bundle"] = request["bundle"]
+        trial["python"] = sys.executable
+        trial["resume_from"] = str(self._directory(before) / wire.CHECKPOINTS) if before else ""
+        for name in wire.FOLDERS:
+            (directory / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        wire.write_atomically(str(directory / wire.TRIAL_FILE), json.dumps(trial).encode(), sync=False)
+        argv = (sys.executable, "-I", "-S", str(start_supervisor.__file__), str(directory))
+        starting.start(argv, {**os.environ, **request["secrets"]}, directory)
+
+    def _poll(self, request: Request) -> list[object]:
+        """Of each job: its status, None where there is none, or a text that says why it cannot be told."""
+        return [self._status(job) for job in request["jobs"]]
+
+    def _status(self, job: str) -> object:
+        try:
+            return settle.settled(self._directory(job))
+        except statuses.UnknownError as error:
+            return str(error)
+
+    def _read(self, request: Request) -> list[object]:
+        """Of each cursor (job, stream, offset): what is new, and why it cannot be read."""
+        return [agent_files.read(self._directory(job), stream, offset) for job, stream, offset in request["cursors"]]
+
+    def _put(self, request: Request) -> None:
+        agent_files.put(self._directory(request["job"]), request["path"], base64.b64decode(request["data"]))
+
+    def _list(self, request: Request) -> object:
+        return agent_files.listing(self._directory(request["job"]), request["path"])
+
+    def _get(self, request: Request) -> str:
+        return agent_files.piece(self._directory(request["job"]), request["path"], request["offset"])
+
+    def _cancel(self, request: Request) -> object:
+        receipt = cancelling.cancel(self._directory(request["job"]), request["grace_s"])
+        return [receipt.pids_ended, receipt.pids_killed, receipt.pids_left, receipt.elapsed_s, receipt.note]
+
+
+def main(root: str) -> None:
+    """Serve until the input ends."""
+    os.umask(0o077)
+    Agent(Path(root)).serve()

@@ -1,0 +1,236 @@
+"""The SSH backend: trials on hosts that are reached by SSH; each host's supervisors outlive the link to it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import platform
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from jupyter_autotrain.backends.ssh import answers, fetching
+from jupyter_autotrain.backends.ssh.agent_connection import HostPlace
+from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh.places import places_of
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import (
+    BackendContext,
+    CancelReceipt,
+    Chunk,
+    Cursor,
+    JobRef,
+    JobStatus,
+    Probe,
+    Profile,
+    Submission,
+)
+from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
+from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
+from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
+from jupyter_autotrain.worker import environment
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+class SshBackend:
+    """Runs each trial on one of the profile's hosts, beside a supervisor of its own there.
+
+    Args:
+        profile: Its name and options.
+        context: The home, whose bundles are sent.
+        link: Makes the link to a host.
+    """
+
+    capabilities = Capabilities(multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True)
+    poll_interval = PollInterval(least_s=0.02, most_s=0.5)
+
+    def __init__(
+        self, profile: Profile, context: BackendContext, link: Callable[[HostPlace], HostLink] = HostLink
+    ) -> None:
+        self.name = profile.name
+        self._profile = profile
+        self._context = context
+        self._links = {name: link(place) for name, place in places_of(profile).items()}
+        self._owner = _owner(context)
+
+    @staticmethod
+    def options_model() -> type[BaseModel]:
+        """The hosts, and how they are reached."""
+        from jupyter_autotrain.backends.ssh.options import SshOptions  # noqa: PLC0415 - pydantic is slow
+
+        return SshOptions
+
+    def probe(self) -> Probe:
+        """Usable when at least one host answers."""
+        reasons = {}
+        for name, link in self._links.items():
+            try:
+                link.greeting()
+            except AutotrainError as error:
+                reasons[name] = str(error.found)
+        if len(reasons) == len(self._links):
+            return Probe(False, " ".join(reasons.values()))
+        hosts = ", ".join(name for name in self._links if name not in reasons)
+        silent = f"; without an answer: {', '.join(reasons)}" if reasons else ""
+        return Probe(True, f"Hosts that answer: {hosts}{silent}.")
+
+    def discover(self) -> Inventory:
+        """What each host has; of one that does not answer nothing is known."""
+        nodes = []
+        limits = ""
+        for name, link in self._links.items():
+            try:
+                machine = cast("JsonObject", link.ask("machine"))
+            except AutotrainError:
+                nodes.append(Node(name))
+            else:
+                nodes.append(answers.node(name, machine))
+                limits = limits or str(machine["limits"])
+        return Inventory(tuple(nodes), limits=limits or "not known: no host answers")
+
+    def render(self, trial: TrialSpec, placement: Placement) -> Submission:
+        """The supervisor's command there, the variables set for the trial, and `trial.json`; paths as on the host."""
+        place = self._links[self._host(trial.job_id, placement)].place
+        directory = f"{place.workdir}/jobs/{self._job(trial.job_id)}"
+        content = {
+            **self._content(trial, placement),
+            "directory": directory,
+            "bundle": f"{place.workdir}/bundles/DIGEST",
+        }
+        script = f"{place.workdir}/agents/DIGEST/jupyter_autotrain/worker/start_supervisor.py"
+        return Submission(
+            argv=(place.python, "-I", "-S", script, directory),
+            env=environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)")),
+            files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
+            notes=(f"On {place.address.name}, through its agent.",),
+        )
+
+    def _content(self, trial: TrialSpec, placement: Placement) -> dict[str, JsonValue]:
+        known = cast("JsonObject", to_json(trial))
+        return {
+            **known,
+            "gpus": placement.accelerators,
+            "options": dict(trial.options),
+            "workers": trial.resources.workers_per_node,
+            "wire": wire.VERSION,
+        }
+
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
+        """Send the bundle where it is missing, and have the agent start the supervisor; twice is once."""
+        host = self._host(trial.job_id, placement)
+        link = self._links[host]
+        before = trial.resume_attempt
+        earlier = "" if before is None else self._job(f"{trial.experiment_id}-{trial.number}-{before}")
+        bundle = link.send_bundle(self._context.bundle(trial))
+        link.ask(
+            "start", job=self._job(trial.job_id), trial=self._content(trial, placement), bundle=bundle, before=earlier,
+            secrets=dict(secrets),
+        )  # fmt: skip
+        return JobRef(self.name, trial.job_id, {"host": host, "job": self._job(trial.job_id)})
+
+    def _job(self, job_id: str) -> str:
+        """A job's name on its host, different from the same one of another home."""
+        return f"{self._owner}/{job_id}"
+
+    def _named(self, ref: JobRef) -> str:
+        return str(ref.data.get("job") or self._job(ref.job_id))
+
+    def _host(self, job_id: str, placement: Placement) -> str:
+        """Where the allocator puts a trial; without its word always the same host for the same trial."""
+        names = list(self._links)
+        node = placement.nodes[0].node if placement.nodes else ""
+        if node and node not in names:
+            raise BackendError(
+                f"The profile {self.name!r} has no host {node!r}.", f"Its hosts: {', '.join(names)}.", "Add it there."
+            )
+        if node:
+            return node
+        return names[zlib.crc32(job_id.encode()) % len(names)]
+
+    def _host_of(self, ref: JobRef) -> str:
+        return str(ref.data.get("host") or self._host(ref.job_id, Placement()))
+
+    def _link(self, ref: JobRef) -> HostLink:
+        host = self._host_of(ref)
+        if host not in self._links:
+            raise BackendUnavailableError(
+                f"Job {ref.job_id} is on {host}, which the profile {self.name!r} does not name any more.",
+                f"Hosts of the profile: {', '.join(self._links)}.",
+                "Add it to the profile again.",
+            )
+        return self._links[host]
+
+    def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        """One question for each host; what a host cannot tell now is a doubt, never an end."""
+        statuses: dict[int, JobStatus] = {}
+        for numbers in self._by_host(refs).values():
+            group = [refs[number] for number in numbers]
+            statuses.update(zip(numbers, self._poll_host(group), strict=True))
+        return [statuses[number] for number in range(len(refs))]
+
+    def _by_host(self, refs: Sequence[JobRef]) -> dict[str, list[int]]:
+        """Of each host: which of these jobs are there."""
+        groups: dict[str, list[int]] = {}
+        for number, ref in enumerate(refs):
+            groups.setdefault(self._host_of(ref), []).append(number)
+        return groups
+
+    def _poll_host(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        try:
+            told = self._link(refs[0]).ask("poll", jobs=[self._named(ref) for ref in refs])
+        except AutotrainError as error:
+            return [JobStatus(ref, TrialState.PREPARING, doubt=error.found.rstrip(".")) for ref in refs]
+        return [answers.status(ref, answer) for ref, answer in zip(refs, cast("list[JsonValue]", told), strict=True)]
+
+    def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        """One question for each host, for all streams of all its jobs."""
+        chunks: dict[int, Chunk] = {}
+        for numbers in self._by_host([cursor.ref for cursor in cursors]).values():
+            group = [cursors[number] for number in numbers]
+            chunks.update(zip(numbers, self._read_host(group), strict=True))
+        return [chunks[number] for number in range(len(cursors))]
+
+    def _read_host(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        asked = [[self._named(cursor.ref), cursor.stream, cursor.offset] for cursor in cursors]
+        try:
+            told = cast("list[list[str | bool]]", self._link(cursors[0].ref).ask("read", cursors=asked))
+        except AutotrainError as error:
+            return [Chunk(cursor, b"", error.found.rstrip(".")) for cursor in cursors]
+        chunks = []
+        for cursor, (data, fault, is_lasting) in zip(cursors, told, strict=True):
+            chunks.append(Chunk(cursor, base64.b64decode(str(data)), str(fault), bool(is_lasting)))
+        return chunks
+
+    def put(self, ref: JobRef, path: str, data: bytes) -> None:
+        """Write a file into the trial directory on its host."""
+        text = base64.b64encode(data).decode()
+        self._link(ref).ask("put", job=self._named(ref), path=path, data=text)
+
+    def fetch(self, ref: JobRef, path: str, target: str) -> None:
+        """Copy a file or folder from the trial directory on its host to this machine."""
+        fetching.fetch(self._link(ref), self._named(ref), path, Path(target))
+
+    def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
+        """Have the agent end the tree; its pids are those of the host."""
+        answer = self._link(ref).ask("cancel", job=self._named(ref), grace_s=grace_s)
+        ended, killed, left, elapsed_s, note = cast("tuple[list[int], list[int], list[int], float, str]", answer)
+        return CancelReceipt(tuple(ended), tuple(killed), tuple(left), elapsed_s, note)
+
+    def close(self) -> None:
+        """Give up the connections."""
+        for link in self._links.values():
+            link.close()
+
+
+def _owner(context: BackendContext) -> str:
+    """A short name of a home on a machine, so that several may use one account of a host."""
+    machine = Path("/etc/machine-id")
+    name = machine.read_text() if machine.exists() else platform.node()
+    return hashlib.sha256(f"{name}\n{context.home.root}".encode()).hexdigest()[:12]

@@ -1,0 +1,49 @@
+"""Bringing files of a trial here from its host."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.errors import BackendError
+
+
+def fetch(link: HostLink, job: str, path: str, target: Path) -> None:
+    """Copy a file or a folder; in a folder, what is no regular file is left out.
+
+    Raises:
+        BackendError: There is nothing, the host cannot be reached, or the target cannot be written.
+    """
+    found = link.ask("list", job=job, path=path)
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not isinstance(found, Mapping):
+            _fetch_file(link, job, path, target)
+            return
+        target.mkdir(mode=0o700, exist_ok=True)
+        for name, size in found.items():
+            goal = _inside(target, name)
+            if size == -1:
+                goal.mkdir(mode=0o700, parents=True, exist_ok=True)
+            else:
+                _fetch_file(link, job, os.path.normpath(f"{path}/{name}"), goal)
+    except OSError as error:
+        raise BackendError(f"{path} of job {job} cannot be written to {target}: {error.strerror}.") from error
+
+
+def _inside(target: Path, name: str) -> Path:
+    goal = Path(os.path.normpath(target / name))
+    if target not in goal.parents:
+        raise BackendError(f"The host names a file outside of the folder: {name!r}.")
+    return goal
+
+
+def _fetch_file(link: HostLink, job: str, path: str, goal: Path) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(goal, flags, 0o600), "wb") as file:
+        while data := base64.b64decode(cast("str", link.ask("get", job=job, path=path, offset=file.tell()))):
+            file.write(data)

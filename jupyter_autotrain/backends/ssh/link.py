@@ -1,0 +1,178 @@
+"""The link to one host: one connection, one agent, questions and answers; made again when it is lost.
+
+While a host does not answer, questions fail at once and a new connection is tried at growing intervals.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostPlace
+from jupyter_autotrain.backends.ssh.sending import Folder, Progress, Receiver, look_at, send_folder
+from jupyter_autotrain.backends.ssh.transport import LinkLostError
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+
+_FIRST_PAUSE_S = 0.25
+_MOST_PAUSE_S = 15.0
+_PING_S = 15.0
+
+
+class HostLink:
+    """The link to one host; thread-safe.
+
+    Args:
+        place: The host, and where trials run there.
+        clock: Gives seconds that never go back.
+    """
+
+    def __init__(self, place: HostPlace, clock: Callable[[], float] = time.monotonic) -> None:
+        self.place = place
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: AgentConnection | None = None
+        self._attempt: Future[AgentConnection] | None = None
+        self._failure: BackendUnavailableError | None = None
+        self._lost_at_s = 0.0  # by the wall clock, for people
+        self._retry_at_s = 0.0
+        self._pause_s = 0.0
+        self._folders: dict[Path, Folder] = {}
+        self._sent: dict[str, str] = {}
+        self._closed = threading.Event()
+
+    @property
+    def name(self) -> str:
+        """The host's name."""
+        return self.place.address.name
+
+    def ask(self, do: str, **content: object) -> JsonValue:
+        """Ask the agent, and wait for its answer.
+
+        Raises:
+            BackendUnavailableError: The host cannot be reached, or does not answer any more.
+            BackendError: The agent refuses.
+        """
+        connection = self._connected()
+        try:
+            return connection.ask({"do": do, **content}).result()
+        except LinkLostError as error:
+            raise self._lost(connection, error) from error
+
+    def greeting(self) -> JsonObject:
+        """What the agent said first: versions, hostname, boot."""
+        return self._connected().greeting
+
+    def send_bundle(self, root: Path, progress: Progress | None = None) -> str:
+        """Send a folder that does not change any more, unless it is there; gives its path on the host.
+
+        Raises:
+            BackendUnavailableError: As `ask`.
+            BackendError: The host cannot take it.
+        """
+        connection = self._connected()
+        with self._lock:
+            folder = self._folders.get(root)
+        if folder is None:
+            folder = look_at(root)
+        sent = self._sent.get(folder.digest)
+        if sent is None:
+            try:
+                receiver = Receiver(connection.transport, self.place.python, self.name)
+                sent = send_folder(receiver, folder, self.place.workdir, "bundles", progress)
+            except LinkLostError as error:
+                raise self._lost(connection, error) from error
+        with self._lock:
+            self._folders[root] = folder
+            self._sent[folder.digest] = sent
+        return sent
+
+    def _connected(self) -> AgentConnection:
+        """The connection. Only the first attempt is waited for: of a host known not to answer nobody waits."""
+        with self._lock:
+            if self._connection is not None and self._connection.loss is None:
+                return self._connection
+            failure = self._failure
+            if self._attempt is None:
+                if failure is not None and self._clock() < self._retry_at_s:
+                    raise failure
+                self._attempt = Future()
+                threading.Thread(target=self._connect, args=(self._attempt,), daemon=True).start()
+            attempt = self._attempt
+        if failure is not None:
+            raise failure
+        return attempt.result()
+
+    def _connect(self, attempt: Future[AgentConnection]) -> None:
+        try:
+            connection = AgentConnection(self.place)
+        except Exception as error:  # noqa: BLE001 - whatever it is, somebody may wait for the attempt
+            attempt.set_exception(self._failed(error))
+            return
+        with self._lock:
+            self._attempt = None
+            self._failure = None
+            self._pause_s = 0.0
+            self._lost_at_s = 0.0
+            self._connection = connection
+        attempt.set_result(connection)
+        if self._closed.is_set():
+            connection.close()
+        self._keep_asking(connection)
+
+    def _failed(self, error: Exception) -> Exception:
+        with self._lock:
+            self._attempt = None
+            self._postpone()
+            if not isinstance(error, AutotrainError):
+                return error
+            self._failure = self._explained(error)
+            return self._failure
+
+    def _keep_asking(self, connection: AgentConnection) -> None:
+        """The agent ends when nobody asks for long."""
+        while not self._closed.wait(_PING_S) and connection.loss is None:
+            try:
+                connection.ask({"do": "ping"})
+            except LinkLostError:
+                return
+
+    def _postpone(self) -> None:
+        self._pause_s = min(max(2 * self._pause_s, _FIRST_PAUSE_S), _MOST_PAUSE_S)
+        self._retry_at_s = self._clock() + self._pause_s
+
+    def _lost(self, connection: AgentConnection, error: LinkLostError) -> LinkLostError:
+        with self._lock:
+            if self._connection is connection:
+                self._connection = None
+                self._lost_at_s = time.time()
+                self._retry_at_s = 0.0
+                self._failure = self._explained(error)
+                self._sent.clear()  # a host that comes back may have lost its disk
+            failure = self._failure
+        connection.close()
+        return LinkLostError(failure.found, failure.expected, failure.action) if failure is not None else error
+
+    def _explained(self, error: AutotrainError) -> BackendUnavailableError:
+        """The same error, with the time since when the host does not answer, where it did before."""
+        if not self._lost_at_s:
+            kind = type(error) if isinstance(error, BackendUnavailableError) else BackendUnavailableError
+            return kind(error.found, error.expected, error.action)
+        since = time.strftime("%H:%M:%S", time.localtime(self._lost_at_s))
+        return LinkLostError(
+            f"{self.name} does not answer since {since}; trials go on there. ({error.found})",
+            error.expected,
+            "The link is tried again.",
+        )
+
+    def close(self) -> None:
+        """Give up the connection; what runs on the host goes on."""
+        self._closed.set()
+        with self._lock:
+            connection = self._connection
+            self._connection = None
+        if connection is not None:
+            connection.close()

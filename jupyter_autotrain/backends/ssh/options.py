@@ -1,0 +1,52 @@
+"""Options of an SSH profile. They name key files and hosts, never a secret."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from jupyter_autotrain.backends.ssh.connecting import TransportKind
+from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.types import Text
+
+Port = Annotated[int, Field(ge=1, le=65_535)]
+
+
+class HostOptions(Section):
+    """One host, with what is different from the other hosts of the profile."""
+
+    host: Text = Field(description="Its name in the SSH configuration, or in the network.", examples=["gpu1"])
+    user: Text | None = Field(default=None, description="The account there.", examples=["ada"])
+    port: Port | None = Field(default=None, description="The port of its SSH server.", examples=["2222"])
+    key_file: Text | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
+    python: Text | None = Field(default=None, description="The interpreter there.", examples=["/opt/venv/bin/python"])
+    workdir: Text | None = Field(default=None, description="The folder there for all files.", examples=["/scratch/at"])
+
+
+def _named(value: object) -> object:
+    """A host may be given by its name alone."""
+    return {"host": value} if isinstance(value, str) else value
+
+
+class SshOptions(Section):
+    """Options of the SSH backend; each host may have its own."""
+
+    hosts: tuple[Annotated[HostOptions, BeforeValidator(_named)], ...] = Field(
+        default=(), description="The hosts.", examples=["[gpu1, gpu2]"]
+    )
+    transport: TransportKind = Field(
+        default=TransportKind.PARAMIKO, description="What connects: paramiko or openssh.", examples=["openssh"]
+    )
+    user: Text | None = Field(default=None, description="The account on the hosts.", examples=["ada"])
+    port: Port | None = Field(default=None, description="The port of their SSH servers.", examples=["2222"])
+    key_file: Text | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
+    config_file: Text | None = Field(
+        default=None, description="An SSH configuration in the place of your own.", examples=["./ssh_config"]
+    )
+    python: Text = Field(
+        default="python3", description="The interpreter on the hosts.", examples=["/opt/py/bin/python"]
+    )
+    workdir: Text = Field(
+        default="~/.autotrain", description="The folder there for all files.", examples=["/scratch/ada/at"]
+    )

@@ -1,0 +1,44 @@
+"""From the options of a profile to its hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jupyter_autotrain.backends.ssh.address import HostAddress
+from jupyter_autotrain.backends.ssh.agent_connection import HostPlace
+from jupyter_autotrain.core.backend import Profile
+from jupyter_autotrain.errors import BackendError
+
+
+def places_of(profile: Profile) -> dict[str, HostPlace]:
+    """The hosts of a profile, by their names.
+
+    Raises:
+        BackendError: It names no host, or one twice.
+    """
+    from jupyter_autotrain.backends.ssh.options import HostOptions, SshOptions  # noqa: PLC0415 - pydantic is slow
+
+    options = SshOptions.model_validate(dict(profile.options))
+
+    def place(host: HostOptions) -> HostPlace:
+        address = HostAddress(
+            host.host,
+            host.user or options.user,
+            host.port or options.port,
+            _path(host.key_file or options.key_file),
+            _path(options.config_file),
+        )
+        return HostPlace(address, options.transport, host.python or options.python, host.workdir or options.workdir)
+
+    places = {host.host: place(host) for host in options.hosts}
+    if not places:
+        raise BackendError(
+            f"The profile {profile.name!r} names no host.", "`hosts: [gpu1, gpu2]`.", "Add them to its profile."
+        )
+    if len(places) < len(options.hosts):
+        raise BackendError(f"The profile {profile.name!r} names a host twice.", "", "Remove one of them.")
+    return places
+
+
+def _path(text: str | None) -> str:
+    return str(Path(text).expanduser()) if text else ""

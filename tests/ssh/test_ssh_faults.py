@@ -1,0 +1,211 @@
+"""Cut links, killed agents, reboots, several managers: nothing lost, nothing twice, nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jupyter_autotrain.backends.ssh.backend import SshBackend
+from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import NodePlacement, Placement
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
+
+Make = Callable[..., SshBackend]
+COUNTS = """
+import pathlib, time
+for step in range(100000):
+    report(step=step)
+    print(step, flush=True)
+    time.sleep(0.02)
+    if pathlib.Path("../control/enough").exists():
+        break
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def make(lab: SshLab) -> Iterator[Make]:
+    """Backends for hosts of the lab, closed at the end."""
+    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    made: list[SshBackend] = []
+
+    def backend(home: Home, hosts: tuple[str, ...] = ("h1",), **options: object) -> SshBackend:
+        given = {"hosts": list(hosts), "config_file": str(lab.config), "python": sys.executable, **options}
+        made.append(SshBackend(Profile("lab", "ssh", given), BackendContext(home)))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield backend
+    for one in made:
+        one.close()
+    for host in lab.hosts:
+        host.reboot()
+
+
+def start(place: SshBackend, home: Home, code: str, node: str = "h1", **spec: object) -> JobRef:
+    placement = Placement((NodePlacement(node),))
+    return place.submit(trial_of(home, code, **spec), placement, {})  # type: ignore[arg-type]
+
+
+def status(place: SshBackend, ref: JobRef) -> JobStatus:
+    return place.poll([ref])[0]
+
+
+def read_on(place: SshBackend, ref: JobRef, stream: str, so_far: bytes) -> bytes:
+    return so_far + place.read([Cursor(ref, stream, len(so_far))])[0].data
+
+
+def end(place: SshBackend, ref: JobRef) -> JobStatus:
+    wait_until(lambda: status(place, ref).state.is_final, "the end", within_s=60)
+    return status(place, ref)
+
+
+def supervisors(host: LabHost) -> list[str]:
+    return [command for command in host.commands().values() if "start_supervisor" in command]
+
+
+def test_a_trial_goes_on_while_the_link_is_cut_and_is_read_on_without_loss(
+    make: Make, home: Home, host: LabHost
+) -> None:
+    place = make(home)
+    ref = start(place, home, COUNTS)
+    wait_until(lambda: read_on(place, ref, wire.STDOUT, b"").count(b"\n") > 3, "the first lines")
+    seen = read_on(place, ref, wire.METRICS, b"")
+    host.cut()
+    cut = status(place, ref)
+    assert "h1 does not answer since" in cut.doubt
+    assert "trials go on there" in cut.doubt
+    assert place.read([Cursor(ref, wire.METRICS, len(seen))])[0].fault
+    host.heal()
+    wait_until(lambda: not status(place, ref).doubt, "the link", within_s=60)
+    place.put(ref, "control/enough", b"")
+    assert end(place, ref).state is TrialState.SUCCEEDED
+    frames = [json.loads(line) for line in read_on(place, ref, wire.METRICS, seen).splitlines()]
+    steps = [frame[1] for frame in frames if frame[0] == "m"]
+    assert steps == list(range(len(steps)))
+    wait_until(lambda: not supervisors(host), "the supervisor's end")
+
+
+def test_a_host_that_is_gone_costs_the_others_nothing(make: Make, home: Home, lab: SshLab) -> None:
+    place = make(home, ("h1", "h2"))
+    first = start(place, home, COUNTS, "h1", number=1)
+    second = start(place, home, COUNTS, "h2", number=2)
+    lab.hosts[0].cut()
+    answers = place.poll([first, second])
+    assert answers[0].doubt
+    assert answers[1].state is TrialState.RUNNING
+    assert "h1" in place.probe().reason
+    assert [node.cpus is None for node in place.discover().nodes] == [True, False]
+
+
+def test_a_killed_agent_is_replaced_and_its_trials_go_on(make: Make, home: Home, host: LabHost) -> None:
+    place = make(home)
+    ref = start(place, home, COUNTS)
+    wait_until(lambda: read_on(place, ref, wire.STDOUT, b""), "the first line")
+    inside = psutil.Process(host.first_pid).children(recursive=True)
+    agents = [one for one in inside if "exec(sys.stdin.buffer" in " ".join(one.cmdline())]
+    for agent in agents:
+        agent.send_signal(signal.SIGKILL)
+    wait_until(lambda: not status(place, ref).doubt, "another agent")
+    assert status(place, ref).state is TrialState.RUNNING
+    place.put(ref, "control/enough", b"")
+    assert end(place, ref).state is TrialState.SUCCEEDED
+
+
+def test_trials_of_a_host_that_was_restarted_are_lost_with_that_reason(make: Make, home: Home, host: LabHost) -> None:
+    place = make(home)
+    ref = start(place, home, COUNTS)
+    wait_until(lambda: status(place, ref).state is TrialState.RUNNING, "the start")
+    host.reboot()
+    lost = end(place, ref)
+    assert lost.state is TrialState.LOST
+    assert "the machine was restarted" in lost.reason
+
+
+def test_two_homes_use_one_account_of_a_host_side_by_side(make: Make, tmp_path: Path) -> None:
+    places = [make(Home(tmp_path / name)) for name in ("first", "second")]
+    refs = []
+    for place, name in zip(places, ("first", "second"), strict=True):
+        refs.append(start(place, Home(tmp_path / name), f"print('{name}')"))
+    for place, ref in zip(places, refs, strict=True):
+        end(place, ref)
+    printed = [read_on(place, ref, wire.STDOUT, b"") for place, ref in zip(places, refs, strict=True)]
+    assert printed == [b"first\n", b"second\n"]
+
+
+def test_a_link_that_is_closed_leaves_the_trial_alone_and_no_agent(make: Make, home: Home, host: LabHost) -> None:
+    place = make(home)
+    ref = start(place, home, COUNTS)
+    place.close()
+    wait_until(lambda: not any("exec(sys" in command for command in host.commands().values()), "the agent's end")
+    assert supervisors(host)
+    assert status(make(home), ref).state in {TrialState.PREPARING, TrialState.RUNNING}
+
+
+def test_nothing_listens_and_everything_there_is_private(make: Make, home: Home, host: LabHost) -> None:
+    place = make(home)
+    end(place, start(place, home, "print(1)\nreport(a=1)"))
+    assert [line.split()[3] for line in host.run("ss", "-ltnH").splitlines()] == [f"{host.address}:22"]
+    root = host.home() / ".autotrain"
+    modes = {path: stat.S_IMODE(os.lstat(path).st_mode) for path in (root, *root.rglob("*")) if not path.is_symlink()}
+    assert {str(path) for path, mode in modes.items() if mode & 0o077} == set()
+
+
+def test_a_secret_is_nowhere_on_the_hosts_disk(make: Make, home: Home, host: LabHost) -> None:
+    place = make(home)
+    trial = trial_of(home, "import os\nprint(len(os.environ['API_KEY']))", secrets=("API_KEY",))
+    ref = place.submit(trial, Placement(), {"API_KEY": "s3cr3t-t0ken-0123456789"})
+    end(place, ref)
+    assert read_on(place, ref, wire.STDOUT, b"") == b"23\n"
+    files = [path for path in (host.home() / ".autotrain").rglob("*") if path.is_file()]
+    assert [path for path in files if b"s3cr3t-t0ken" in path.read_bytes()] == []
+
+
+def test_while_a_host_does_not_answer_questions_fail_at_once(make: Make, home: Home, host: LabHost) -> None:
+    place = make(home)
+    now_s = [0.0]
+    link = HostLink(place._links["h1"].place, lambda: now_s[0])
+    link.greeting()
+    host.cut()
+    begun_s = time.monotonic()
+    for _ in range(5):
+        with pytest.raises(BackendError, match="does not answer since"):
+            link.ask("ping")
+    assert time.monotonic() - begun_s < 9  # the first notices the cut, the others do not wait
+    host.heal()
+
+    def answers() -> bool:
+        now_s[0] += 20.0
+        try:
+            link.ask("ping")
+        except BackendError:
+            return False
+        return True
+
+    wait_until(answers, "the link", within_s=60)
+    link.close()
+
+
+def test_a_profile_without_hosts_or_with_an_unknown_one_is_an_error(make: Make, home: Home) -> None:
+    with pytest.raises(BackendError, match="names no host"):
+        make(home, ())
+    with pytest.raises(BackendError, match="has no host 'h9'"):
+        start(make(home), home, "", "h9")
