@@ -9,6 +9,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.graph.build import gpt
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.factors.lagrangian import (
     Bracket,
@@ -20,7 +21,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partitions, with_blocks
 
-GRAPH = gpt(width=256, layers=12, heads=8, sequence=512, batch=64, vocabulary=1000)
+GRAPH = prepare(gpt(width=256, layers=12, heads=8, sequence=512, batch=64, vocabulary=1000))
 PINS = Pins(stages=4, microbatches=8, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE)
 
 
@@ -50,7 +51,7 @@ def test_the_least_memory_of_a_pipeline_does_and_less_does_not():
 @pytest.mark.parametrize("schedule", [Schedule.ONE_F_ONE_B, Schedule.GPIPE])
 @pytest.mark.parametrize("memory_bytes", [inf, 0.6e9, 0.35e9, 0.25e9])
 def test_no_partition_beats_the_bound_at_any_multiplier(schedule, memory_bytes):
-    graph = gpt(width=256, layers=6, heads=8, sequence=512, batch=64, vocabulary=20000)
+    graph = prepare(gpt(width=256, layers=6, heads=8, sequence=512, batch=64, vocabulary=20000))
     asked = SearchRequest(
         pins=Pins(stages=3, schedule=schedule),
         space=StrategySpace(microbatches=(4, 8)),
@@ -80,7 +81,7 @@ def test_time_for_proof_changes_the_gap_and_never_makes_a_plan_slower():
     asked = [
         SearchRequest(limits=SearchLimits(memory_bytes=3e9, proof_s=seconds), baselines=False) for seconds in (0.0, inf)
     ]
-    graph = gpt(width=1024, layers=8, heads=16, sequence=512, batch=64, vocabulary=8000)
+    graph = prepare(gpt(width=1024, layers=8, heads=16, sequence=512, batch=64, vocabulary=8000))
     short, whole = (solve(graph, "2x8xA100", request) for request in asked)
     assert short.bound_s <= whole.bound_s <= whole.cost.step_s <= short.cost.step_s
     assert short.gap >= whole.gap
