@@ -71,10 +71,7 @@ class RequestHandler:
             if request.id in self._stops:
                 continue
             try:
-                answer = self._kinds[request.kind]
-                result = answer(request)
-            except KeyError:
-                result = {"error": f"there is no request of the kind {request.kind!r}"}
+                result = self._kinds.get(request.kind, _unknown)(request)
             except AutotrainError as error:
                 result = {"error": str(error)}
             except Exception as error:  # noqa: BLE001 - one bad request must not stop the manager
@@ -164,6 +161,10 @@ class RequestHandler:
         self._context.retry_store(self._context.store.delete_experiment, request.experiment_id)
         shutil.rmtree(folder, ignore_errors=True)
         return {"deleted": True, "size_bytes": size_bytes}
+
+
+def _unknown(request: Request) -> JsonObject:
+    return {"error": f"there is no request of the kind {request.kind!r}"}
 
 
 def _numbers(args: JsonObject) -> list[int] | None:
