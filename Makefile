@@ -30,6 +30,8 @@ test-unit: $(VENV)/.test
 soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, compared point by point (15 minutes)
 	$(BIN)/python tests/soak/soak.py
 	AUTOTRAIN_FUZZ_TIMES=5 $(BIN)/python -m pytest tests/fuzz tests/patterns/test_histories.py --timeout 1200
+	sh .ci/ssh
+	AUTOTRAIN_ALL_TRANSPORTS=1 $(BIN)/python -m pytest tests/ssh
 
 corpus: $(VENV)/.test  ## FOLDER of public notebooks: each cell that trains is run here and as a trial, and compared (not in CI)
 	$(BIN)/python tests/corpus/run.py $(FOLDER)
