@@ -25,7 +25,8 @@ _PLAIN = frozenset({bool, int, float, str, type(None)})
 def to_json(value: object) -> JsonValue:
     """Turn dataclasses, enums, mappings and sequences into plain JSON values.
 
-    A dataclass whose class has a `KIND` attribute is tagged with it, so that a union can be read back.
+    A dataclass whose class has a `KIND` attribute is tagged with it, so that a union can be read back. Fields that a
+    dataclass computes itself (`init=False`) are left out.
 
     Raises:
         TypeError: A value has no JSON form.
@@ -49,7 +50,7 @@ def to_json(value: object) -> JsonValue:
 
 @cache
 def _field_names(cls: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
+    return tuple(field.name for field in dataclasses.fields(cls) if field.init)
 
 
 def from_json(cls: type[T], value: JsonValue) -> T:

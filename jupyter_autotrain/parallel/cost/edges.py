@@ -44,7 +44,7 @@ class EdgeEnd:
     alike: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class EdgePricer:
     """Prices edges on one mesh.
 

@@ -38,7 +38,7 @@ class Settings:
 Restriction = Callable[[Op, Ints], Ints]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CostModel:
     """Prices strategies of a graph on one mesh, for one number of microbatches.
 
@@ -85,12 +85,11 @@ class CostModel:
         states = StatePricer(axes, roofline, assumptions, self.settings.options)
         ops = OpPricer(self.graph, analysis, axes, self.microbatches, roofline, states, self.tables.slices)
         redistribution = Redistribution(axes, self.tables.redistribution_s)
-        edges = EdgePricer(analysis, ops, redistribution, assumptions.overlap_slowdown, self.tables.layouts)
-        object.__setattr__(self, "axes", axes)
-        object.__setattr__(self, "graph_analysis", analysis)
-        object.__setattr__(self, "roofline", roofline)
-        object.__setattr__(self, "op_pricer", ops)
-        object.__setattr__(self, "edge_pricer", edges)
+        self.axes = axes
+        self.graph_analysis = analysis
+        self.roofline = roofline
+        self.op_pricer = ops
+        self.edge_pricer = EdgePricer(analysis, ops, redistribution, assumptions.overlap_slowdown, self.tables.layouts)
 
     def loop_sizes(self, op: Op) -> tuple[int, ...]:
         """Sizes of an op's loops in one microbatch."""

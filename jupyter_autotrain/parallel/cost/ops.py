@@ -46,7 +46,7 @@ class OpTable:
     states: StateTable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class OpPricer:
     """Prices ops on one mesh, for one number of microbatches; attributes as of `model.CostModel`.
 

@@ -11,10 +11,9 @@ operand which tensor dim runs along which loop. That single description gives ev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 
 DTYPE_BYTES: Mapping[str, int] = {
     "float64": 8,
@@ -195,6 +194,8 @@ class OpGraph:
         unknown: Names of op kinds that had no rule and are replicated.
         tied: Pairs of parameter ids that share storage (counted once in memory).
         uncut: Why the batch is not cut into microbatches; empty where it may be, along loops of role `BATCH`.
+        producers: Tensor id → id of the op that makes it.
+        consumers: Tensor id → ids of the ops that read it, in order.
     """
 
     ops: tuple[Op, ...]
@@ -205,17 +206,21 @@ class OpGraph:
     tied: tuple[tuple[int, int], ...] = ()
     meta: Mapping[str, str] = field(default_factory=dict)
     uncut: str = ""
+    producers: Mapping[int, int] = field(init=False, repr=False, compare=False)
+    consumers: Mapping[int, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 
-    @cached_property
-    def producers(self) -> Mapping[int, int]:
-        """Tensor id → id of the op that makes it."""
-        return {operand.tensor: op.id for op in self.ops for operand in op.outputs}
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "producers", _producers(self.ops))
+        object.__setattr__(self, "consumers", _consumers(self.ops))
 
-    @cached_property
-    def consumers(self) -> Mapping[int, tuple[int, ...]]:
-        """Tensor id → ids of the ops that read it, in order."""
-        found: dict[int, list[int]] = {}
-        for op in self.ops:
-            for operand in op.inputs:
-                found.setdefault(operand.tensor, []).append(op.id)
-        return {tensor: tuple(dict.fromkeys(ops)) for tensor, ops in found.items()}
+
+def _producers(ops: Iterable[Op]) -> dict[int, int]:
+    return {operand.tensor: op.id for op in ops for operand in op.outputs}
+
+
+def _consumers(ops: Iterable[Op]) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = {}
+    for op in ops:
+        for operand in op.inputs:
+            found.setdefault(operand.tensor, []).append(op.id)
+    return {tensor: tuple(dict.fromkeys(ids)) for tensor, ids in found.items()}

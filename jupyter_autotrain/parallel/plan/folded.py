@@ -56,7 +56,7 @@ class FoldedEdge:
     repeats: bool
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class FoldedGraph:
     """Nodes, groups and edges of a graph under a decision."""
 

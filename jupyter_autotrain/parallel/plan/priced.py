@@ -19,7 +19,7 @@ from jupyter_autotrain.parallel.plan.folded import FoldedGraph
 from jupyter_autotrain.parallel.search import SearchRequest
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class PricedDecision:
     """A decision, the graph and the cluster it is for, and the constants it was searched with."""
 

@@ -6,7 +6,6 @@ import difflib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import PlanError
@@ -101,7 +100,7 @@ class PlanRecord:
         """
         return reported_gap(self.solution.gap, self.unpriced)
 
-    @cached_property
+    @property
     def unpriced(self) -> Mapping[str, float]:
         """Kinds of ops without a rule → their share of the estimated work, greatest first."""
         return unpriced_shares(self.graph, self.cluster.device)

@@ -54,7 +54,7 @@ class Stack:
 
     kind: str
     x: torch.Tensor
-    states: list[torch.Tensor]
+    states: Sequence[torch.Tensor]
     weights: Sequence[torch.Tensor]
     layers: int
     directions: int

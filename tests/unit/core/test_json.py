@@ -89,3 +89,17 @@ def test_what_does_not_fit_a_field_is_never_changed_to_fit():
 def test_a_value_without_a_json_form_is_an_error(value):
     with pytest.raises(TypeError, match="has no JSON form"):
         to_json({"a": [value]})
+
+
+@dataclass(frozen=True)
+class Square:
+    side: int
+    area: int = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "area", self.side**2)
+
+
+def test_a_field_that_is_computed_is_not_written():
+    assert to_json(Square(3)) == {"side": 3}
+    assert from_json(Square, to_json(Square(3))) == Square(3)

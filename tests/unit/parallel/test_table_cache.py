@@ -2,38 +2,45 @@
 
 import inspect
 import pkgutil
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
 
 import pytest
 
-from jupyter_autotrain.parallel import cost, search
+from jupyter_autotrain import parallel
 from jupyter_autotrain.parallel.cost.table_cache import RECENT, TableCache
 from jupyter_autotrain.parallel.graph.build import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import solve
 from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
 
-PACKAGES = (cost, search)
-CONTAINERS = (dict, list, set)
+MUTABLE = ("dict[", "list[", "set[", "ModelTables")
 
 
 def frozen_values():
-    for package in PACKAGES:
-        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            for found in vars(import_module(info.name)).values():
-                own = inspect.isclass(found) and found.__module__ == info.name
-                if own and is_dataclass(found) and found.__dataclass_params__.frozen:
-                    yield found
+    for info in pkgutil.walk_packages(parallel.__path__, f"{parallel.__name__}."):
+        for found in vars(import_module(info.name)).values():
+            own = inspect.isclass(found) and found.__module__ == info.name
+            if own and is_dataclass(found) and found.__dataclass_params__.frozen:
+                yield found
 
 
 @pytest.mark.parametrize("value", sorted(frozen_values(), key=lambda value: value.__qualname__))
 def test_a_frozen_value_holds_no_cache_of_its_own(value):
     lazy = [name for name, member in vars(value).items() if isinstance(member, cached_property)]
-    filled = [f.name for f in fields(value) if f.default_factory in CONTAINERS and f.name.startswith("_")]
-    hidden = [f.name for f in fields(value) if f.default_factory is not MISSING and f.default is not MISSING]
-    assert lazy + filled + hidden == []
+    filled = [f.name for f in fields(value) if str(f.type).startswith(MUTABLE)]
+    assert lazy + filled == []
+
+
+def test_a_graph_knows_makers_and_readers_of_its_own_ops():
+    graph = gpt(width=64, layers=1, heads=4, sequence=32, batch=8, vocabulary=128)
+    fewer = replace(graph, ops=graph.ops[:-1])
+    last = graph.ops[-1]
+    assert graph.producers[last.outputs[0].tensor] == last.id
+    assert last.outputs[0].tensor not in fewer.producers
+    assert last.id in graph.consumers[last.inputs[0].tensor]
+    assert last.id not in fewer.consumers.get(last.inputs[0].tensor, ())
 
 
 def test_an_entry_is_made_once_and_kinds_are_apart():

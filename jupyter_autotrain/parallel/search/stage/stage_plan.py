@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
@@ -14,7 +15,7 @@ from jupyter_autotrain.parallel.search.stage.folding import ChainTables
 class ChainPiece:
     """Head (with block 0), a later block, or tail: its ops' choices and what they cost; block ids are block 1's."""
 
-    choices: dict[int, OpChoice]
+    choices: Mapping[int, OpChoice]
     load: Load
 
 
