@@ -10,8 +10,8 @@ AutotrainError                 three clauses: what was found, what was expected,
 │   └── DamagedRowError            what a row of the store holds cannot be read, as after a flipped byte
 ├── UnknownExperimentError     no experiment answers to that name
 ├── ManagerError               the manager cannot be started or does not answer
-├── BackendError               a place refuses or fails a request
-│   └── BackendUnavailableError    the place cannot be used here; says why in one sentence
+├── BackendError               a backend refuses or fails a request
+│   └── BackendUnavailableError    the backend cannot be used here; says why in one sentence
 ├── PlanError                  a model cannot be traced, priced or split
 │   ├── TraceError             the model's graph cannot be captured
 │   ├── InvariantError         a plan broke what holds for every plan: a fault of the search
@@ -99,11 +99,11 @@ class ManagerError(AutotrainError):
 
 
 class BackendError(AutotrainError):
-    """A place refused or failed a request."""
+    """A backend refused or failed a request."""
 
 
 class BackendUnavailableError(BackendError):
-    """The place cannot be used from here."""
+    """The backend cannot be used from here."""
 
 
 class PlanError(AutotrainError):

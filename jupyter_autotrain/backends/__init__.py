@@ -1,6 +1,6 @@
-"""The places a trial can run. Their types are found by entry points, the built-in ones too.
+"""The backends: where trials run. Their types are found by entry points, the built-in ones too.
 
-A *profile* names a place: its type and options. Each type has a profile of its own name, without options.
+A *profile* names a backend: its type and options. Each type has a profile of its own name, without options.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def profile(name: str) -> Profile:
 
 
 def create(profile: Profile, context: BackendContext) -> Backend:
-    """Make the place of a profile.
+    """Make the backend of a profile.
 
     Raises:
         BackendError: When its type is not known or cannot be loaded, or its options do not fit.

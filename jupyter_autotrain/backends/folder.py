@@ -1,4 +1,4 @@
-"""What places on this machine have in common: they read and write the trial directory itself."""
+"""What backends on this machine have in common: they read and write the trial directory itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of the built-in places, as their section of a header sets them."""
+"""Options of the built-in backends, as their section of a header sets them."""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 
-from jupyter_autotrain import backends as places
 from jupyter_autotrain import header, verbs
+from jupyter_autotrain.backends import header_schema
+from jupyter_autotrain.backends import names as backend_names
 from jupyter_autotrain.errors import AutotrainError
 
 _NAME = "autotrain_matcher"
@@ -17,7 +18,7 @@ _NAME = "autotrain_matcher"
 def install(
     shell: InteractiveShell,
     experiments: Callable[[], Sequence[str]],
-    backends: Callable[[], Sequence[str]] = places.names,
+    backends: Callable[[], Sequence[str]] = backend_names,
 ) -> None:
     """Add the matcher to a shell, once.
 
@@ -52,7 +53,7 @@ def match(
     if not context.full_text.startswith(header.MAGIC):
         return {"completions": []}
     offset = sum(len(row) + 1 for row in rows[: context.cursor_line]) + context.cursor_position
-    found = header.completions(context.full_text, offset, backends(), places.header_schema())
+    found = header.completions(context.full_text, offset, backends(), header_schema())
     if found.matches:
         return _result(found.matches, context.full_text[found.start : offset], "keyword", suppress=found.sure)
     return _cell_names(context.token)

@@ -20,15 +20,15 @@ def check(spec: ExperimentSpec, home: Home) -> None:
     Raises:
         BackendUnavailableError: It cannot; names everything that is missing.
     """
-    place = _open(spec, home)
-    probe = place.probe()
+    backend = _open(spec, home)
+    probe = backend.probe()
     if not probe.usable:
         raise BackendUnavailableError(
             f"The backend {spec.backend!r} cannot be used here: {probe.reason}",
             "A backend that is usable from here was expected.",
             "See which are with '%autotrain backends'.",
         )
-    if missing := list(_missing(spec, place)):
+    if missing := list(_missing(spec, backend)):
         raise BackendUnavailableError(
             f"The backend {spec.backend!r} cannot do this: {'; '.join(missing)}.",
             "The header may ask only for what its backend has.",
@@ -46,8 +46,8 @@ def _open(spec: ExperimentSpec, home: Home) -> Backend:
     return backends.create(backends.profile(spec.backend), BackendContext(home))
 
 
-def _missing(spec: ExperimentSpec, place: Backend) -> Iterator[str]:
-    can = place.capabilities
+def _missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:
+    can = backend.capabilities
     needs = spec.resources
     if spec.secrets and not can.secrets:
         yield "secrets (it has no safe way to pass them on)"

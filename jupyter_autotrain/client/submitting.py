@@ -42,7 +42,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     Raises:
         HeaderError: With all faults of the header at once.
         CaptureError: Something the code needs cannot be sent.
-        BackendUnavailableError: The chosen place cannot do it.
+        BackendUnavailableError: The chosen backend cannot do it.
         StoreError: It cannot be stored; then nothing was started.
     """
     home, cwd = home or default_home(), Path.cwd()

@@ -1,7 +1,7 @@
 """The contract of a training service: nine methods and `close`, plain, synchronous, thread-safe, stateless.
 
 All state travels in the arguments, so that a manager that was killed goes on with a fresh instance.
-A new place is one file with a `BackendType`, one entry-point line in the group `jupyter_autotrain.backends`, and one
+A new backend is one file with a `BackendType`, one entry-point line in the group `jupyter_autotrain.backends`, and one
 subclass of `jupyter_autotrain.testing.BackendContract`.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A place by name: its type (an entry point's name), and options that the type's model has checked."""
+    """A backend by name: its type (an entry point's name), and options that the type's model has checked."""
 
     name: str
     type: str
@@ -49,7 +49,7 @@ class BackendContext:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Whether the place can be used from here; `reason` is one sentence either way."""
+    """Whether the backend can be used from here; `reason` is one sentence either way."""
 
     usable: bool
     reason: str
@@ -57,7 +57,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class JobRef:
-    """A place's own name for a trial: enough for a fresh backend instance to find it again."""
+    """A backend's own name for a trial: enough for a fresh backend instance to find it again."""
 
     backend: str
     job_id: str
@@ -66,7 +66,7 @@ class JobRef:
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """The state of a job, as its place reports it.
+    """The state of a job, as its backend reports it.
 
     `state` is PREPARING, RUNNING or a final state. `reason` is in plain words. `detail` is the status file's
     content (exit code, pids, peak memory ...), when there is one. With a `doubt` the state is not known at the moment,
@@ -104,7 +104,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Exactly what a place would receive: argv, environment (of secrets the names only), files."""
+    """Exactly what a backend would receive: argv, environment (of secrets the names only), files."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -142,11 +142,11 @@ class Backend(Protocol):
     poll_interval: PollInterval
 
     def probe(self) -> Probe:
-        """Whether the place can be used from here; never raises."""
+        """Whether the backend can be used from here; never raises."""
         ...
 
     def discover(self) -> Inventory:
-        """The nodes of the place, with what each has."""
+        """The nodes of the backend, with what each has."""
         ...
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
@@ -162,7 +162,7 @@ class Backend(Protocol):
             secrets: The values of `trial.secrets`.
 
         Raises:
-            BackendError: When the place refuses.
+            BackendError: When the backend refuses.
         """
         ...
 
@@ -201,7 +201,7 @@ class BackendType(Protocol):
     """What an entry point of the group `jupyter_autotrain.backends` leads to: a class that makes its backends."""
 
     def __call__(self, profile: Profile, context: BackendContext) -> Backend:
-        """Make the place of a profile; its options have been checked.
+        """Make the backend of a profile; its options have been checked.
 
         Raises:
             BackendError: It cannot be made.

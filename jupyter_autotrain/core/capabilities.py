@@ -1,4 +1,4 @@
-"""What a place can do, and how often it wants to be asked."""
+"""What a backend can do, and how often it wants to be asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a place can do. What an experiment asks for and its place cannot do is refused before submit.
+    """What a backend can do. What an experiment asks for and its backend cannot do is refused before submit.
 
     Attributes:
         multi_node: Runs a trial on several nodes (`resources.nodes`).
@@ -36,14 +36,14 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class PollInterval:
-    """How often a place wants to be asked about a job: after a share of the job's age, within bounds.
+    """How often a backend wants to be asked about a job: after a share of the job's age, within bounds.
 
     So a trial of milliseconds is seen at once, and a trial of hours costs next to nothing.
 
     Attributes:
         least_s, most_s: The bounds.
         age_share: The share of the job's age.
-        unknown_most_s: The upper bound while the state of the job, or of the whole place, is not known.
+        unknown_most_s: The upper bound while the state of the job, or of the whole backend, is not known.
     """
 
     least_s: float = 0.005

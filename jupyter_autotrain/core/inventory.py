@@ -1,4 +1,4 @@
-"""What a place has to give: nodes with CPUs, memory and accelerators. What is not known is None, never zero."""
+"""What a backend has to give: nodes with CPUs, memory and accelerators. What is not known is None, never zero."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Accelerator:
 
     Attributes:
         index: Its number on its node.
-        id: Its name for `Placement`, different from that of every other accelerator of the place.
+        id: Its name for `Placement`, different from that of every other accelerator of the backend.
         kind: Its model, as its driver calls it.
         busy: Whether a program that is no trial uses it.
     """
@@ -31,10 +31,10 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine of a place.
+    """One machine of a backend.
 
     Attributes:
-        name: Different from that of every other node of the place.
+        name: Different from that of every other node of the backend.
         link: By which its accelerators are joined, as one of them sees it.
         labels: Further facts, such as a zone or a partition.
     """
@@ -49,7 +49,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The nodes of a place.
+    """The nodes of a backend.
 
     Attributes:
         network: By which nodes are joined, as one accelerator sees it.
@@ -63,7 +63,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class AcceleratorPolicy:
-    """Which accelerators of a place trials may use, and how many trials share one.
+    """Which accelerators of a backend trials may use, and how many trials share one.
 
     Attributes:
         max_trials_per_gpu: How many trials may hold one accelerator; the least of all that hold it counts.

@@ -1,4 +1,4 @@
-"""A place's accelerators as a cluster that a plan can be made for."""
+"""A backend's accelerators as a cluster that a plan can be made for."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _WORDS = re.compile(r"[^A-Z0-9]+")
 def cluster_of(inventory: Inventory, name: str = "") -> ClusterSpec:
     """The accelerators of an inventory, node by node; nodes without any are left out.
 
-    Memory is what the place reports; rates come from the kind's data sheet, and so do links that are not known.
+    Memory is what the backend reports; rates come from the kind's data sheet, and so do links that are not known.
 
     Args:
-        inventory: What the place has.
+        inventory: What the backend has.
         name: What to call the cluster.
 
     Raises:
@@ -31,7 +31,7 @@ def cluster_of(inventory: Inventory, name: str = "") -> ClusterSpec:
     nodes = [node for node in inventory.nodes if node.accelerators]
     if not nodes:
         raise PlanError(
-            "This place has no accelerators that are known.",
+            "This backend has no accelerators that are known.",
             "At least one node with an accelerator.",
             "Name the cluster yourself, as in `cluster: 8xH100`.",
         )

@@ -69,7 +69,7 @@ class Bundle:
         files: Shipped files, relative to the bundle's `files/` folder.
         folders: Folders that a trial finds, empty where no file is shipped into them.
         size_bytes: Sum of all files.
-        python: The interpreter that captured it; a place on the same machine runs trials with it.
+        python: The interpreter that captured it; a backend on the same machine runs trials with it.
         cwd: The folder the notebook worked in, or "".
         source_map: For each line of the script (line 1 first) "cell label:line", or "".
         differences: What a trial does not have as the notebook had it, one line each.
@@ -93,8 +93,8 @@ class ExperimentSpec:
 
     Attributes:
         name: The user's name for it; experiments of the same name are numbered as `name@N`.
-        backend: Name of the profile of the place where trials run.
-        backend_options: Options of that place, as its section of the header sets them.
+        backend: Name of the profile of the backend where trials run.
+        backend_options: Options of that backend, as its section of the header sets them.
         objective: None means that trials are not ranked.
         search: The search space; empty means: run the cell as it is.
         tuner: Name of the search algorithm (see `tuners`).
@@ -136,7 +136,7 @@ class ExperimentSpec:
 
 @dataclass(frozen=True, slots=True)
 class TrialSpec:
-    """One attempt at one set of parameters, the same for every place: no path and no device of any machine.
+    """One attempt at one set of parameters, the same for every backend: no path and no device of any machine.
 
     Attributes:
         experiment_id: The experiment's id.
@@ -146,7 +146,7 @@ class TrialSpec:
         script: Name of the main script inside the bundle.
         environment, env: Its variables, those of the submitter below those of the header.
         resume_attempt: The attempt whose checkpoints it goes on from; None: from the beginning.
-        options: Options of the place, from its section of the header.
+        options: Options of the backend, from its section of the header.
     """
 
     experiment_id: str
@@ -174,7 +174,7 @@ class TrialSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodePlacement:
-    """A node of the place's inventory, and the ids of the accelerators that the trial gets there."""
+    """A node of the backend's inventory, and the ids of the accelerators that the trial gets there."""
 
     node: str
     accelerators: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ class NodePlacement:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the manager's allocator puts a trial, one entry per node; empty where the place decides by itself."""
+    """Where the manager's allocator puts a trial, one entry per node; empty where the backend decides by itself."""
 
     nodes: tuple[NodePlacement, ...] = ()
 

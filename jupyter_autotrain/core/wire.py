@@ -6,7 +6,7 @@ cheapest parts of the standard library.
 A trial directory:
 
 ```
-trial.json    what to run (`TrialSpec` as JSON, with the paths and devices that the trial has at its place: "directory",
+trial.json    what to run (`TrialSpec` as JSON, with the paths and devices that its backend gives it: "directory",
               "bundle", "python", "gpus", "resume_from"; how many processes run here: "workers"; and "wire": VERSION),
               written by the backend's `submit`
 status.json   the state of the trial (written atomically by the supervisor, see below)

@@ -37,7 +37,7 @@ def check(
 
     Args:
         document: The settings, and what is already known to be wrong with them.
-        backends: Names of the places that can be used; empty: any name will do.
+        backends: Names of the backends that can be used; empty: any name will do.
         schema: The keys that there are.
         dry_run: True when nothing will be submitted, so that keys that only plan have an effect.
 
@@ -135,7 +135,7 @@ def _without_effect(header: Header, document: Document, *, dry_run: bool) -> Ite
             "run the cell with --dry-run, or call at.plan(...)",
         )
     for name in header.backend_sections:
-        is_own = not document.place((name,)).source  # files may hold options of several places
+        is_own = not document.place((name,)).source  # files may hold options of several backends
         if name != header.backend and name in document.data and is_own:
             found = f"options of {name} with backend {shown(header.backend)}"
             yield (name,), found, f"expected options of {header.backend}", f"remove them, or set backend: {name}"

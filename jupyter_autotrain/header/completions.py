@@ -49,7 +49,7 @@ def completions(text: str, cursor: int, backends: Sequence[str] = (), schema: ty
     Args:
         text: The whole cell, beginning with `%%autotrain`.
         cursor: Offset of the cursor in it, in characters.
-        backends: Names of the places that can be used.
+        backends: Names of the backends that can be used.
         schema: The keys that there are.
     """
     if not text.startswith(MAGIC) or cursor > LIMIT_BYTES:

@@ -1,4 +1,4 @@
-"""Bringing the files of a place that does not share the home into the home's own trial directory."""
+"""Bringing the files of a backend that does not share the home into the home's own trial directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt of a trial, as the manager holds it while a place has it."""
+"""One attempt of a trial, as the manager holds it while a backend has it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRACE_S = 5.0
 
 @dataclass(slots=True)
 class Attempt:
-    """An attempt that a place has, or is being given.
+    """An attempt that a backend has, or is being given.
 
     `ending` is the manager's decision to end it, in the store too; `cancel_at_s` is the tick from which on it shall be
     cancelled; `last` its end, held back until a cancel is through; `read_again_from` the byte from which on its stream
@@ -41,11 +41,11 @@ class Attempt:
 
     @property
     def is_stop_due(self) -> bool:
-        """True when the place has it, it shall end early, and it has not been asked to end itself."""
+        """True when the backend has it, it shall end early, and it has not been asked to end itself."""
         early = self.ending is not None and self.ending.state is TrialState.EARLY_STOPPED
         return early and self.sent and self.ref is not None and not self.stop_asked
 
     def is_cancel_due(self, tick_s: float) -> bool:
-        """True when the place has it, it shall be cancelled by now, and that has not begun."""
+        """True when the backend has it, it shall be cancelled by now, and that has not begun."""
         due = self.cancel_at_s is not None and self.cancel_at_s <= tick_s
         return due and self.sent and self.ref is not None and not self.cancelling

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _OpenBackend:
-    """One place. Nothing is granted before its inventory is known; with GPUs asked for, an old one is read again."""
+    """A backend in use. Nothing is granted before its inventory is known; for GPUs an old one is read again."""
 
     profile: Profile
     watcher: JobWatcher
@@ -63,8 +63,8 @@ class BackendPool:
                 watcher.start()
             self._ask(self._backends[name])
         for number, attempt in run.attempts.items():
-            place = self._backends[name]
-            place.allocator.hold(Grant(run.need(number, place.profile), attempt.placement))
+            opened = self._backends[name]
+            opened.allocator.hold(Grant(run.need(number, opened.profile), attempt.placement))
 
     def watcher(self, name: str) -> JobWatcher:
         """The job watcher of a backend in use."""
@@ -79,31 +79,31 @@ class BackendPool:
         self._backends[event.backend].unreachable_reason = event.reason
 
     def discovered(self, event: Discovered) -> None:
-        """Take what a place has; a place that queues by itself grants all."""
-        place = self._backends[event.backend]
-        place.asking = False
-        place.known = event.inventory is not None
-        place.asked_s = self._context.clocks.tick_s()
-        place.allocator.inventory = None if place.watcher.backend.capabilities.queues else event.inventory
+        """Take what a backend has; a backend that queues by itself grants all."""
+        backend = self._backends[event.backend]
+        backend.asking = False
+        backend.known = event.inventory is not None
+        backend.asked_s = self._context.clocks.tick_s()
+        backend.allocator.inventory = None if backend.watcher.backend.capabilities.queues else event.inventory
 
     def begin_round(self) -> None:
         """Begin a round, in which `start` is called for all waiting trials in order."""
-        for place in self._backends.values():
-            place.allocator.begin_round()
+        for backend in self._backends.values():
+            backend.allocator.begin_round()
 
     def free(self, run: ExperimentRun, job_id: str) -> None:
         """Release what a job held."""
         self._backends[run.record.spec.backend].allocator.free(job_id)
 
     def start(self, run: ExperimentRun, number: int, secrets: Mapping[str, str]) -> None:
-        """Start a waiting trial if the place has what it asks for; else note what blocks it."""
-        place = self._backends[run.record.spec.backend]
-        if not self._is_fresh(place, wants_gpus=run.record.spec.resources.gpus > 0):
-            run.blocked.setdefault(number, "waits for the inventory of its place")
+        """Start a waiting trial if the backend has what it asks for; else note what blocks it."""
+        backend = self._backends[run.record.spec.backend]
+        if not self._is_fresh(backend, wants_gpus=run.record.spec.resources.gpus > 0):
+            run.blocked.setdefault(number, "waits for the inventory of its backend")
             return
-        answer = place.allocator.ask(run.need(number, place.profile))
+        answer = backend.allocator.ask(run.need(number, backend.profile))
         if isinstance(answer, Grant):
-            place.allocator.hold(answer)
+            backend.allocator.hold(answer)
             run.change_state(number, TrialState.PREPARING, placement=answer.placement)
             run.attempts[number] = attempt = Attempt(run.trial_spec(number), answer.placement)
             self.send(run, attempt, secrets)
@@ -113,7 +113,7 @@ class BackendPool:
             run.blocked[number] = answer.sentence
 
     def send(self, run: ExperimentRun, attempt: Attempt, secrets: Mapping[str, str]) -> None:
-        """Submit an attempt to its place, or only watch it where the place has it already."""
+        """Submit an attempt to its backend, or only watch it where the backend has it already."""
         attempt.sent = True
         run.blocked.pop(attempt.trial.number, None)
         watcher = self.watcher(run.record.spec.backend)
@@ -126,14 +126,14 @@ class BackendPool:
             own = {name: secrets[name] for name in trial.secrets if name in secrets}
             watcher.submit(trial, attempt.placement, own, offset)
 
-    def _is_fresh(self, place: _OpenBackend, *, wants_gpus: bool) -> bool:
-        old = wants_gpus and self._context.clocks.tick_s() - place.asked_s > _FRESH_S
-        if not place.known or old:
-            self._ask(place)
+    def _is_fresh(self, backend: _OpenBackend, *, wants_gpus: bool) -> bool:
+        old = wants_gpus and self._context.clocks.tick_s() - backend.asked_s > _FRESH_S
+        if not backend.known or old:
+            self._ask(backend)
             return False
         return True
 
-    def _ask(self, place: _OpenBackend) -> None:
-        if not place.asking:
-            place.asking = True
-            place.watcher.discover()
+    def _ask(self, backend: _OpenBackend) -> None:
+        if not backend.asking:
+            backend.asking = True
+            backend.watcher.discover()

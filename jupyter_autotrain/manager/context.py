@@ -61,7 +61,7 @@ class ManagerContext:
     factories: Factories
 
     def open_backend(self, name: str) -> tuple[Profile, Backend]:
-        """Make the place of a profile.
+        """Make the backend of a profile.
 
         Raises:
             BackendError: There is none, or it cannot be made.

@@ -42,7 +42,7 @@ class EventHandler:
     Args:
         context: The home.
         runs: The unfinished experiments, by id.
-        backend_pool: The places that they use.
+        backend_pool: The backends that they use.
         requests: Requests that wait for receipts.
     """
 

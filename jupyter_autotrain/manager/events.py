@@ -12,7 +12,7 @@ from jupyter_autotrain.manager.frames import Frames
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What a place has; `inventory` is None when it cannot be used, for `reason`."""
+    """What a backend has; `inventory` is None when it cannot be used, for `reason`."""
 
     backend: str
     inventory: Inventory | None
@@ -21,7 +21,7 @@ class Discovered:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The place accepted a job."""
+    """The backend accepted a job."""
 
     job_id: str
     ref: JobRef
@@ -29,7 +29,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class SubmitFailed:
-    """The place did not accept a job."""
+    """The backend did not accept a job."""
 
     job_id: str
     reason: str
@@ -63,7 +63,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """A place does not answer, for `reason`; an empty reason: it answers again."""
+    """A backend does not answer, for `reason`; an empty reason: it answers again."""
 
     backend: str
     reason: str

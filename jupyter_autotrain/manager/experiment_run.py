@@ -36,7 +36,7 @@ class ExperimentRun:
         record: As it was when the manager began with it.
         trials: All trials, by number, as they stand in the store.
         active: The numbers of those that are not final.
-        attempts: The attempts that a place has, by trial number.
+        attempts: The attempts that a backend has, by trial number.
         blocked: What blocks a trial, by number: the rest of a sentence that begins with the trial.
         published: The block reasons that the store holds.
     """
@@ -131,7 +131,7 @@ class ExperimentRun:
             self.blocked.pop(trial.number, None)
 
     def need(self, number: int, profile: Profile) -> Need:
-        """What a trial requests of a place."""
+        """What a trial requests of a backend."""
         trial = self.trials[number]
         spec = self.record.spec
         label = f"trial {number} of {self.label}"
@@ -232,7 +232,7 @@ class ExperimentRun:
         attempt.cancel_at_s = due if attempt.cancel_at_s is None else min(due, attempt.cancel_at_s)
 
     def give_up(self, reason: str) -> None:
-        """Fail what waits and create no more: the place cannot be used."""
+        """Fail what waits and create no more: the backend cannot be used."""
         self.stopping = True
         if not self.closed:
             self.close(reason)

@@ -15,7 +15,7 @@ def decide(status: JobStatus, ending: FinalState | None, objective: str, names: 
     """Decide the final state.
 
     Args:
-        status: The status that the place gives; a final state.
+        status: The status that the backend gives; a final state.
         ending: The manager's own decision, if it made one.
         objective: The metric that ranks trials, or "".
         names: None when the objective was reported, else the metrics that were.

@@ -1,4 +1,4 @@
-"""One round of asking a place: one poll for all jobs that are due, then one read for all their streams.
+"""One round of asking a backend: one poll for all jobs that are due, then one read for all their streams.
 
 Where more lies there than one read gives, the jobs concerned share the next read, and so on for a while.
 """
@@ -17,7 +17,7 @@ from jupyter_autotrain.manager.events import Event, JobUpdate, StatusUnknown, Un
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.watched_job import WatchedJob
 
-_SLOW_SHARE = 4.0  # a slow place is left alone four times as long as a round takes; one slow round is chance
+_SLOW_SHARE = 4.0  # a slow backend is left alone four times as long as a round takes; one slow round is chance
 _MOST_READS = 16  # of one job in one round, so that a long stream does not keep the others waiting
 _log = logging.getLogger(__name__)
 
@@ -32,10 +32,10 @@ class _Reading:
 
 
 class JobPoller:
-    """Rounds of one place.
+    """Rounds of one backend.
 
     Args:
-        backend: The place.
+        backend: The backend to poll.
         emit: Takes the events.
         end: Takes a job that has ended and is read out, with its last event; it is not polled again.
         clocks: The time.
@@ -56,7 +56,7 @@ class JobPoller:
         self._round_s = 0.0
 
     def ask(self, due: Sequence[WatchedJob]) -> float:
-        """Poll and read these jobs; gives the least time to leave the place alone, in seconds."""
+        """Poll and read these jobs; gives the least time to leave the backend alone, in seconds."""
         begun_s = self._clocks.tick_s()
         try:
             statuses = self._backend.poll([job.ref for job in due])

@@ -1,7 +1,7 @@
 """One watcher per backend: the thread that polls its jobs, and the calls that may take seconds.
 
-How often a job is polled says its place (`PollInterval`). Submits, cancels and copying run in a thread pool beside the
-polling.
+A backend says how often its jobs are polled (`PollInterval`). Submits, cancels and copying run in a thread pool next
+to the polling.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class JobWatcher:
         threading.Thread(target=self._watch_forever, name=f"jobs-{self.backend.name}", daemon=True).start()
 
     def discover(self) -> None:
-        """Ask what the place has; `Discovered` follows."""
+        """Ask what the backend has; `Discovered` follows."""
         name = self.backend.name
         self._executor.submit(self._guarded, self._discover, lambda why: Discovered(name, None, why))
 

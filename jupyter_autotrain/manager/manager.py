@@ -86,7 +86,7 @@ class Manager:
         """Store what blocks each trial, when that has changed."""
         reasons = dict(run.blocked)
         if reason := self._backend_pool.unreachable_reason(run.record.spec.backend):
-            reasons |= dict.fromkeys(run.attempts, f"is with a place that does not answer: {reason}")
+            reasons |= dict.fromkeys(run.attempts, f"is with a backend that does not answer: {reason}")
         if reasons != run.published:
             run.published = reasons
             self._context.retry_store(self._context.store.set_block_reasons, run.id, reasons)

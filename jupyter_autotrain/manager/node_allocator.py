@@ -62,7 +62,7 @@ class NodeAllocator:
         if not asked or total is None:
             return None
         if asked > total:
-            found = f"asks for {_say(asked, resource)}; this place has {_say(total, resource)}"
+            found = f"asks for {_say(asked, resource)}; this backend has {_say(total, resource)}"
             return Blocked(resource, f"{found}: ask for less in `resources:`", permanent=True)
         amounts = {holder.need.label: _amount_of(holder.need.resources, resource) for holder in self.holders}
         held = {label: amount for label, amount in amounts.items() if amount}
@@ -104,7 +104,7 @@ class NodeAllocator:
     def _offer(self, need: Need, eligible: list[Accelerator]) -> str:
         count = len(self.node.accelerators)
         if count < need.resources.gpus:
-            return f"this place has {_gpus(count)}: ask for fewer in `resources: gpus`"
+            return f"this backend has {_gpus(count)}: ask for fewer in `resources: gpus`"
         return (
             f"of the {_gpus(count)} here {len(eligible)} can do: change `local: gpu_indices` or `resources: gpu_memory`"
         )

@@ -38,7 +38,7 @@ class ObjectiveCheck:
             number: The trial.
             objective: The metric that ranks trials, or "".
             end: How it ended.
-            status: The status that the place gives.
+            status: The status that the backend gives.
             names: The metrics reported in place of the objective; None when it was reported.
         """
         without = names is not None or status.detail.get("kind") == "objective"

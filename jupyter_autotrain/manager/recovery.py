@@ -55,7 +55,7 @@ def recover_run(context: ManagerContext, record: ExperimentRecord, *, again: boo
 
 
 def _resume_attempts(context: ManagerContext, run: ExperimentRun) -> None:
-    """Take over the attempts that a place has, and how they shall end."""
+    """Take over the attempts that a backend has, and how they shall end."""
     ends = context.retry_store(context.store.end_decisions, run.id)
     for number in sorted(run.active):
         if run.trials[number].state is not TrialState.WAITING:

@@ -1,4 +1,4 @@
-"""Who holds what of a place: CPUs, memory and accelerators of its nodes.
+"""Who holds what of a backend: CPUs, memory and accelerators of its nodes.
 
 Pure bookkeeping, so that each refusal can name its true cause.
 First come, first served: who waits for something keeps it from those behind, so that nobody starves.
@@ -23,7 +23,7 @@ class Grant:
 
 
 class ResourceAllocator:
-    """The holders of one place. `inventory` is None for a place that queues by itself: then all is granted."""
+    """The holders of one backend. `inventory` is None for a backend that queues by itself: then all is granted."""
 
     def __init__(self, inventory: Inventory | None) -> None:
         self.inventory = inventory
@@ -77,7 +77,7 @@ class ResourceAllocator:
         asked = need.resources.nodes
         nodes = len(self.inventory.nodes)
         if nodes < asked:
-            found = f"asks for {count(asked, 'node')}; this place has {nodes}: ask for fewer"
+            found = f"asks for {count(asked, 'node')}; this backend has {nodes}: ask for fewer"
             return Blocked("nodes", found, permanent=True)
         if granted + len(later) < asked:
             return _joined("asks for", asked, blocked, nodes)

@@ -50,7 +50,7 @@ def retry_or_count(run: ExperimentRun, number: int) -> None:
 
 
 def mark_lost(run: ExperimentRun, reason: str) -> None:
-    """Give up all trials, also those that a place has: it cannot be asked about them any more."""
+    """Give up all trials, also those that a backend has: it cannot be asked about them any more."""
     run.give_up(reason)
     for attempt in list(run.attempts.values()):
         ref = attempt.ref or JobRef(run.record.spec.backend, attempt.trial.job_id)

@@ -17,11 +17,11 @@ from jupyter_autotrain.manager.metrics_stream import MetricsStream
 
 @dataclass(slots=True)
 class WatchedJob:
-    """A job that a place has.
+    """A job that a backend has.
 
     Attributes:
         metrics: Its metrics, from the stored cursor on.
-        logs: Copies of its logs, where the place does not share the home.
+        logs: Copies of its logs, where the backend does not share the home.
         since_s: The tick from which on it is watched; `due_s` the tick of the next poll.
         state: As it was reported last.
         receipt: Of a cancel that is through.
@@ -78,7 +78,7 @@ class WatchedJob:
         return not self.has_new_logs and self.metrics.is_read_out(frames, tick_s)
 
     def final_after_cancel(self, status: JobStatus) -> JobStatus:
-        """The status; a job that a cancel has ended is final, also where its place has not noted that yet."""
+        """The status; a job that a cancel has ended is final, also where its backend has not noted that yet."""
         if self.receipt is None or status.state.is_final:
             return status
         return JobStatus(status.ref, TrialState.CANCELLED, "cancelled", status.detail)

@@ -8,4 +8,4 @@ from jupyter_autotrain.testing.running import RunningContract
 
 
 class BackendContract(RunningContract, FilesContract, EndingContract):
-    """Every place passes these; subclass it and give `make`. Tests of what a place says it cannot do are skipped."""
+    """Tests that every backend passes; subclasses define `make`. Tests of missing capabilities are skipped."""

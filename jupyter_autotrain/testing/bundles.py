@@ -79,7 +79,7 @@ def trial_of(
 
 
 def trial_file(home: Home, trial: TrialSpec) -> JsonObject:
-    """What stands in `trial.json` of a trial that the local place runs."""
+    """What stands in `trial.json` of a trial that the local backend runs."""
     return content(trial, Placement(), Profile("local", "local"), BackendContext(home))
 
 

@@ -36,63 +36,65 @@ time.sleep(1000)
 
 
 class EndingContract(BackendHarness):
-    """What every place does with a trial that ends badly, or is ended."""
+    """What every backend does with a trial that ends badly, or is ended."""
 
-    def test_an_exception_is_told_with_the_line_of_the_cell(self, place: Backend, home: Home) -> None:
-        _, status = self.run(place, home, "def f(x):\n    return 1 / x\nf(0)")
+    def test_an_exception_is_told_with_the_line_of_the_cell(self, backend: Backend, home: Home) -> None:
+        _, status = self.run(backend, home, "def f(x):\n    return 1 / x\nf(0)")
         assert status.state is TrialState.FAILED
         assert "ZeroDivisionError" in status.reason
         assert "cell 1, line 2: `return 1 / x`" in status.reason
         assert "jupyter_autotrain" not in str(status.detail["traceback"])
 
-    def test_a_missing_package_is_told_with_the_command_that_brings_it(self, place: Backend, home: Home) -> None:
-        _, status = self.run(place, home, "import no_such_package_here.deep")
+    def test_a_missing_package_is_told_with_the_command_that_brings_it(self, backend: Backend, home: Home) -> None:
+        _, status = self.run(backend, home, "import no_such_package_here.deep")
         assert status.state is TrialState.FAILED
         assert "pip install no_such_package_here" in status.reason
 
-    def test_an_objective_that_is_never_reported_fails_the_trial(self, place: Backend, home: Home) -> None:
-        _, status = self.run(place, home, "report(loss=1)", objective="val_acc")
+    def test_an_objective_that_is_never_reported_fails_the_trial(self, backend: Backend, home: Home) -> None:
+        _, status = self.run(backend, home, "report(loss=1)", objective="val_acc")
         assert status.state is TrialState.FAILED
         assert "'val_acc' was never reported" in status.reason
         assert "loss" in status.reason
 
-    def test_an_objective_that_could_not_be_kept_fails_the_trial_and_says_why(self, place: Backend, home: Home) -> None:
-        _, status = self.run(place, home, "report(loss=1e999)", objective="loss")
+    def test_an_objective_that_could_not_be_kept_fails_the_trial_with_a_reason(
+        self, backend: Backend, home: Home
+    ) -> None:
+        _, status = self.run(backend, home, "report(loss=1e999)", objective="loss")
         assert status.state is TrialState.FAILED
         assert "'loss' could be kept: loss is inf" in status.reason
 
-    def test_exit_0_is_no_failure_and_exit_3_is_one(self, place: Backend, home: Home) -> None:
-        _, well = self.run(place, home, "import sys\nsys.exit(0)", experiment_id="well")
-        _, badly = self.run(place, home, "import sys\nsys.exit(3)", experiment_id="badly")
+    def test_exit_0_is_no_failure_and_exit_3_is_one(self, backend: Backend, home: Home) -> None:
+        _, well = self.run(backend, home, "import sys\nsys.exit(0)", experiment_id="well")
+        _, badly = self.run(backend, home, "import sys\nsys.exit(3)", experiment_id="badly")
         assert (well.state, badly.state) == (TrialState.SUCCEEDED, TrialState.FAILED)
         assert badly.detail["exit_code"] == 3
 
-    def test_a_crash_of_native_code_is_told_by_its_signal(self, place: Backend, home: Home) -> None:
-        self.needs_background(place)
-        _, status = self.run(place, home, "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
+    def test_a_crash_of_native_code_is_told_by_its_signal(self, backend: Backend, home: Home) -> None:
+        self.needs_background(backend)
+        _, status = self.run(backend, home, "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
         assert status.state is TrialState.FAILED
         assert "SIGSEGV" in status.reason
 
-    def test_the_time_limit_ends_the_trial_and_is_the_reason(self, place: Backend, home: Home) -> None:
-        self.needs_background(place)
-        _, status = self.run(place, home, WAITS, timeout_s=0.3)
+    def test_the_time_limit_ends_the_trial_and_is_the_reason(self, backend: Backend, home: Home) -> None:
+        self.needs_background(backend)
+        _, status = self.run(backend, home, WAITS, timeout_s=0.3)
         assert status.state is TrialState.FAILED
         assert "Timeout" in status.reason
         assert "0.3 s" in status.reason
 
-    def test_too_much_memory_ends_the_trial_and_is_the_reason(self, place: Backend, home: Home) -> None:
-        if not place.capabilities.limits_memory:
-            pytest.skip("this place keeps no memory limit")
+    def test_too_much_memory_ends_the_trial_and_is_the_reason(self, backend: Backend, home: Home) -> None:
+        if not backend.capabilities.limits_memory:
+            pytest.skip("this backend keeps no memory limit")
         code = "print('begun', flush=True)\nblocks = [bytearray(b'x') * (10 << 20) for _ in range(60)]"
-        _, status = self.run(place, home, code, resources=Resources(memory_bytes=100_000_000))
+        _, status = self.run(backend, home, code, resources=Resources(memory_bytes=100_000_000))
         assert status.state is TrialState.FAILED
         assert "Out of memory" in status.reason
         assert "100 MB" in status.reason
         assert "memory 100 MB" in str(status.detail["limits"])
 
-    def test_the_cpu_limit_acts(self, place: Backend, home: Home) -> None:
-        if not place.capabilities.limits_cpu:
-            pytest.skip("this place keeps no CPU limit")
+    def test_the_cpu_limit_acts(self, backend: Backend, home: Home) -> None:
+        if not backend.capabilities.limits_cpu:
+            pytest.skip("this backend keeps no CPU limit")
         code = """
             import threading, time, zlib
             def burn(until):
@@ -104,12 +106,12 @@ class EndingContract(BackendHarness):
             for other in others: other.join()
             report(cpu=time.process_time() - began)
         """
-        ref, _ = self.run(place, home, code, resources=Resources(cpus=1.0))
-        used = self.points(place, ref)[0][1]["cpu"]
+        ref, _ = self.run(backend, home, code, resources=Resources(cpus=1.0))
+        used = self.points(backend, ref)[0][1]["cpu"]
         assert used is not None
         assert used < 1.25
 
-    def test_secrets_reach_the_cell_and_nothing_else(self, place: Backend, home: Home, tmp_path: Path) -> None:
+    def test_secrets_reach_the_cell_and_nothing_else(self, backend: Backend, home: Home, tmp_path: Path) -> None:
         value = "s3cr3t-t0ken-0123456789"
         code = """
             import base64, os, sys
@@ -119,72 +121,72 @@ class EndingContract(BackendHarness):
             raise ValueError(key)
         """
         trial = trial_of(home, code, secrets=("API_KEY",))
-        if not place.capabilities.secrets:
+        if not backend.capabilities.secrets:
             with pytest.raises(BackendError):
-                place.submit(trial, Placement(), {"API_KEY": value})
+                backend.submit(trial, Placement(), {"API_KEY": value})
             return
-        ref = place.submit(trial, Placement(), {"API_KEY": value})
-        assert value not in str(self.finish(place, ref))
-        assert self.read(place, ref, wire.STDOUT) == f"{len(value)}\nkey: ***\n".encode()
-        kept = self.left_by(place, ref, tmp_path / "left")
+        ref = backend.submit(trial, Placement(), {"API_KEY": value})
+        assert value not in str(self.finish(backend, ref))
+        assert self.read(backend, ref, wire.STDOUT) == f"{len(value)}\nkey: ***\n".encode()
+        kept = self.left_by(backend, ref, tmp_path / "left")
         kept |= {str(path): path.read_bytes() for path in home.root.rglob("*") if path.is_file()}
         for form in (value.encode(), base64.b64encode(value.encode())):
             assert [path for path, data in kept.items() if form in data] == []
 
-    def test_cancel_ends_the_whole_tree_and_proves_it(self, place: Backend, home: Home, tmp_path: Path) -> None:
-        self.needs_background(place)
-        ref, pids = self._stubborn(place, home, tmp_path)
+    def test_cancel_ends_the_whole_tree_and_proves_it(self, backend: Backend, home: Home, tmp_path: Path) -> None:
+        self.needs_background(backend)
+        ref, pids = self._stubborn(backend, home, tmp_path)
         receipt = self.make(BackendContext(home)).cancel(ref, 0.1)
         assert all(self.is_gone(pid) for pid in pids)
         assert set(pids) <= set(receipt.pids_killed)
         assert receipt.pids_left == ()
         assert 0.1 <= receipt.elapsed_s < 10
-        assert self.status(place, ref).state is TrialState.CANCELLED
+        assert self.status(backend, ref).state is TrialState.CANCELLED
 
-    def _stubborn(self, place: Backend, home: Home, tmp_path: Path) -> tuple[JobRef, list[int]]:
-        ref = self.start(place, home, STUBBORN)
-        self.begun(place, ref)
-        return ref, [int(pid) for pid in self.fetched(place, ref, "work/pids", tmp_path / "pids").split()]
+    def _stubborn(self, backend: Backend, home: Home, tmp_path: Path) -> tuple[JobRef, list[int]]:
+        ref = self.start(backend, home, STUBBORN)
+        self.begun(backend, ref)
+        return ref, [int(pid) for pid in self.fetched(backend, ref, "work/pids", tmp_path / "pids").split()]
 
-    def test_cancel_lets_a_polite_trial_end_itself(self, place: Backend, home: Home) -> None:
-        self.needs_background(place)
-        ref = self.start(place, home, WAITS)
-        self.begun(place, ref)
+    def test_cancel_lets_a_polite_trial_end_itself(self, backend: Backend, home: Home) -> None:
+        self.needs_background(backend)
+        ref = self.start(backend, home, WAITS)
+        self.begun(backend, ref)
         begun = time.monotonic()
-        receipt = place.cancel(ref, 20.0)
+        receipt = backend.cancel(ref, 20.0)
         assert time.monotonic() - begun < 10
         assert receipt.pids_ended
         assert receipt.pids_killed == ()
 
-    def test_cancelling_twice_is_cancelling_once(self, place: Backend, home: Home) -> None:
-        self.needs_background(place)
-        ref = self.start(place, home, WAITS)
-        first = place.cancel(ref, 1.0)
-        second = place.cancel(ref, 1.0)
+    def test_cancelling_twice_is_cancelling_once(self, backend: Backend, home: Home) -> None:
+        self.needs_background(backend)
+        ref = self.start(backend, home, WAITS)
+        first = backend.cancel(ref, 1.0)
+        second = backend.cancel(ref, 1.0)
         assert (first.pids_left, second.pids_left) == ((), ())
         assert "ended before" in second.note
-        assert self.status(place, ref).state is TrialState.CANCELLED
+        assert self.status(backend, ref).state is TrialState.CANCELLED
 
-    def test_cancelling_what_has_ended_changes_nothing(self, place: Backend, home: Home) -> None:
-        ref, before = self.run(place, home, "")
-        assert "ended before" in place.cancel(ref, 1.0).note
-        assert self.status(place, ref) == before
+    def test_cancelling_what_has_ended_changes_nothing(self, backend: Backend, home: Home) -> None:
+        ref, before = self.run(backend, home, "")
+        assert "ended before" in backend.cancel(ref, 1.0).note
+        assert self.status(backend, ref) == before
 
-    def test_cancelling_what_never_was_is_no_error(self, place: Backend) -> None:
-        ref = JobRef(place.name, "nobody-1-1")
-        assert "never started" in place.cancel(ref, 1.0).note
+    def test_cancelling_what_never_was_is_no_error(self, backend: Backend) -> None:
+        ref = JobRef(backend.name, "nobody-1-1")
+        assert "never started" in backend.cancel(ref, 1.0).note
 
-    def test_processes_cut_loose_by_a_cell_do_not_outlive_it(self, place: Backend, home: Home) -> None:
-        self.needs_background(place)
+    def test_processes_cut_loose_by_a_cell_do_not_outlive_it(self, backend: Backend, home: Home) -> None:
+        self.needs_background(backend)
         code = "import subprocess\nprint(subprocess.Popen(['sleep', '1000'], start_new_session=True).pid)"
-        ref, status = self.run(place, home, code)
+        ref, status = self.run(backend, home, code)
         assert status.state is TrialState.SUCCEEDED
-        assert self.is_gone(int(self.read(place, ref, wire.STDOUT)))
+        assert self.is_gone(int(self.read(backend, ref, wire.STDOUT)))
 
-    def test_a_signal_to_the_starters_group_does_not_reach_a_trial(self, place: Backend, home: Home) -> None:
-        self.needs_background(place)
-        ref = self.start(place, home, "import os\nprint(os.getsid(0), flush=True)\n" + WAITS)
-        self.begun(place, ref)
-        session = int(self.read(place, ref, wire.STDOUT).split()[0])
+    def test_a_signal_to_the_starters_group_does_not_reach_a_trial(self, backend: Backend, home: Home) -> None:
+        self.needs_background(backend)
+        ref = self.start(backend, home, "import os\nprint(os.getsid(0), flush=True)\n" + WAITS)
+        self.begun(backend, ref)
+        session = int(self.read(backend, ref, wire.STDOUT).split()[0])
         assert session != os.getsid(0)
-        place.cancel(ref, 1.0)
+        backend.cancel(ref, 1.0)

@@ -18,56 +18,56 @@ from jupyter_autotrain.testing.harness import BackendHarness
 
 
 class FilesContract(BackendHarness):
-    """What every place does with the files of a trial."""
+    """What every backend does with the files of a trial."""
 
-    def test_put_and_fetch_give_the_same_bytes(self, place: Backend, home: Home, tmp_path: Path) -> None:
-        ref, _ = self.run(place, home, "")
-        place.put(ref, "outputs/deep/blob", b"\0\xff" * 1000)
-        place.fetch(ref, "outputs/deep/blob", str(tmp_path / "blob"))
+    def test_put_and_fetch_give_the_same_bytes(self, backend: Backend, home: Home, tmp_path: Path) -> None:
+        ref, _ = self.run(backend, home, "")
+        backend.put(ref, "outputs/deep/blob", b"\0\xff" * 1000)
+        backend.fetch(ref, "outputs/deep/blob", str(tmp_path / "blob"))
         assert (tmp_path / "blob").read_bytes() == b"\0\xff" * 1000
 
-    def test_a_folder_is_fetched_whole(self, place: Backend, home: Home, tmp_path: Path) -> None:
+    def test_a_folder_is_fetched_whole(self, backend: Backend, home: Home, tmp_path: Path) -> None:
         code = "from pathlib import Path\nPath('../outputs/a').mkdir()\nPath('../outputs/a/b.txt').write_text('hi')"
-        ref, _ = self.run(place, home, code)
-        place.fetch(ref, "outputs", str(tmp_path / "all"))
+        ref, _ = self.run(backend, home, code)
+        backend.fetch(ref, "outputs", str(tmp_path / "all"))
         assert (tmp_path / "all" / "a" / "b.txt").read_text() == "hi"
 
-    def test_a_folder_that_the_trial_left_empty_is_no_error(self, place: Backend, home: Home, tmp_path: Path) -> None:
-        ref, _ = self.run(place, home, "")
+    def test_a_folder_that_the_trial_left_empty_is_no_error(self, backend: Backend, home: Home, tmp_path: Path) -> None:
+        ref, _ = self.run(backend, home, "")
         for folder in wire.FOLDERS:
-            place.fetch(ref, folder, str(tmp_path / folder))
+            backend.fetch(ref, folder, str(tmp_path / folder))
             assert not list(tmp_path.joinpath(folder).glob("*"))
 
-    def test_a_path_outside_the_trial_is_refused(self, place: Backend, home: Home) -> None:
-        ref, _ = self.run(place, home, "")
+    def test_a_path_outside_the_trial_is_refused(self, backend: Backend, home: Home) -> None:
+        ref, _ = self.run(backend, home, "")
         with pytest.raises(BackendError):
-            place.put(ref, "../../escape", b"")
+            backend.put(ref, "../../escape", b"")
 
     def test_fetching_what_is_not_there_is_an_error_in_plain_words(
-        self, place: Backend, home: Home, tmp_path: Path
+        self, backend: Backend, home: Home, tmp_path: Path
     ) -> None:
-        ref, _ = self.run(place, home, "")
+        ref, _ = self.run(backend, home, "")
         with pytest.raises(BackendError, match=r"nothing\.pkl"):
-            place.fetch(ref, "outputs/nothing.pkl", str(tmp_path / "x"))
+            backend.fetch(ref, "outputs/nothing.pkl", str(tmp_path / "x"))
 
-    def test_returned_names_come_back(self, place: Backend, home: Home, tmp_path: Path) -> None:
-        ref, _ = self.run(place, home, "model = {'w': [1, 2]}", returns=("model",))
-        saved = self.fetched(place, ref, "outputs/model.pkl", tmp_path / "model.pkl")
+    def test_returned_names_come_back(self, backend: Backend, home: Home, tmp_path: Path) -> None:
+        ref, _ = self.run(backend, home, "model = {'w': [1, 2]}", returns=("model",))
+        saved = self.fetched(backend, ref, "outputs/model.pkl", tmp_path / "model.pkl")
         assert pickle.loads(saved) == {"w": [1, 2]}  # noqa: S301 - written by this test
 
-    def test_an_ended_trial_leaves_only_what_it_made(self, place: Backend, home: Home, tmp_path: Path) -> None:
+    def test_an_ended_trial_leaves_only_what_it_made(self, backend: Backend, home: Home, tmp_path: Path) -> None:
         code = "import helper\nprint('out')\nreport(a=1)\nimport pathlib\npathlib.Path('mine.txt').write_text('kept')"
         write_bundle(home.bundle("e1"), code, files={"helper.py": "", "d/x.txt": "text"})
-        ref, _ = self.run(place, home, "")
-        left = self.left_by(place, ref, tmp_path / "left")
+        ref, _ = self.run(backend, home, "")
+        left = self.left_by(backend, ref, tmp_path / "left")
         assert sorted(left) == ["metrics", "status.json", "stdout", "work/mine.txt"]
         assert left["work/mine.txt"] == b"kept"
 
-    def test_everything_in_the_trial_directory_is_private(self, place: Backend, home: Home) -> None:
-        if not place.capabilities.shares_home:
+    def test_everything_in_the_trial_directory_is_private(self, backend: Backend, home: Home) -> None:
+        if not backend.capabilities.shares_home:
             pytest.skip("the trial directory lies elsewhere")
         trial = trial_of(home, "report(a=1)\ncheckpoint.save(1)\nx = 1", returns=("x",))
-        self.finish(place, place.submit(trial, Placement(), {}))
+        self.finish(backend, backend.submit(trial, Placement(), {}))
         directory = BackendContext(home).directory(trial)
         wait_until(lambda: not (directory / wire.LOCK_FILE).exists(), "the supervisor's end")
         modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.rglob("*"))}

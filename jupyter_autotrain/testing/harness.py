@@ -30,7 +30,7 @@ class BackendHarness(ABC):
 
     @abstractmethod
     def make(self, context: BackendContext) -> Backend:
-        """Give a fresh instance of the place under test."""
+        """Give a fresh instance of the backend under test."""
 
     @pytest.fixture
     def home(self, tmp_path: Path) -> Home:
@@ -38,46 +38,46 @@ class BackendHarness(ABC):
         return Home(tmp_path / "home")
 
     @pytest.fixture
-    def place(self, home: Home) -> Backend:
+    def backend(self, home: Home) -> Backend:
         """The backend under test."""
         return self.make(BackendContext(home))
 
-    def start(self, place: Backend, home: Home, code: str, **spec: object) -> JobRef:
+    def start(self, backend: Backend, home: Home, code: str, **spec: object) -> JobRef:
         """Submit a trial of its own."""
         trial = trial_of(home, code, **spec)  # type: ignore[arg-type] # by name
-        return place.submit(trial, Placement(), {})
+        return backend.submit(trial, Placement(), {})
 
-    def status(self, place: Backend, ref: JobRef) -> JobStatus:
+    def status(self, backend: Backend, ref: JobRef) -> JobStatus:
         """Ask for one job."""
-        return place.poll([ref])[0]
+        return backend.poll([ref])[0]
 
-    def finish(self, place: Backend, ref: JobRef) -> JobStatus:
+    def finish(self, backend: Backend, ref: JobRef) -> JobStatus:
         """Wait for the job's end."""
-        wait_until(lambda: self.status(place, ref).state.is_final, f"the end of {ref.job_id}")
-        return self.status(place, ref)
+        wait_until(lambda: self.status(backend, ref).state.is_final, f"the end of {ref.job_id}")
+        return self.status(backend, ref)
 
-    def run(self, place: Backend, home: Home, code: str, **spec: object) -> tuple[JobRef, JobStatus]:
+    def run(self, backend: Backend, home: Home, code: str, **spec: object) -> tuple[JobRef, JobStatus]:
         """Submit, and wait for the end."""
-        ref = self.start(place, home, code, **spec)
-        return ref, self.finish(place, ref)
+        ref = self.start(backend, home, code, **spec)
+        return ref, self.finish(backend, ref)
 
-    def read(self, place: Backend, ref: JobRef, stream: str, offset: int = 0) -> bytes:
+    def read(self, backend: Backend, ref: JobRef, stream: str, offset: int = 0) -> bytes:
         """Read a stream once."""
-        return place.read([Cursor(ref, stream, offset)])[0].data
+        return backend.read([Cursor(ref, stream, offset)])[0].data
 
-    def begun(self, place: Backend, ref: JobRef, word: bytes = b"begun") -> None:
+    def begun(self, backend: Backend, ref: JobRef, word: bytes = b"begun") -> None:
         """Wait until the cell has printed a word."""
-        wait_until(lambda: word in self.read(place, ref, wire.STDOUT), f"{word!r} from {ref.job_id}")
+        wait_until(lambda: word in self.read(backend, ref, wire.STDOUT), f"{word!r} from {ref.job_id}")
 
-    def points(self, place: Backend, ref: JobRef) -> list[tuple[int, dict[str, float | None]]]:
+    def points(self, backend: Backend, ref: JobRef) -> list[tuple[int, dict[str, float | None]]]:
         """Step and values of all metric frames."""
-        frames = [json.loads(line) for line in self.read(place, ref, wire.METRICS).splitlines()]
+        frames = [json.loads(line) for line in self.read(backend, ref, wire.METRICS).splitlines()]
         return [(frame[1], frame[3]) for frame in frames if frame[0] == "m"]
 
-    def needs_background(self, place: Backend) -> None:
+    def needs_background(self, backend: Backend) -> None:
         """Skip where a trial is over when `submit` returns."""
-        if not place.capabilities.survives_manager:
-            pytest.skip("trials of this place run inside `submit`")
+        if not backend.capabilities.survives_manager:
+            pytest.skip("trials of this backend run inside `submit`")
 
     def is_gone(self, pid: int) -> bool:
         """Whether a process of a trial is no more; by this machine's `/proc`, unless a subclass knows better."""
@@ -86,16 +86,16 @@ class BackendHarness(ABC):
         except OSError:
             return True
 
-    def fetched(self, place: Backend, ref: JobRef, path: str, target: Path) -> bytes:
+    def fetched(self, backend: Backend, ref: JobRef, path: str, target: Path) -> bytes:
         """A file of the trial directory, by way of `target`."""
-        place.fetch(ref, path, str(target))
+        backend.fetch(ref, path, str(target))
         return target.read_bytes()
 
-    def left_by(self, place: Backend, ref: JobRef, target: Path) -> dict[str, bytes]:
+    def left_by(self, backend: Backend, ref: JobRef, target: Path) -> dict[str, bytes]:
         """The files that an ended trial leaves in its directory, once its supervisor is gone, by relative path.
 
         Args:
-            place: The place.
+            backend: The backend under test.
             ref: The job.
             target: A folder to fetch them to; made, and emptied first.
         """
@@ -103,7 +103,7 @@ class BackendHarness(ABC):
         def is_settled() -> bool:
             shutil.rmtree(target, ignore_errors=True)
             try:
-                place.fetch(ref, ".", str(target))
+                backend.fetch(ref, ".", str(target))
             except BackendError:  # a file went while it was copied
                 return False
             return not (target / wire.LOCK_FILE).exists()

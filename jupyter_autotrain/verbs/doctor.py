@@ -99,9 +99,9 @@ def _check_manager(home: Home) -> CheckResult:
 def _check_backends(home: Home) -> Iterator[CheckResult]:
     for name in backends.names():
         try:
-            place = backends.create(backends.profile(name), BackendContext(home))
-            probe = place.probe()
-            limits = place.discover().limits if probe.usable else ""
+            backend = backends.create(backends.profile(name), BackendContext(home))
+            probe = backend.probe()
+            limits = backend.discover().limits if probe.usable else ""
             parts = [part.rstrip(".") for part in (probe.reason, limits) if part]
             yield CheckResult(f"backend {name}", probe.usable, "; ".join(parts))
         except AutotrainError as error:

@@ -7,7 +7,7 @@ import json
 import shlex
 from dataclasses import dataclass
 
-from jupyter_autotrain import backends as places
+from jupyter_autotrain import backends as backend_types
 from jupyter_autotrain import header
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import to_json
@@ -36,7 +36,7 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
         backends(command, arguments)
         return
     context = header.Context(
-        cwd=command.cwd, environ=command.environ, backends=places.names(), schema=places.header_schema()
+        cwd=command.cwd, environ=command.environ, backends=backend_types.names(), schema=backend_types.header_schema()
     )
     parsed = header.parse_cell(f"--dry-run --file {shlex.quote(arguments.file)}", "", context)
     if arguments.json:
@@ -47,7 +47,7 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 def backends(command: CommandContext, arguments: argparse.Namespace) -> None:
     """List every backend, and whether it can be used from here."""
-    found = [_backend(command, name) for name in places.names()]
+    found = [_backend(command, name) for name in backend_types.names()]
     if arguments.json:
         write_json(command, [to_json(backend) for backend in found])
         return
@@ -65,17 +65,17 @@ class _BackendRow:
 
 def _backend(command: CommandContext, name: str) -> _BackendRow:
     try:
-        place = places.create(places.profile(name), BackendContext(command.home))
-        probe = place.probe()
+        backend = backend_types.create(backend_types.profile(name), BackendContext(command.home))
+        probe = backend.probe()
     except AutotrainError as error:
         return _BackendRow(name, usable=False, reason=error.found)
-    can = [key for key in place.capabilities.__slots__ if getattr(place.capabilities, key)]
+    can = [key for key in backend.capabilities.__slots__ if getattr(backend.capabilities, key)]
     return _BackendRow(name, probe.usable, probe.reason, tuple(can))
 
 
 def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Print the value of a key and its origin; without a key, all values that are not defaults."""
-    context = header.Context(cwd=command.cwd, environ=command.environ, schema=places.header_schema())
+    context = header.Context(cwd=command.cwd, environ=command.environ, schema=backend_types.header_schema())
     keys = [arguments.explain] if arguments.explain else header.known_keys(context.schema)
     settings = [header.explain(key, context) for key in keys]
     if not arguments.explain:
@@ -97,7 +97,7 @@ def _shorten(path: str, command: CommandContext) -> str:
 
 def schema(command: CommandContext, _: argparse.Namespace) -> None:
     """Print the JSON Schema of the header."""
-    command.write(json.dumps(header.json_schema(places.header_schema()), indent=2) + "\n")
+    command.write(json.dumps(header.json_schema(backend_types.header_schema()), indent=2) + "\n")
 
 
 def doctor(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -73,7 +73,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("check", "check a header file, or every backend").add_argument(
         "file", nargs="?", help="a header file; without one every backend is checked"
     )
-    add("backends", "list the places a trial can run")
+    add("backends", "list the backends that can run trials")
     add("config", "settings and where they come from").add_argument(
         "--explain", metavar="KEY", help="where the value of this key comes from"
     )

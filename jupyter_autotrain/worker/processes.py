@@ -145,7 +145,7 @@ def _share(pid: int) -> int:
 
 
 def _prctl(option: int, value: int) -> None:
-    # Absent outside Linux with glibc or musl; `probe` then reports that the place cannot be used.
+    # Absent outside Linux with glibc or musl; `probe` then reports that the backend cannot be used.
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 

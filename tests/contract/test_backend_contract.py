@@ -3,7 +3,7 @@ from __future__ import annotations
 from jupyter_autotrain import backends
 from jupyter_autotrain.core.backend import Backend, BackendContext, Profile
 from jupyter_autotrain.testing import BackendContract
-from tests.contract.copying_place import CopyingBackend
+from tests.contract.copying_backend import CopyingBackend
 
 
 class TestLocal(BackendContract):
@@ -16,7 +16,7 @@ class TestDebug(BackendContract):
         return backends.create(backends.profile("debug"), context)
 
 
-class TestAPlaceWhoseTrialDirectoriesLieElsewhere(BackendContract):
+class TestABackendWhoseTrialDirectoriesLieElsewhere(BackendContract):
     def make(self, context: BackendContext) -> Backend:
         there = str(context.home.root.parent / "there")
         return CopyingBackend(Profile("there", "copying", {"root": there}), context)

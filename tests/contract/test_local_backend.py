@@ -31,8 +31,8 @@ def test_what_local_would_run_is_as_it_was(tmp_path: Path, request: pytest.Fixtu
         resources=Resources(cpus=1.5, memory_bytes=2_000_000_000, gpus=1), timeout_s=60.0,
         env={"MODE": "fast"}, secrets=("TOKEN",), returns=("model",), resume_attempt=1,
     )  # fmt: skip
-    place = LocalBackend(Profile("local", "local"), BackendContext(Home(Path("/home/ada/at"))))
-    plan = place.render(trial, Placement((NodePlacement("here", ("GPU-1",)),)))
+    backend = LocalBackend(Profile("local", "local"), BackendContext(Home(Path("/home/ada/at"))))
+    plan = backend.render(trial, Placement((NodePlacement("here", ("GPU-1",)),)))
     shown = dataclasses.asdict(plan)
     shown["argv"] = [Path(part).name if part in {sys.executable, plan.argv[3]} else part for part in plan.argv]
     shown["argv"][0] = "python"
@@ -43,11 +43,11 @@ def test_what_local_would_run_is_as_it_was(tmp_path: Path, request: pytest.Fixtu
     assert text == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_both_built_in_places_are_found_by_their_entry_points() -> None:
+def test_both_built_in_backends_are_found_by_their_entry_points() -> None:
     assert {"local", "debug"} <= set(backends.names())
 
 
-def test_a_place_installed_while_the_notebook_runs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_installed_while_the_notebook_runs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     assert "moon" not in backends.names()
     installed = tmp_path / "moonbase-1.0.dist-info"
@@ -57,7 +57,7 @@ def test_a_place_installed_while_the_notebook_runs_is_found(tmp_path: Path, monk
     assert "moon" in backends.names()
 
 
-def test_a_place_that_was_not_found_for_lack_of_descriptors_is_found_the_next_time(
+def test_a_backend_that_was_not_found_for_lack_of_descriptors_is_found_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backends._scan.cache_clear()
@@ -68,7 +68,7 @@ def test_a_place_that_was_not_found_for_lack_of_descriptors_is_found_the_next_ti
     assert backends.profile("local").name == "local"
 
 
-def test_an_unknown_place_names_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_backend_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="Did you mean 'local'"):
         backends.profile("locla")
 
@@ -97,9 +97,9 @@ def test_a_gpu_used_by_a_trial_of_ours_is_not_busy() -> None:
 
 def test_without_a_driver_there_are_no_gpus_and_probe_says_why(tmp_path: Path) -> None:
     nvml = FakeNvml([], fault=RuntimeError("Driver Not Loaded"))
-    place = local(tmp_path, nvml)
-    assert place.discover().nodes[0].accelerators == ()
-    assert "Driver Not Loaded" in place.probe().reason
+    backend = local(tmp_path, nvml)
+    assert backend.discover().nodes[0].accelerators == ()
+    assert "Driver Not Loaded" in backend.probe().reason
 
 
 def test_equal_gpus_are_counted_in_the_sentence() -> None:
@@ -133,7 +133,7 @@ def test_a_crash_between_writing_and_starting_is_made_good_by_submitting_again(t
 
 
 def test_an_interpreter_that_does_not_exist_is_the_reason(tmp_path: Path) -> None:
-    place = local(tmp_path)
-    ref = place.submit(trial_of(Home(tmp_path / "home"), "", python="/no/such/python"), Placement(), {})
-    wait_until(lambda: place.poll([ref])[0].state.is_final, "the end")
-    assert "/no/such/python cannot be started: No such file" in place.poll([ref])[0].reason
+    backend = local(tmp_path)
+    ref = backend.submit(trial_of(Home(tmp_path / "home"), "", python="/no/such/python"), Placement(), {})
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, "the end")
+    assert "/no/such/python cannot be started: No such file" in backend.poll([ref])[0].reason

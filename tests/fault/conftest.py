@@ -83,5 +83,5 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def place(home):
+def backend(home):
     return local(home)

@@ -32,21 +32,21 @@ def directory_of(home: Home, trial: TrialSpec) -> Path:
     return BackendContext(home).directory(trial)
 
 
-def status(place: LocalBackend, ref: JobRef) -> JobStatus:
-    return place.poll([ref])[0]
+def status(backend: LocalBackend, ref: JobRef) -> JobStatus:
+    return backend.poll([ref])[0]
 
 
-def text(place: LocalBackend, ref: JobRef, stream: str = wire.STDOUT) -> str:
-    return place.read([Cursor(ref, stream, 0)])[0].data.decode()
+def text(backend: LocalBackend, ref: JobRef, stream: str = wire.STDOUT) -> str:
+    return backend.read([Cursor(ref, stream, 0)])[0].data.decode()
 
 
-def begun(place: LocalBackend, ref: JobRef) -> None:
-    wait_until(lambda: "begun" in text(place, ref), "the cell's first word")
+def begun(backend: LocalBackend, ref: JobRef) -> None:
+    wait_until(lambda: "begun" in text(backend, ref), "the cell's first word")
 
 
-def finish(place: LocalBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: status(place, ref).state.is_final, "the end", within_s=60)
-    return status(place, ref)
+def finish(backend: LocalBackend, ref: JobRef) -> JobStatus:
+    wait_until(lambda: status(backend, ref).state.is_final, "the end", within_s=60)
+    return status(backend, ref)
 
 
 def nothing_left(directory: str) -> bool:

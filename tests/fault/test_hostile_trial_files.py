@@ -46,11 +46,11 @@ HOSTILE = {
 class Watched:
     """A job watcher with the events that it emits."""
 
-    def __init__(self, place: LocalBackend) -> None:
+    def __init__(self, backend: LocalBackend) -> None:
         self.events: list[Event] = []
         self._pool = ThreadPoolExecutor(2)
         context = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
-        self.watcher = JobWatcher(place, self.events.append, self._pool, context)  # type: ignore[arg-type] # all it asks for here
+        self.watcher = JobWatcher(backend, self.events.append, self._pool, context)  # type: ignore[arg-type] # all it asks for here
 
     def notes(self, job_id: str) -> list[str]:
         seen = [event for event in self.events if isinstance(event, JobUpdate) and event.job_id == job_id]
@@ -70,13 +70,13 @@ class Watched:
 
 @pytest.mark.parametrize("deed", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_metrics_of_one_trial_stop_neither_the_manager_nor_another_trial(
-    place: LocalBackend, home: Home, deed: str
+    backend: LocalBackend, home: Home, deed: str
 ) -> None:
     write_bundle(home.bundle("bad"), f"import os\nF = '../metrics'\nreport(a=1)\n{deed}\nreport(a=2)")
     bad, good = (trial_of(home, "report(a=1)\nprint('ran')", experiment_id=e) for e in ("bad", "good"))
-    watched = Watched(place)
+    watched = Watched(backend)
     for trial in (bad, good):
-        watched.watcher.watch(trial, place.submit(trial, Placement(), {}), 0)
+        watched.watcher.watch(trial, backend.submit(trial, Placement(), {}), 0)
     watched.until(lambda: watched.end(good.job_id) is not None, "the end of the good trial")
     watched.until(lambda: watched.end(bad.job_id) is not None, "the end of the bad trial")
     assert (watched.end(good.job_id), watched.points(good.job_id)) == (TrialState.SUCCEEDED, 1)
@@ -88,20 +88,20 @@ def test_hostile_metrics_of_one_trial_stop_neither_the_manager_nor_another_trial
 @pytest.mark.parametrize("name", ["status.json", "stdout", "stderr", "lock", "trial.json", "checkpoints", "outputs"])
 @pytest.mark.parametrize("deed", ["os.mkfifo(F)", "os.symlink('/dev/zero', F)", "os.symlink('..', F)"])
 def test_whatever_lies_in_the_place_of_a_trials_file_it_ends_and_nobody_waits(
-    place: LocalBackend, home: Home, name: str, deed: str
+    backend: LocalBackend, home: Home, name: str, deed: str
 ) -> None:
     remove = "shutil.rmtree(F) if os.path.isdir(F) else os.unlink(F)"
     trial = trial_of(home, f"import os, shutil\nF = '../{name}'\n{remove}\n{deed}\nprint('begun')")
-    ref = place.submit(trial, Placement(), {})
-    end = finish(place, ref)
+    ref = backend.submit(trial, Placement(), {})
+    end = finish(backend, ref)
     assert end.state is TrialState.SUCCEEDED
     for stream in wire.STREAMS:
-        place.read([Cursor(ref, stream, 0)])
+        backend.read([Cursor(ref, stream, 0)])
     supervisor_gone(str(directory_of(home, trial)))
 
 
 def test_a_hostile_file_among_the_checkpoints_does_not_keep_a_second_attempt_from_going_on(
-    place: LocalBackend, home: Home
+    backend: LocalBackend, home: Home
 ) -> None:
     code = """
         import os
@@ -114,7 +114,7 @@ def test_a_hostile_file_among_the_checkpoints_does_not_keep_a_second_attempt_fro
         open(f"{checkpoint.path}/kept", "w").write("mine")
     """
     first = trial_of(home, code)
-    finish(place, place.submit(first, Placement(), {}))
-    ref = place.submit(trial_of(home, code, attempt=2, resume_attempt=1), Placement(), {})
-    assert finish(place, ref).state is TrialState.SUCCEEDED
-    assert text(place, ref) == "from 10 ['kept']\n"
+    finish(backend, backend.submit(first, Placement(), {}))
+    ref = backend.submit(trial_of(home, code, attempt=2, resume_attempt=1), Placement(), {})
+    assert finish(backend, ref).state is TrialState.SUCCEEDED
+    assert text(backend, ref) == "from 10 ['kept']\n"

@@ -42,15 +42,15 @@ class Running:
     """A trial that was submitted."""
 
     def __init__(self, home: Home, code: str, workers: int, **spec: object) -> None:
-        self.place = LocalBackend(Profile("local", "local"), BackendContext(home))
+        self.backend = LocalBackend(Profile("local", "local"), BackendContext(home))
         resources = spec.pop("resources", {})
         self.trial: TrialSpec = trial_of(home, code, resources=Resources(workers_per_node=workers, **resources), **spec)
         self.workers = workers
-        self.ref: JobRef = self.place.submit(self.trial, Placement(), {})
+        self.ref: JobRef = self.backend.submit(self.trial, Placement(), {})
         self.directory = Path(str(self.ref.data["directory"]))
 
     def status(self) -> JobStatus:
-        return self.place.poll([self.ref])[0]
+        return self.backend.poll([self.ref])[0]
 
     def finish(self) -> JobStatus:
         wait_until(lambda: self.status().state.is_final, "its end")
@@ -169,7 +169,7 @@ def test_cancel_ends_all_ranks_and_their_children(home: Home) -> None:
     running = Running(home, WAITS, 3)
     running.begun()
     pids = {running.pid(rank) for rank in range(3)}
-    receipt = running.place.cancel(running.ref, 2.0)
+    receipt = running.backend.cancel(running.ref, 2.0)
     assert receipt.pids_left == ()
     assert pids <= {*receipt.pids_ended, *receipt.pids_killed}
     assert running.status().state is TrialState.CANCELLED
@@ -195,7 +195,7 @@ def test_a_stop_request_reaches_all_ranks(home: Home) -> None:
     code = "import time\nprint('begun', flush=True)\nwhile not should_stop(): time.sleep(0.01)"
     running = Running(home, code, 2)
     running.begun()
-    running.place.put(running.ref, wire.STOP_FILE, b"Enough.")
+    running.backend.put(running.ref, wire.STOP_FILE, b"Enough.")
     end = running.finish()
     assert (end.state, end.reason) == (TrialState.EARLY_STOPPED, "Enough.")
 

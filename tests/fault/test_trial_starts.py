@@ -54,34 +54,34 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_start_that_takes_longer_than_anyone_waits_is_neither_failed_nor_made_twice(
-    place: LocalBackend, home: Home, gate: Path, monkeypatch: pytest.MonkeyPatch
+    backend: LocalBackend, home: Home, gate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "_START_S", 0.05)
     trial = trial_of(home, "print('ran')")
-    ref = place.submit(trial, Placement(), {})
-    assert "being started" in status(place, ref).doubt
-    assert place.submit(trial, Placement(), {}) == ref
+    ref = backend.submit(trial, Placement(), {})
+    assert "being started" in status(backend, ref).doubt
+    assert backend.submit(trial, Placement(), {}) == ref
     gate.touch()
-    assert finish(place, ref).state is TrialState.SUCCEEDED
-    assert text(place, ref) == "ran\n"
+    assert finish(backend, ref).state is TrialState.SUCCEEDED
+    assert text(backend, ref) == "ran\n"
     supervisor_gone(str(directory_of(home, trial)))
 
 
 def test_a_start_that_dies_half_way_is_lost_only_when_nothing_of_it_is_left(
-    place: LocalBackend, home: Home, gate: Path, monkeypatch: pytest.MonkeyPatch
+    backend: LocalBackend, home: Home, gate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "_START_S", 0.05)
     trial = trial_of(home, "print('ran')")
-    ref = place.submit(trial, Placement(), {})
+    ref = backend.submit(trial, Placement(), {})
     for pid in processes.running("start_supervisor.py", str(directory_of(home, trial))):
         os.kill(pid, 9)
-    wait_until(lambda: status(place, ref).state is TrialState.LOST, "the proof")
-    assert "never started" in status(place, ref).reason
+    wait_until(lambda: status(backend, ref).state is TrialState.LOST, "the proof")
+    assert "never started" in status(backend, ref).reason
 
 
 @pytest.mark.parametrize("fate", [(None, ""), (-9, ""), (1, "OSError: [Errno 5] Input/output error")])
 def test_a_start_that_only_seems_to_have_failed_is_looked_for(
-    place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch, fate: tuple[int | None, str]
+    backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch, fate: tuple[int | None, str]
 ) -> None:
     run = starting._run
 
@@ -91,10 +91,10 @@ def test_a_start_that_only_seems_to_have_failed_is_looked_for(
 
     monkeypatch.setattr(starting, "_run", seems_to_fail)
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, Placement(), {})
-    begun(place, ref)
+    ref = backend.submit(trial, Placement(), {})
+    begun(backend, ref)
     assert len(processes.running("start_supervisor.py", str(directory_of(home, trial)))) == 1
-    place.cancel(ref, 1.0)
+    backend.cancel(ref, 1.0)
     assert nothing_left(str(directory_of(home, trial)))
 
 
@@ -107,7 +107,7 @@ def test_a_start_that_only_seems_to_have_failed_is_looked_for(
     ],
 )
 def test_what_a_machine_lacks_for_a_moment_is_waited_for(
-    place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch, fault: OSError | tuple[int, str]
+    backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch, fault: OSError | tuple[int, str]
 ) -> None:
     run, faults = starting._run, [fault] * 3
 
@@ -120,13 +120,13 @@ def test_what_a_machine_lacks_for_a_moment_is_waited_for(
         return now
 
     monkeypatch.setattr(starting, "_run", at_first)
-    ref = place.submit(trial_of(home, "print('ran')"), Placement(), {})
-    assert finish(place, ref).state is TrialState.SUCCEEDED
-    assert text(place, ref) == "ran\n"
+    ref = backend.submit(trial_of(home, "print('ran')"), Placement(), {})
+    assert finish(backend, ref).state is TrialState.SUCCEEDED
+    assert text(backend, ref) == "ran\n"
 
 
 def test_a_look_that_fails_before_a_start_is_made_again(
-    place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
+    backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look, faults = starting.has_begun, [OSError(errno.EMFILE, "Too many open files")] * 2
 
@@ -136,13 +136,13 @@ def test_a_look_that_fails_before_a_start_is_made_again(
         return look(directory)
 
     monkeypatch.setattr(starting, "has_begun", at_first)
-    ref = place.submit(trial_of(home, "print('ran')"), Placement(), {})
-    assert finish(place, ref).state is TrialState.SUCCEEDED
-    assert text(place, ref) == "ran\n"
+    ref = backend.submit(trial_of(home, "print('ran')"), Placement(), {})
+    assert finish(backend, ref).state is TrialState.SUCCEEDED
+    assert text(backend, ref) == "ran\n"
 
 
 def test_a_machine_that_stays_out_of_descriptors_says_so(
-    place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
+    backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "_FOR_NOW_S", 0.0)
 
@@ -151,12 +151,12 @@ def test_a_machine_that_stays_out_of_descriptors_says_so(
 
     monkeypatch.setattr(starting, "_run", never)
     with pytest.raises(BackendError, match=r"too many files are open[^\n]*\n[^\n]*\nRaise `ulimit -n`"):
-        place.submit(trial_of(home, ""), Placement(), {})
+        backend.submit(trial_of(home, ""), Placement(), {})
 
 
 @pytest.mark.parametrize("kind", ["missing", "no permission", "another machine's", "no Python"])
 def test_an_interpreter_that_cannot_be_used_is_told_in_three_clauses(
-    place: LocalBackend, home: Home, tmp_path: Path, kind: str
+    backend: LocalBackend, home: Home, tmp_path: Path, kind: str
 ) -> None:
     python = tmp_path / "python"
     if kind == "no permission":
@@ -166,7 +166,7 @@ def test_an_interpreter_that_cannot_be_used_is_told_in_three_clauses(
         python.chmod(0o755)
     elif kind == "no Python":
         shutil.copy("/bin/true", python)
-    end = finish(place, place.submit(trial_of(home, "", python=str(python)), Placement(), {}))
+    end = finish(backend, backend.submit(trial_of(home, "", python=str(python)), Placement(), {}))
     assert end.state is TrialState.FAILED
     assert str(python) in end.reason
     said = {

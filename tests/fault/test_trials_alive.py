@@ -36,50 +36,50 @@ def damage(directory: Path, *names: str) -> None:
 
 @pytest.mark.parametrize("names", [(wire.STATUS_FILE,), (wire.STATUS_FILE, wire.LOCK_FILE)])
 def test_a_running_trial_with_a_damaged_status_goes_on_and_is_stopped_with_proof(
-    place: LocalBackend, home: Home, names: tuple[str, ...]
+    backend: LocalBackend, home: Home, names: tuple[str, ...]
 ) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, Placement(), {})
-    begun(place, ref)
+    ref = backend.submit(trial, Placement(), {})
+    begun(backend, ref)
     tree = processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial)))
     assert len(tree) == 2
     damage(directory_of(home, trial), *names)
-    before = len(text(place, ref, wire.METRICS))
-    assert "status.json is damaged" in status(place, ref).doubt
+    before = len(text(backend, ref, wire.METRICS))
+    assert "status.json is damaged" in status(backend, ref).doubt
     assert local(home).submit(trial, Placement(), {}) == ref
-    wait_until(lambda: len(text(place, ref, wire.METRICS)) > before, "more metrics")
+    wait_until(lambda: len(text(backend, ref, wire.METRICS)) > before, "more metrics")
     assert processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial))) == tree
-    receipt = place.cancel(ref, 1.0)
+    receipt = backend.cancel(ref, 1.0)
     assert tree <= {*receipt.pids_ended, *receipt.pids_killed}
     assert nothing_left(str(directory_of(home, trial)))
     supervisor_gone(str(directory_of(home, trial)))
-    assert status(place, ref).state is TrialState.CANCELLED
+    assert status(backend, ref).state is TrialState.CANCELLED
 
 
-def test_a_status_file_that_somebody_deletes_is_written_again(place: LocalBackend, home: Home) -> None:
+def test_a_status_file_that_somebody_deletes_is_written_again(backend: LocalBackend, home: Home) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, Placement(), {})
-    begun(place, ref)
+    ref = backend.submit(trial, Placement(), {})
+    begun(backend, ref)
     (directory_of(home, trial) / wire.STATUS_FILE).unlink()
-    assert not status(place, ref).state.is_final
-    wait_until(lambda: status(place, ref).state is TrialState.RUNNING, "the status, written again")
-    place.cancel(ref, 1.0)
+    assert not status(backend, ref).state.is_final
+    wait_until(lambda: status(backend, ref).state is TrialState.RUNNING, "the status, written again")
+    backend.cancel(ref, 1.0)
     assert nothing_left(str(directory_of(home, trial)))
 
 
 def test_a_folder_in_the_place_of_the_status_file_does_not_silence_the_supervisor(
-    place: LocalBackend, home: Home
+    backend: LocalBackend, home: Home
 ) -> None:
     code = "import os\nos.unlink('../status.json'); os.makedirs('../status.json/deep')\nprint('begun')"
-    end = finish(place, place.submit(trial_of(home, code), Placement(), {}))
+    end = finish(backend, backend.submit(trial_of(home, code), Placement(), {}))
     assert end.state is TrialState.SUCCEEDED
 
 
-def test_the_status_says_what_was_ended_also_when_it_is_asked_again(place: LocalBackend, home: Home) -> None:
+def test_the_status_says_what_was_ended_also_when_it_is_asked_again(backend: LocalBackend, home: Home) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, Placement(), {})
-    begun(place, ref)
-    first, second = place.cancel(ref, 1.0), local(home).cancel(ref, 1.0)
+    ref = backend.submit(trial, Placement(), {})
+    begun(backend, ref)
+    first, second = backend.cancel(ref, 1.0), local(home).cancel(ref, 1.0)
     assert first.pids_ended
     assert second.pids_ended == first.pids_ended
     assert "ended before" in second.note

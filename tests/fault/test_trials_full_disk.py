@@ -69,12 +69,12 @@ FULL = {
 @pytest.mark.parametrize("deed", FULL.values(), ids=FULL)
 def test_a_trial_that_fills_the_disk_says_so_and_not_only_an_exit_code(small_disk: Path, deed: str) -> None:
     home = Home(small_disk)
-    place = local(home)
+    backend = local(home)
     trial = trial_of(home, EATS.format(deed))
-    ref = place.submit(trial, Placement(), {})
+    ref = backend.submit(trial, Placement(), {})
     wait_until(lambda: nothing_left(str(directory_of(home, trial))) or _is_full(small_disk), "a full disk")
     wait_until(lambda: not processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial))), "the worker's end")
-    end = finish(place, ref)
+    end = finish(backend, ref)
     assert _is_full(small_disk)
     assert end.state is TrialState.FAILED
     assert "No space left on device" in end.reason
@@ -94,9 +94,9 @@ def test_what_a_full_disk_took_from_a_trial_that_ended_well_is_told(small_disk: 
         for k in range(10_000): report(k=k)
         model = bytes(100_000)
     """
-    place = local(Home(small_disk))
-    ref = place.submit(trial_of(Home(small_disk), code, returns=("model",)), Placement(), {})
-    end = finish(place, ref)
+    backend = local(Home(small_disk))
+    ref = backend.submit(trial_of(Home(small_disk), code, returns=("model",)), Placement(), {})
+    end = finish(backend, ref)
     assert end.state is TrialState.SUCCEEDED
     assert "returns: 'model' was not saved: [Errno 28] No space left on device" in end.reason
     assert "Some reports were lost: No space left on device" in end.reason

@@ -55,7 +55,7 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def place(home: Home) -> LocalBackend:
+def backend(home: Home) -> LocalBackend:
     return local(home)
 
 
@@ -77,26 +77,26 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:3], str(shim), argv[4]], env))
 
 
-def status(place: LocalBackend, ref: JobRef) -> JobStatus:
-    return place.poll([ref])[0]
+def status(backend: LocalBackend, ref: JobRef) -> JobStatus:
+    return backend.poll([ref])[0]
 
 
-def text(place: LocalBackend, ref: JobRef, stream: str = wire.STDOUT) -> str:
-    return place.read([Cursor(ref, stream, 0)])[0].data.decode()
+def text(backend: LocalBackend, ref: JobRef, stream: str = wire.STDOUT) -> str:
+    return backend.read([Cursor(ref, stream, 0)])[0].data.decode()
 
 
-def begun(place: LocalBackend, ref: JobRef) -> None:
-    wait_until(lambda: "begun" in text(place, ref), "the cell's first word")
+def begun(backend: LocalBackend, ref: JobRef) -> None:
+    wait_until(lambda: "begun" in text(backend, ref), "the cell's first word")
 
 
-def finish(place: LocalBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: status(place, ref).state.is_final, "the end", within_s=60)
-    return status(place, ref)
+def finish(backend: LocalBackend, ref: JobRef) -> JobStatus:
+    wait_until(lambda: status(backend, ref).state.is_final, "the end", within_s=60)
+    return status(backend, ref)
 
 
-def pid_of(place: LocalBackend, ref: JobRef, who: str) -> int:
-    wait_until(lambda: status(place, ref).detail.get(who), f"the {who}")
-    return int(status(place, ref).detail[who][0])  # type: ignore[index, arg-type]
+def pid_of(backend: LocalBackend, ref: JobRef, who: str) -> int:
+    wait_until(lambda: status(backend, ref).detail.get(who), f"the {who}")
+    return int(status(backend, ref).detail[who][0])  # type: ignore[index, arg-type]
 
 
 def nothing_left(trial_directory: str) -> bool:
@@ -104,40 +104,40 @@ def nothing_left(trial_directory: str) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_worker_killed_at_any_moment_fails_and_loses_no_metric(place: LocalBackend, home: Home, seed: int) -> None:
+def test_a_worker_killed_at_any_moment_fails_and_loses_no_metric(backend: LocalBackend, home: Home, seed: int) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, Placement(), {})
-    worker = pid_of(place, ref, "worker")
+    ref = backend.submit(trial, Placement(), {})
+    worker = pid_of(backend, ref, "worker")
     time.sleep(random.Random(seed).uniform(0, 0.4))  # the moment is the point
     os.kill(worker, signal.SIGKILL)
-    end = finish(place, ref)
+    end = finish(backend, ref)
     assert (end.state, end.detail["signal"]) == (TrialState.FAILED, 9)
     assert "SIGKILL" in end.reason
-    frames = [json.loads(line) for line in text(place, ref, wire.METRICS).splitlines()][1:]
+    frames = [json.loads(line) for line in text(backend, ref, wire.METRICS).splitlines()][1:]
     assert [frame[1] for frame in frames] == list(range(len(frames)))
     assert nothing_left(str(directory_of(home, trial)))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_supervisor_killed_at_any_moment_takes_its_worker_along_and_the_job_is_lost(
-    place: LocalBackend, home: Home, seed: int
+    backend: LocalBackend, home: Home, seed: int
 ) -> None:
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, Placement(), {})
-    supervisor = pid_of(place, ref, "supervisor")
+    ref = backend.submit(trial, Placement(), {})
+    supervisor = pid_of(backend, ref, "supervisor")
     if seed:
-        begun(place, ref)
+        begun(backend, ref)
         time.sleep(random.Random(seed).uniform(0, 0.2))  # the moment is the point
-    worker = ProcessIdentity.from_json(status(place, ref).detail.get("worker"))
+    worker = ProcessIdentity.from_json(status(backend, ref).detail.get("worker"))
     os.kill(supervisor, signal.SIGKILL)
-    end = finish(place, ref)
+    end = finish(backend, ref)
     assert end.state is TrialState.LOST
     assert "supervisor was killed" in end.reason
     wait_until(lambda: worker is None or not worker.is_alive(), "the worker's death")
     assert nothing_left(str(directory_of(home, trial)))
     assert not [folder for folder in end.detail.get("groups", ()) if Path(str(folder)).exists()]  # type: ignore[union-attr]
     assert local(home).submit(trial, Placement(), {}) == ref
-    assert status(place, ref) == end
+    assert status(backend, ref) == end
 
 
 def test_groups_of_a_maker_that_was_killed_are_swept_and_those_of_the_living_stay() -> None:
@@ -156,7 +156,7 @@ def test_groups_of_a_maker_that_was_killed_are_swept_and_those_of_the_living_sta
     mine.remove()
 
 
-def test_a_job_whose_starter_was_killed_goes_on(place: LocalBackend, home: Home) -> None:
+def test_a_job_whose_starter_was_killed_goes_on(backend: LocalBackend, home: Home) -> None:
     trial = trial_of(home, COUNTS)
     code = f"""
         import os, signal, sys
@@ -168,38 +168,38 @@ def test_a_job_whose_starter_was_killed_goes_on(place: LocalBackend, home: Home)
         from jupyter_autotrain.core.spec import Placement
         from jupyter_autotrain.testing import trial_of
         home = Home(Path({str(home.root)!r}))
-        place = LocalBackend(Profile("local", "local"), BackendContext(home))
-        place.submit(trial_of(home, ""), Placement(), {{}})
+        backend = LocalBackend(Profile("local", "local"), BackendContext(home))
+        backend.submit(trial_of(home, ""), Placement(), {{}})
         os.killpg(0, signal.SIGKILL)
     """
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], start_new_session=True, check=False)
     assert killed.returncode == -signal.SIGKILL
-    ref = place.submit(trial, Placement(), {})
-    begun(place, ref)
-    assert text(place, ref).count("begun") == 1
-    before = len(text(place, ref, wire.METRICS))
-    wait_until(lambda: len(text(place, ref, wire.METRICS)) > before, "more metrics")
-    place.cancel(ref, 1.0)
+    ref = backend.submit(trial, Placement(), {})
+    begun(backend, ref)
+    assert text(backend, ref).count("begun") == 1
+    before = len(text(backend, ref, wire.METRICS))
+    wait_until(lambda: len(text(backend, ref, wire.METRICS)) > before, "more metrics")
+    backend.cancel(ref, 1.0)
     assert nothing_left(str(directory_of(home, trial)))
 
 
-def test_a_supervisor_asked_to_end_by_the_machine_says_preempted(place: LocalBackend, home: Home) -> None:
-    ref = place.submit(trial_of(home, COUNTS), Placement(), {})
-    begun(place, ref)
-    os.kill(pid_of(place, ref, "supervisor"), signal.SIGTERM)
-    end = finish(place, ref)
+def test_a_supervisor_asked_to_end_by_the_machine_says_preempted(backend: LocalBackend, home: Home) -> None:
+    ref = backend.submit(trial_of(home, COUNTS), Placement(), {})
+    begun(backend, ref)
+    os.kill(pid_of(backend, ref, "supervisor"), signal.SIGTERM)
+    end = finish(backend, ref)
     assert end.state is TrialState.PREEMPTED
 
 
 def test_a_stopped_supervisor_cannot_hold_up_a_cancel(
-    place: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
+    backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jupyter_autotrain.backends.cancelling._STUCK_S", 0.3)
     trial = trial_of(home, COUNTS)
-    ref = place.submit(trial, Placement(), {})
-    begun(place, ref)
-    os.kill(pid_of(place, ref, "supervisor"), signal.SIGSTOP)
-    assert place.cancel(ref, 0.1).pids_left == ()
+    ref = backend.submit(trial, Placement(), {})
+    begun(backend, ref)
+    os.kill(pid_of(backend, ref, "supervisor"), signal.SIGSTOP)
+    assert backend.cancel(ref, 0.1).pids_left == ()
     assert nothing_left(str(directory_of(home, trial)))
 
 
@@ -214,39 +214,39 @@ while True:
 """
 
 
-def test_a_trial_whose_directory_is_deleted_ends_with_its_whole_tree(place: LocalBackend, home: Home) -> None:
-    ref = place.submit(trial_of(home, COUNTS), Placement(), {})
-    begun(place, ref)
+def test_a_trial_whose_directory_is_deleted_ends_with_its_whole_tree(backend: LocalBackend, home: Home) -> None:
+    ref = backend.submit(trial_of(home, COUNTS), Placement(), {})
+    begun(backend, ref)
     said = json.loads((Path(str(ref.data["directory"])) / wire.STATUS_FILE).read_text())
     found = [ProcessIdentity.from_json(said[name]) for name in ("supervisor", "worker")]
     identities = [identity for identity in found if identity is not None]
     assert len(identities) == 2
-    child = int(text(place, ref).split()[1])
+    child = int(text(backend, ref).split()[1])
     shutil.rmtree(home.root)
     wait_until(lambda: not any(identity.is_alive() for identity in identities), "the end of the trial")
     assert not Path(f"/proc/{child}").exists()
 
 
-def test_a_fork_bomb_is_bounded_and_ended(place: LocalBackend, home: Home) -> None:
+def test_a_fork_bomb_is_bounded_and_ended(backend: LocalBackend, home: Home) -> None:
     if "process count by cgroup" not in str(
-        finish(place, place.submit(trial_of(home, ""), Placement(), {})).detail["limits"]
+        finish(backend, backend.submit(trial_of(home, ""), Placement(), {})).detail["limits"]
     ):
         pytest.skip("no writable pids cgroup on this machine")
     trial = trial_of(home, "", number=2, options={"max_processes": 40})
     (home.bundle("e1") / "main.py").write_text(BOMB)
-    ref = place.submit(trial, Placement(), {})
+    ref = backend.submit(trial, Placement(), {})
     wait_until(lambda: len(processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial)))) >= 20, "the bomb")
     assert len(processes.marked(wire.TRIAL_VARIABLE, str(directory_of(home, trial)))) <= 40
-    receipt = place.cancel(ref, 0.2)
+    receipt = backend.cancel(ref, 0.2)
     assert receipt.pids_left == ()
     assert nothing_left(str(directory_of(home, trial)))
 
 
 @pytest.mark.usefixtures("without_cgroups")
-def test_without_cgroups_memory_is_limited_by_polling_and_the_status_says_so(place: LocalBackend, home: Home) -> None:
+def test_without_cgroups_memory_is_limited_by_polling_and_the_status_says_so(backend: LocalBackend, home: Home) -> None:
     code = "import time\nblocks = []\nwhile True: blocks.append(bytearray(b'x') * (5 << 20)); time.sleep(0.01)"
     trial = trial_of(home, code, resources=Resources(memory_bytes=150_000_000, cpus=1.0))
-    end = finish(place, place.submit(trial, Placement(), {}))
+    end = finish(backend, backend.submit(trial, Placement(), {}))
     assert end.state is TrialState.FAILED
     assert "Out of memory" in end.reason
     assert "150 MB" in end.reason
@@ -254,56 +254,56 @@ def test_without_cgroups_memory_is_limited_by_polling_and_the_status_says_so(pla
 
 
 @pytest.mark.usefixtures("without_cgroups")
-def test_without_cgroups_a_stubborn_tree_is_found_and_ended(place: LocalBackend, home: Home) -> None:
+def test_without_cgroups_a_stubborn_tree_is_found_and_ended(backend: LocalBackend, home: Home) -> None:
     from jupyter_autotrain.testing.ending import STUBBORN
 
     trial = trial_of(home, STUBBORN)
-    ref = place.submit(trial, Placement(), {})
-    begun(place, ref)
-    receipt = place.cancel(ref, 0.1)
+    ref = backend.submit(trial, Placement(), {})
+    begun(backend, ref)
+    receipt = backend.cancel(ref, 0.1)
     assert len(receipt.pids_killed) == 3
     assert nothing_left(str(directory_of(home, trial)))
 
 
-def test_a_million_printed_lines_neither_hurt_nor_get_lost(place: LocalBackend, home: Home) -> None:
+def test_a_million_printed_lines_neither_hurt_nor_get_lost(backend: LocalBackend, home: Home) -> None:
     code = "for k in range(1_000_000): print(k)\nreport(done=1)"
     trial = trial_of(home, code)
-    end = finish(place, place.submit(trial, Placement(), {}))
+    end = finish(backend, backend.submit(trial, Placement(), {}))
     assert end.state is TrialState.SUCCEEDED
     with (directory_of(home, trial) / wire.STDOUT).open("rb") as file:
         assert sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) == 1_000_000
     assert int(end.detail["peak_memory_bytes"]) < 60_000_000  # type: ignore[arg-type]
 
 
-def test_a_million_lines_pass_the_redactor_too(place: LocalBackend, home: Home) -> None:
+def test_a_million_lines_pass_the_redactor_too(backend: LocalBackend, home: Home) -> None:
     code = "import os\nfor k in range(1_000_000): print(k)\nprint(os.environ['KEY'])"
     trial = trial_of(home, code, secrets=("KEY",))
-    end = finish(place, place.submit(trial, Placement(), {"KEY": "hunter2-hunter2"}))
+    end = finish(backend, backend.submit(trial, Placement(), {"KEY": "hunter2-hunter2"}))
     assert end.state is TrialState.SUCCEEDED
     said = (directory_of(home, trial) / wire.STDOUT).read_bytes()
     assert said.count(b"\n") == 1_000_001
     assert said.endswith(b"999999\n***\n")
 
 
-def test_a_child_that_runs_on_to_the_cells_end_does_not_speak_for_the_trial(place: LocalBackend, home: Home) -> None:
+def test_a_child_that_runs_on_to_the_cells_end_does_not_speak_for_the_trial(backend: LocalBackend, home: Home) -> None:
     code = "import os, time\nchild = os.fork()\nif child: os.waitpid(child, 0); raise ValueError('the parent failed')"
-    end = finish(place, place.submit(trial_of(home, code), Placement(), {}))
+    end = finish(backend, backend.submit(trial_of(home, code), Placement(), {}))
     assert end.state is TrialState.FAILED
     assert "the parent failed" in end.reason
 
 
-def test_an_interrupt_meant_for_a_kernel_does_not_end_a_trial(place: LocalBackend, home: Home) -> None:
-    ref = place.submit(trial_of(home, COUNTS), Placement(), {})
-    begun(place, ref)
+def test_an_interrupt_meant_for_a_kernel_does_not_end_a_trial(backend: LocalBackend, home: Home) -> None:
+    ref = backend.submit(trial_of(home, COUNTS), Placement(), {})
+    begun(backend, ref)
     for number in (signal.SIGINT, signal.SIGHUP):
-        os.kill(pid_of(place, ref, "supervisor"), number)
-    before = len(text(place, ref, wire.METRICS))
-    wait_until(lambda: len(text(place, ref, wire.METRICS)) > before, "more metrics")
-    assert status(place, ref).state is TrialState.RUNNING
-    place.cancel(ref, 1.0)
+        os.kill(pid_of(backend, ref, "supervisor"), number)
+    before = len(text(backend, ref, wire.METRICS))
+    wait_until(lambda: len(text(backend, ref, wire.METRICS)) > before, "more metrics")
+    assert status(backend, ref).state is TrialState.RUNNING
+    backend.cancel(ref, 1.0)
 
 
-def test_a_cell_may_await_at_top_level(place: LocalBackend, home: Home) -> None:
-    ref = place.submit(trial_of(home, "import asyncio\nawait asyncio.sleep(0)\nprint('awaited')"), Placement(), {})
-    assert finish(place, ref).state is TrialState.SUCCEEDED
-    assert text(place, ref) == "awaited\n"
+def test_a_cell_may_await_at_top_level(backend: LocalBackend, home: Home) -> None:
+    ref = backend.submit(trial_of(home, "import asyncio\nawait asyncio.sleep(0)\nprint('awaited')"), Placement(), {})
+    assert finish(backend, ref).state is TrialState.SUCCEEDED
+    assert text(backend, ref) == "awaited\n"

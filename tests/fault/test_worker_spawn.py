@@ -25,11 +25,11 @@ def home(tmp_path: Path) -> Home:
 
 def run(home: Home, code: str, **spec: object) -> Path:
     """Run a trial, which succeeds; gives its directory."""
-    place = backends.create(backends.profile("local"), BackendContext(home))
-    ref = place.submit(trial_of(home, code, **spec), Placement(), {})
+    backend = backends.create(backends.profile("local"), BackendContext(home))
+    ref = backend.submit(trial_of(home, code, **spec), Placement(), {})
     trial = home.trial("e1", 1, 1)
-    wait_until(lambda: place.poll([ref])[0].state.is_final, "its end")
-    assert place.poll([ref])[0].state is TrialState.SUCCEEDED, printed(trial, wire.STDERR)
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end")
+    assert backend.poll([ref])[0].state is TrialState.SUCCEEDED, printed(trial, wire.STDERR)
     return trial
 
 

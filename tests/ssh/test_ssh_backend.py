@@ -1,4 +1,4 @@
-"""The contract of all places, by both transports, on real hosts."""
+"""The contract of all backends, by both transports, on real hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jupyter_autotrain.backends.ssh.agent_connection import HostPlace
+from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.backends.ssh.link import HostLink
@@ -21,12 +21,12 @@ class LastingLinks:
     """Links that several backends use one after the other: a new connection for each test would double the time."""
 
     def __init__(self) -> None:
-        self.made: dict[HostPlace, HostLink] = {}
+        self.made: dict[HostConfig, HostLink] = {}
 
-    def __call__(self, place: HostPlace) -> HostLink:
-        if place not in self.made:
-            self.made[place] = LastingLink(place)
-        return self.made[place]
+    def __call__(self, config: HostConfig) -> HostLink:
+        if config not in self.made:
+            self.made[config] = LastingLink(config)
+        return self.made[config]
 
 
 class LastingLink(HostLink):

@@ -60,22 +60,22 @@ def make(lab: SshLab) -> Iterator[Make]:
         host.reboot()
 
 
-def start(place: SshBackend, home: Home, code: str, node: str = "h1", **spec: object) -> JobRef:
+def start(backend: SshBackend, home: Home, code: str, node: str = "h1", **spec: object) -> JobRef:
     placement = Placement((NodePlacement(node),))
-    return place.submit(trial_of(home, code, **spec), placement, {})  # type: ignore[arg-type]
+    return backend.submit(trial_of(home, code, **spec), placement, {})  # type: ignore[arg-type]
 
 
-def status(place: SshBackend, ref: JobRef) -> JobStatus:
-    return place.poll([ref])[0]
+def status(backend: SshBackend, ref: JobRef) -> JobStatus:
+    return backend.poll([ref])[0]
 
 
-def read_on(place: SshBackend, ref: JobRef, stream: str, so_far: bytes) -> bytes:
-    return so_far + place.read([Cursor(ref, stream, len(so_far))])[0].data
+def read_on(backend: SshBackend, ref: JobRef, stream: str, so_far: bytes) -> bytes:
+    return so_far + backend.read([Cursor(ref, stream, len(so_far))])[0].data
 
 
-def end(place: SshBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: status(place, ref).state.is_final, "the end", within_s=60)
-    return status(place, ref)
+def end(backend: SshBackend, ref: JobRef) -> JobStatus:
+    wait_until(lambda: status(backend, ref).state.is_final, "the end", within_s=60)
+    return status(backend, ref)
 
 
 def supervisors(host: LabHost) -> list[str]:
@@ -85,84 +85,84 @@ def supervisors(host: LabHost) -> list[str]:
 def test_a_trial_goes_on_while_the_link_is_cut_and_is_read_on_without_loss(
     make: Make, home: Home, host: LabHost
 ) -> None:
-    place = make(home)
-    ref = start(place, home, COUNTS)
-    wait_until(lambda: read_on(place, ref, wire.STDOUT, b"").count(b"\n") > 3, "the first lines")
-    seen = read_on(place, ref, wire.METRICS, b"")
+    backend = make(home)
+    ref = start(backend, home, COUNTS)
+    wait_until(lambda: read_on(backend, ref, wire.STDOUT, b"").count(b"\n") > 3, "the first lines")
+    seen = read_on(backend, ref, wire.METRICS, b"")
     host.cut()
-    cut = status(place, ref)
+    cut = status(backend, ref)
     assert "h1 does not answer since" in cut.doubt
     assert "trials go on there" in cut.doubt
-    assert place.read([Cursor(ref, wire.METRICS, len(seen))])[0].fault
+    assert backend.read([Cursor(ref, wire.METRICS, len(seen))])[0].fault
     host.heal()
-    wait_until(lambda: not status(place, ref).doubt, "the link", within_s=60)
-    place.put(ref, "control/enough", b"")
-    assert end(place, ref).state is TrialState.SUCCEEDED
-    frames = [json.loads(line) for line in read_on(place, ref, wire.METRICS, seen).splitlines()]
+    wait_until(lambda: not status(backend, ref).doubt, "the link", within_s=60)
+    backend.put(ref, "control/enough", b"")
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    frames = [json.loads(line) for line in read_on(backend, ref, wire.METRICS, seen).splitlines()]
     steps = [frame[1] for frame in frames if frame[0] == "m"]
     assert steps == list(range(len(steps)))
     wait_until(lambda: not supervisors(host), "the supervisor's end")
 
 
 def test_a_host_that_is_gone_costs_the_others_nothing(make: Make, home: Home, lab: SshLab) -> None:
-    place = make(home, ("h1", "h2"))
-    first = start(place, home, COUNTS, "h1", number=1)
-    second = start(place, home, COUNTS, "h2", number=2)
+    backend = make(home, ("h1", "h2"))
+    first = start(backend, home, COUNTS, "h1", number=1)
+    second = start(backend, home, COUNTS, "h2", number=2)
     lab.hosts[0].cut()
-    answers = place.poll([first, second])
+    answers = backend.poll([first, second])
     assert answers[0].doubt
     assert answers[1].state is TrialState.RUNNING
-    assert "h1" in place.probe().reason
-    assert [node.cpus is None for node in place.discover().nodes] == [True, False]
+    assert "h1" in backend.probe().reason
+    assert [node.cpus is None for node in backend.discover().nodes] == [True, False]
 
 
 def test_a_killed_agent_is_replaced_and_its_trials_go_on(make: Make, home: Home, host: LabHost) -> None:
-    place = make(home)
-    ref = start(place, home, COUNTS)
-    wait_until(lambda: read_on(place, ref, wire.STDOUT, b""), "the first line")
+    backend = make(home)
+    ref = start(backend, home, COUNTS)
+    wait_until(lambda: read_on(backend, ref, wire.STDOUT, b""), "the first line")
     inside = psutil.Process(host.first_pid).children(recursive=True)
     agents = [one for one in inside if "exec(sys.stdin.buffer" in " ".join(one.cmdline())]
     for agent in agents:
         agent.send_signal(signal.SIGKILL)
-    wait_until(lambda: not status(place, ref).doubt, "another agent")
-    assert status(place, ref).state is TrialState.RUNNING
-    place.put(ref, "control/enough", b"")
-    assert end(place, ref).state is TrialState.SUCCEEDED
+    wait_until(lambda: not status(backend, ref).doubt, "another agent")
+    assert status(backend, ref).state is TrialState.RUNNING
+    backend.put(ref, "control/enough", b"")
+    assert end(backend, ref).state is TrialState.SUCCEEDED
 
 
 def test_trials_of_a_host_that_was_restarted_are_lost_with_that_reason(make: Make, home: Home, host: LabHost) -> None:
-    place = make(home)
-    ref = start(place, home, COUNTS)
-    wait_until(lambda: status(place, ref).state is TrialState.RUNNING, "the start")
+    backend = make(home)
+    ref = start(backend, home, COUNTS)
+    wait_until(lambda: status(backend, ref).state is TrialState.RUNNING, "the start")
     host.reboot()
-    lost = end(place, ref)
+    lost = end(backend, ref)
     assert lost.state is TrialState.LOST
     assert "the machine was restarted" in lost.reason
 
 
 def test_two_homes_use_one_account_of_a_host_side_by_side(make: Make, tmp_path: Path) -> None:
-    places = [make(Home(tmp_path / name)) for name in ("first", "second")]
+    backends = [make(Home(tmp_path / name)) for name in ("first", "second")]
     refs = []
-    for place, name in zip(places, ("first", "second"), strict=True):
-        refs.append(start(place, Home(tmp_path / name), f"print('{name}')"))
-    for place, ref in zip(places, refs, strict=True):
-        end(place, ref)
-    printed = [read_on(place, ref, wire.STDOUT, b"") for place, ref in zip(places, refs, strict=True)]
+    for backend, name in zip(backends, ("first", "second"), strict=True):
+        refs.append(start(backend, Home(tmp_path / name), f"print('{name}')"))
+    for backend, ref in zip(backends, refs, strict=True):
+        end(backend, ref)
+    printed = [read_on(backend, ref, wire.STDOUT, b"") for backend, ref in zip(backends, refs, strict=True)]
     assert printed == [b"first\n", b"second\n"]
 
 
 def test_a_link_that_is_closed_leaves_the_trial_alone_and_no_agent(make: Make, home: Home, host: LabHost) -> None:
-    place = make(home)
-    ref = start(place, home, COUNTS)
-    place.close()
+    backend = make(home)
+    ref = start(backend, home, COUNTS)
+    backend.close()
     wait_until(lambda: not any("exec(sys" in command for command in host.commands().values()), "the agent's end")
     assert supervisors(host)
     assert status(make(home), ref).state in {TrialState.PREPARING, TrialState.RUNNING}
 
 
 def test_nothing_listens_and_everything_there_is_private(make: Make, home: Home, host: LabHost) -> None:
-    place = make(home)
-    end(place, start(place, home, "print(1)\nreport(a=1)"))
+    backend = make(home)
+    end(backend, start(backend, home, "print(1)\nreport(a=1)"))
     assert [line.split()[3] for line in host.run("ss", "-ltnH").splitlines()] == [f"{host.address}:22"]
     root = host.home() / ".autotrain"
     modes = {path: stat.S_IMODE(os.lstat(path).st_mode) for path in (root, *root.rglob("*")) if not path.is_symlink()}
@@ -170,19 +170,19 @@ def test_nothing_listens_and_everything_there_is_private(make: Make, home: Home,
 
 
 def test_a_secret_is_nowhere_on_the_hosts_disk(make: Make, home: Home, host: LabHost) -> None:
-    place = make(home)
+    backend = make(home)
     trial = trial_of(home, "import os\nprint(len(os.environ['API_KEY']))", secrets=("API_KEY",))
-    ref = place.submit(trial, Placement(), {"API_KEY": "s3cr3t-t0ken-0123456789"})
-    end(place, ref)
-    assert read_on(place, ref, wire.STDOUT, b"") == b"23\n"
+    ref = backend.submit(trial, Placement(), {"API_KEY": "s3cr3t-t0ken-0123456789"})
+    end(backend, ref)
+    assert read_on(backend, ref, wire.STDOUT, b"") == b"23\n"
     files = [path for path in (host.home() / ".autotrain").rglob("*") if path.is_file()]
     assert [path for path in files if b"s3cr3t-t0ken" in path.read_bytes()] == []
 
 
 def test_while_a_host_does_not_answer_questions_fail_at_once(make: Make, home: Home, host: LabHost) -> None:
-    place = make(home)
+    backend = make(home)
     now_s = [0.0]
-    link = HostLink(place._links["h1"].place, lambda: now_s[0])
+    link = HostLink(backend._links["h1"].config, lambda: now_s[0])
     link.greeting()
     host.cut()
     begun_s = time.monotonic()

@@ -42,10 +42,10 @@ def jump_address(jump: str, config_file: str) -> HostAddress:
     Raises:
         BackendError: The port is no number.
     """
-    user, _, place = jump.removeprefix("ssh://").rpartition("@")
-    name, colon, port = place.rpartition(":")
+    user, _, endpoint = jump.removeprefix("ssh://").rpartition("@")
+    name, colon, port = endpoint.rpartition(":")
     if not colon:
-        name = place
+        name = endpoint
         port = ""
     if port and not port.isdigit():
         raise BackendError(f"The host to go through, {jump!r}, has no valid port.", "USER@HOST:PORT.")

@@ -26,7 +26,7 @@ _SERVE = (
 
 
 @dataclass(frozen=True, slots=True)
-class HostPlace:
+class HostConfig:
     """Where and by what a host's trials run: the interpreter there, and the folder of everything that is ours."""
 
     address: HostAddress
@@ -42,16 +42,16 @@ class AgentConnection:
         AutotrainError: The host cannot be reached, or cannot run the agent.
     """
 
-    def __init__(self, place: HostPlace) -> None:
-        self.name = place.address.name
-        self.transport: Transport = connect(place.address, place.transport)
+    def __init__(self, config: HostConfig) -> None:
+        self.name = config.address.name
+        self.transport: Transport = connect(config.address, config.transport)
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[JsonValue]] = {}
         self._lock = threading.Lock()
         self.loss: Exception | None = None
         try:
-            self._agent = Receiver(self.transport, place.python, self.name, _SERVE)
-            self._agent.send(agent_folder(), place.workdir, "agents")
+            self._agent = Receiver(self.transport, config.python, self.name, _SERVE)
+            self._agent.send(agent_folder(), config.workdir, "agents")
             self.greeting = self._agent.line()
         except BaseException:
             self.transport.close()

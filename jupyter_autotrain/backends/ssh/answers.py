@@ -1,4 +1,4 @@
-"""From the agent's answers to what the contract of places knows."""
+"""From the agent's answers to what the backend contract uses."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.ssh import answers, fetching
-from jupyter_autotrain.backends.ssh.agent_connection import HostPlace
+from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
+from jupyter_autotrain.backends.ssh.host_configs import host_configs
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.backends.ssh.places import places_of
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
@@ -52,12 +52,12 @@ class SshBackend:
     poll_interval = PollInterval(least_s=0.02, most_s=0.5)
 
     def __init__(
-        self, profile: Profile, context: BackendContext, link: Callable[[HostPlace], HostLink] = HostLink
+        self, profile: Profile, context: BackendContext, link: Callable[[HostConfig], HostLink] = HostLink
     ) -> None:
         self.name = profile.name
         self._profile = profile
         self._context = context
-        self._links = {name: link(place) for name, place in places_of(profile).items()}
+        self._links = {name: link(config) for name, config in host_configs(profile).items()}
         self._owner = _owner(context)
 
     @staticmethod
@@ -97,19 +97,19 @@ class SshBackend:
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """The supervisor's command there, the variables set for the trial, and `trial.json`; paths as on the host."""
-        place = self._links[self._host(trial.job_id, placement)].place
-        directory = f"{place.workdir}/jobs/{self._job(trial.job_id)}"
+        config = self._links[self._host(trial.job_id, placement)].config
+        directory = f"{config.workdir}/jobs/{self._job(trial.job_id)}"
         content = {
             **self._content(trial, placement),
             "directory": directory,
-            "bundle": f"{place.workdir}/bundles/DIGEST",
+            "bundle": f"{config.workdir}/bundles/DIGEST",
         }
-        script = f"{place.workdir}/agents/DIGEST/jupyter_autotrain/worker/start_supervisor.py"
+        script = f"{config.workdir}/agents/DIGEST/jupyter_autotrain/worker/start_supervisor.py"
         return Submission(
-            argv=(place.python, "-I", "-S", script, directory),
+            argv=(config.python, "-I", "-S", script, directory),
             env=environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)")),
             files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
-            notes=(f"On {place.address.name}, through its agent.",),
+            notes=(f"On {config.address.name}, through its agent.",),
         )
 
     def _content(self, trial: TrialSpec, placement: Placement) -> dict[str, JsonValue]:

@@ -50,4 +50,4 @@ def host_key(address: HostAddress, kind: TransportKind) -> HostKey:
 
 
 def _missing(error: ModuleNotFoundError) -> MissingExtraError:
-    return MissingExtraError(error.name or "paramiko", "ssh", "A place that is reached by SSH")
+    return MissingExtraError(error.name or "paramiko", "ssh", "A backend that is reached by SSH")

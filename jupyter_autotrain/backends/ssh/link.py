@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
-from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostPlace
+from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
 from jupyter_autotrain.backends.ssh.sending import Folder, Progress, Receiver, look_at, send_folder
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -26,12 +26,12 @@ class HostLink:
     """The link to one host; thread-safe.
 
     Args:
-        place: The host, and where trials run there.
+        config: The host, and where trials run there.
         clock: Gives seconds that never go back.
     """
 
-    def __init__(self, place: HostPlace, clock: Callable[[], float] = time.monotonic) -> None:
-        self.place = place
+    def __init__(self, config: HostConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self.config = config
         self._clock = clock
         self._lock = threading.Lock()
         self._connection: AgentConnection | None = None
@@ -47,7 +47,7 @@ class HostLink:
     @property
     def name(self) -> str:
         """The host's name."""
-        return self.place.address.name
+        return self.config.address.name
 
     def ask(self, do: str, **content: object) -> JsonValue:
         """Ask the agent, and wait for its answer.
@@ -81,8 +81,8 @@ class HostLink:
         sent = self._sent.get(folder.digest)
         if sent is None:
             try:
-                receiver = Receiver(connection.transport, self.place.python, self.name)
-                sent = send_folder(receiver, folder, self.place.workdir, "bundles", progress)
+                receiver = Receiver(connection.transport, self.config.python, self.name)
+                sent = send_folder(receiver, folder, self.config.workdir, "bundles", progress)
             except LinkLostError as error:
                 raise self._lost(connection, error) from error
         with self._lock:
@@ -108,7 +108,7 @@ class HostLink:
 
     def _connect(self, attempt: Future[AgentConnection]) -> None:
         try:
-            connection = AgentConnection(self.place)
+            connection = AgentConnection(self.config)
         except Exception as error:  # noqa: BLE001 - whatever it is, somebody may wait for the attempt
             attempt.set_exception(self._failed(error))
             return

@@ -1,4 +1,4 @@
-"""Places by name: profiles, options and their section of the header, several places of one type."""
+"""Backends by name: profiles, options and their section of the header, several backends of one type."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def context(tmp_path: Path) -> BackendContext:
     return BackendContext(Home(tmp_path / "home"))
 
 
-def test_places_of_one_type_live_side_by_side_each_with_its_own_options(tmp_path: Path) -> None:
+def test_backends_of_one_type_live_side_by_side_each_with_its_own_options(tmp_path: Path) -> None:
     where = context(tmp_path)
     first = backends.create(Profile("first", "local"), where)
     second = backends.create(Profile("second", "local", {"gpu_indices": [1]}), where)
@@ -68,7 +68,7 @@ def test_each_built_in_type_has_a_profile_of_its_name() -> None:
     assert backends.profile("debug") == Profile("debug", "debug")
 
 
-def test_the_section_of_a_place_is_checked_with_lines_helped_and_completed_as_every_other() -> None:
+def test_the_section_of_a_backend_is_checked_with_lines_helped_and_completed_as_every_other() -> None:
     where = header.Context(schema=SCHEMA)
     with pytest.raises(HeaderError) as caught:
         header.parse_cell("", "backend: moon\nmoon: {crater: 1}\n---\n", where)
@@ -81,7 +81,7 @@ def test_the_section_of_a_place_is_checked_with_lines_helped_and_completed_as_ev
     assert header.completions(cell, cell.index("\n---"), schema=SCHEMA).matches == ("craters: ",)
 
 
-def test_only_what_the_section_of_the_chosen_place_sets_enters_the_spec(tmp_path: Path) -> None:
+def test_only_what_the_section_of_the_chosen_backend_sets_enters_the_spec(tmp_path: Path) -> None:
     def options(cell: str, cwd: Path = tmp_path) -> object:
         parsed = header.parse_cell("", f"{cell}\n---\n", header.Context(cwd=cwd, schema=SCHEMA))
         return parsed.header.to_spec(bundle=Bundle(), name="x").backend_options

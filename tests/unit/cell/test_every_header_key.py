@@ -187,7 +187,7 @@ def test_keys_that_never_did_anything_are_errors_with_their_line(setting, says):
     assert fault.endswith("remove this line")
 
 
-def test_options_of_another_place_are_an_error_in_a_cell_and_not_in_a_file(tmp_path):
+def test_options_of_another_backend_are_an_error_in_a_cell_and_not_in_a_file(tmp_path):
     cell = "backend: debug\nlocal: {use_active_gpu: true}\n---\nx = 1"
     assert faults(cell) == [
         "line 3: options of local with backend 'debug'; expected options of debug; remove them, or set backend: local"

@@ -1,4 +1,4 @@
-"""What a place cannot do is said before anything is sent, and a dry run touches nothing."""
+"""What a backend cannot do is said before anything is sent, and a dry run touches nothing."""
 
 import pytest
 
@@ -11,10 +11,10 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 
-class Place:
+class SimulatedBackend:
     """A backend that can do what it is told to."""
 
-    name = "place"
+    name = "backend"
 
     def __init__(self, capabilities, reason=""):
         self.capabilities, self.reason = capabilities, reason
@@ -29,7 +29,7 @@ class Place:
 GREEDY = ExperimentSpec(
     "a",
     Bundle(),
-    backend="place",
+    backend="backend",
     secrets=("TOKEN",),
     returns=("model",),
     resources=Resources(cpus=1.0, memory_bytes=10, gpus=1, nodes=2, workers_per_node=2),
@@ -50,21 +50,21 @@ def home(tmp_path):
     return Home(tmp_path / "home")
 
 
-def use(monkeypatch, place):
+def use(monkeypatch, backend):
     monkeypatch.setattr(backends, "profile", lambda name: Profile(name, "test"))
-    monkeypatch.setattr(backends, "create", lambda profile, context: place)
+    monkeypatch.setattr(backends, "create", lambda profile, context: backend)
 
 
-def test_a_place_that_can_do_it_passes(home, monkeypatch):
-    use(monkeypatch, Place(ABLE))
+def test_a_backend_that_can_do_it_passes(home, monkeypatch):
+    use(monkeypatch, SimulatedBackend(ABLE))
     check(GREEDY, home)
-    use(monkeypatch, Place(Capabilities(artifacts=False)))
-    check(ExperimentSpec("a", Bundle(), backend="place"), home)
+    use(monkeypatch, SimulatedBackend(Capabilities(artifacts=False)))
+    check(ExperimentSpec("a", Bundle(), backend="backend"), home)
     assert not home.root.exists()
 
 
 def test_everything_that_is_wanting_is_named_at_once(home, monkeypatch):
-    use(monkeypatch, Place(Capabilities(artifacts=False)))
+    use(monkeypatch, SimulatedBackend(Capabilities(artifacts=False)))
     with pytest.raises(BackendUnavailableError) as caught:
         check(GREEDY, home)
     for key in (
@@ -80,26 +80,26 @@ def test_everything_that_is_wanting_is_named_at_once(home, monkeypatch):
     assert all((caught.value.expected, caught.value.action))
 
 
-def test_a_place_that_is_not_usable_says_why(home, monkeypatch):
-    use(monkeypatch, Place(ABLE, reason="no cluster answers"))
+def test_a_backend_that_is_not_usable_says_why(home, monkeypatch):
+    use(monkeypatch, SimulatedBackend(ABLE, reason="no cluster answers"))
     with pytest.raises(BackendUnavailableError, match="no cluster answers"):
         check(GREEDY, home)
 
 
-def test_an_unknown_place_is_named_with_the_known_ones(home):
+def test_an_unknown_backend_is_named_with_the_known_ones(home):
     with pytest.raises(BackendError, match="local"):
         check(ExperimentSpec("a", Bundle(), backend="locl"), home)
 
 
-def test_a_preview_is_what_the_place_renders_and_touches_nothing(home, monkeypatch):
-    use(monkeypatch, Place(ABLE))
+def test_a_preview_is_what_the_backend_renders_and_touches_nothing(home, monkeypatch):
+    use(monkeypatch, SimulatedBackend(ABLE))
     shown = preview(GREEDY, home)
     assert shown.argv[1] == "main.py"
     assert shown.notes == ("dry-run",)
     assert not home.root.exists()
 
 
-def test_the_local_place_shows_what_it_would_start(home):
+def test_the_local_backend_shows_what_it_would_start(home):
     spec = ExperimentSpec("a", Bundle(), env={"COLOUR": "red"})
     check(spec, home)
     shown = preview(spec, home)

@@ -1,4 +1,4 @@
-"""What a place has, as a cluster that a plan can be made for."""
+"""What a backend has, as a cluster that a plan can be made for."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_name_that_a_driver_gives_is_understood(kind: str, memory_bytes: int
     assert cluster_of(Inventory((node("a", kind, 1, memory_bytes),))).device.name == device
 
 
-def test_memory_is_what_the_place_reports() -> None:
+def test_memory_is_what_the_backend_reports() -> None:
     cluster = cluster_of(Inventory((node("a", "NVIDIA H100", 2, 79 * GIB),)))
     assert cluster.device.memory_bytes == 79 * GIB
     assert cluster.device.usable_bytes < 79 * GIB

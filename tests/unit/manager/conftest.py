@@ -1,4 +1,4 @@
-"""A simulated world: a place that runs nothing, a clock that moves when told, and a manager that is stepped by hand."""
+"""A simulated world: a backend that runs nothing, a clock set by the tests, and a manager stepped by hand."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Job:
         self.state, self.reason, self.detail = state, reason, detail
 
 
-class Place:
-    """A backend in memory; all its instances share the jobs, as those of a real place do."""
+class SimulatedBackend:
+    """A backend in memory; all its instances share the jobs, as those of a real backend do."""
 
     def __init__(self):
         self.jobs: dict[str, Job] = {}
@@ -118,12 +118,12 @@ class World:
     def __init__(self, root):
         self.home = Home(root)
         self.store = Store.open(self.home)
-        self.place = Place()
+        self.backend = SimulatedBackend()
         self.now = 1000.0
         self.jump_s = 0.0  # by how much somebody has set the wall clock forward
         self.tuner = self.early_stop = None
         self.pauses = []
-        self.create_backend = lambda: self.place
+        self.create_backend = lambda: self.backend
         self.event_queue = EventQueue()
         self.restart()
 
@@ -159,8 +159,8 @@ class World:
         """Let some time pass, with a look at each job and a turn of the manager."""
         for _ in range(times):
             self.now += 0.2
-            for place in self.manager._backend_pool._backends.values():
-                place.watcher.look()
+            for backend in self.manager._backend_pool._backends.values():
+                backend.watcher.look()
             self.manager.turn(messages, look=True)
 
     def trials(self, experiment_id):

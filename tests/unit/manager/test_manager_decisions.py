@@ -23,22 +23,22 @@ class StopsTheWorst:
 
 
 def early_stop_decided(world, monkeypatch):
-    """The manager is killed after it has decided to stop trial 2 and before the place hears of it."""
+    """The manager is killed after it has decided to stop trial 2 and before the backend hears of it."""
     world.early_stop = StopsTheWorst()
     experiment = world.submit(trials=2, concurrency=2, objective=Objective("acc"), early_stop="median")
     world.step()
-    world.place.job(1).report(acc=0.9)
+    world.backend.job(1).report(acc=0.9)
     world.step()
-    world.place.job(2).report(acc=0.1)
+    world.backend.job(2).report(acc=0.1)
 
     def kill(ref, path, data):
         raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.place, "put", kill)
+        patch.setattr(world.backend, "put", kill)
         with pytest.raises(KilledError):
             world.step()
-    assert world.place.job(2).files == {}
+    assert world.backend.job(2).files == {}
     world.restart()
     return experiment
 
@@ -46,15 +46,15 @@ def early_stop_decided(world, monkeypatch):
 def test_an_early_stop_decided_before_a_kill_is_asked_for_after_it(world, monkeypatch):
     experiment = early_stop_decided(world, monkeypatch)
     world.step()
-    assert world.place.job(2).files["control/stop"] == b"stopped early at step 1: 0.1; the best is 0.9"
-    world.place.job(2).end()
+    assert world.backend.job(2).files["control/stop"] == b"stopped early at step 1: 0.1; the best is 0.9"
+    world.backend.job(2).end()
     world.step()
     assert world.states(experiment) == ["RUNNING", "EARLY_STOPPED"]
 
 
 def test_an_early_stop_decided_before_a_kill_holds_when_the_trial_ends_meanwhile(world, monkeypatch):
     experiment = early_stop_decided(world, monkeypatch)
-    world.place.job(2).end()
+    world.backend.job(2).end()
     world.step()
     assert world.states(experiment) == ["RUNNING", "EARLY_STOPPED"]
     assert world.trials(experiment)[1].reason == "stopped early at step 1: 0.1; the best is 0.9"
@@ -63,13 +63,13 @@ def test_an_early_stop_decided_before_a_kill_holds_when_the_trial_ends_meanwhile
 def test_trials_blocked_for_a_missing_objective_stay_blocked_after_a_kill(world):
     experiment = world.submit(trials=3, concurrency=2, objective=Objective("val_acc"))
     world.step()
-    world.place.job(1).report(loss=1.0)
-    world.place.job(1).end()
+    world.backend.job(1).report(loss=1.0)
+    world.backend.job(1).end()
     world.step()
     world.restart()
     world.step(10)
     assert world.states(experiment) == ["FAILED", "RUNNING"]
-    world.place.job(2).report(val_acc=0.5)
+    world.backend.job(2).report(val_acc=0.5)
     world.step()
     assert world.states(experiment) == ["FAILED", "RUNNING", "RUNNING"]
     world.restart()
@@ -92,13 +92,13 @@ def test_an_experiment_that_creates_no_more_trials_creates_none_after_a_kill(wor
     world.restart()
     world.step()
     assert world.states(experiment) == ["RUNNING", "FAILED"]
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step()
     assert "the tuner 'tpe' failed: RuntimeError: no idea" in world.store.experiment(experiment).reason
 
 
 def test_why_tells_the_last_reason_of_a_manager_that_was_killed(world):
-    world.place.inventory = Inventory((Node("here", 4.0, 8_000_000_000, (Accelerator(0, "GPU-a"),)),))
+    world.backend.inventory = Inventory((Node("here", 4.0, 8_000_000_000, (Accelerator(0, "GPU-a"),)),))
     world.submit("first", resources=Resources(gpus=1))
     second = world.submit("second", resources=Resources(gpus=1))
     world.step()
@@ -112,11 +112,11 @@ def test_why_tells_the_last_reason_of_a_manager_that_was_killed(world):
 def test_reasons_of_a_killed_manager_go_when_they_hold_no_longer(world):
     experiment = world.submit()
     world.step()
-    world.place.down = "no route to host"
+    world.backend.down = "no route to host"
     world.step()
     assert world.store.block_reasons(experiment)
     world.restart()
-    world.place.down = ""
+    world.backend.down = ""
     world.step()
     assert world.store.block_reasons(experiment) == {}
 
@@ -125,7 +125,7 @@ def test_reasons_are_written_only_when_they_change(world, monkeypatch):
     written = []
     keep = world.store.set_block_reasons
     monkeypatch.setattr(world.store, "set_block_reasons", lambda *args: (written.append(args), keep(*args)))
-    world.place.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
+    world.backend.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
     world.submit(trials=2, concurrency=2, resources=Resources(cpus=1.0))
     world.step(20)
     assert len(written) <= 2
@@ -137,7 +137,7 @@ def test_reasons_are_written_only_when_they_change(world, monkeypatch):
 def test_a_retry_of_what_was_stopped_while_trials_were_blocked_begins_anew(world):
     experiment = world.submit(trials=3, concurrency=2, objective=Objective("val_acc"))
     world.step()
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step()
     world.request("stop", experiment)
     world.step(10)

@@ -33,7 +33,7 @@ def here(gpu):
 
 
 def test_a_waiting_trial_names_the_holder_in_another_experiment(lived_in):
-    lived_in.place.inventory = here(Accelerator(0, "GPU-a"))
+    lived_in.backend.inventory = here(Accelerator(0, "GPU-a"))
     first = lived_in.submit("first", resources=Resources(gpus=1))
     second = lived_in.submit("second", resources=Resources(gpus=1))
     lived_in.step()
@@ -42,18 +42,18 @@ def test_a_waiting_trial_names_the_holder_in_another_experiment(lived_in):
         "Trial 1 waits for 1 GPU, 0 free of 1: GPU 0 is held by trial 1 of first@1 (at most 1 per GPU); "
         "it is free when that ends."
     ]
-    lived_in.place.job(1).end()
+    lived_in.backend.job(1).end()
     lived_in.step(20)
     assert lived_in.states(second) == ["RUNNING"]
     assert say(lived_in, second) == []
 
 
 def test_a_gpu_freed_by_a_foreign_program_is_noticed(lived_in):
-    lived_in.place.inventory = here(Accelerator(0, "GPU-a", busy=True))
+    lived_in.backend.inventory = here(Accelerator(0, "GPU-a", busy=True))
     experiment = lived_in.submit(resources=Resources(gpus=1))
     lived_in.step()
     assert "outside this manager" in say(lived_in, experiment)[0]
-    lived_in.place.inventory = here(Accelerator(0, "GPU-a"))
+    lived_in.backend.inventory = here(Accelerator(0, "GPU-a"))
     lived_in.step(20)
     assert lived_in.states(experiment) == ["RUNNING"]
 
@@ -62,7 +62,7 @@ def test_what_can_never_run_fails_with_the_reason(lived_in):
     experiment = lived_in.submit(resources=Resources(cpus=64.0))
     lived_in.step()
     assert say(lived_in, experiment) == [
-        "Trial 1 failed: asks for 64 CPUs; this place has 4 CPUs: ask for less in `resources:`."
+        "Trial 1 failed: asks for 64 CPUs; this backend has 4 CPUs: ask for less in `resources:`."
     ]
 
 
@@ -87,7 +87,7 @@ def test_a_secret_lost_with_the_old_manager_is_named(lived_in):
 def test_failed_trials_tell_their_cause(lived_in):
     experiment = lived_in.submit()
     lived_in.step()
-    lived_in.place.job(1).end(TrialState.FAILED, "ValueError: no (cell 3, line 7)")
+    lived_in.backend.job(1).end(TrialState.FAILED, "ValueError: no (cell 3, line 7)")
     lived_in.step()
     assert say(lived_in, experiment) == ["Trial 1 failed: ValueError: no (cell 3, line 7)."]
 
@@ -102,8 +102,8 @@ def test_without_a_manager_nothing_is_said_to_be_about_to_start(world):
 def test_a_trial_that_was_killed_tells_the_step_of_its_last_report(lived_in):
     experiment = lived_in.submit()
     lived_in.step()
-    lived_in.place.job(1).report(step=40, loss=0.5)
-    lived_in.place.job(1).end(TrialState.FAILED, "Killed by signal 9 (SIGKILL).")
+    lived_in.backend.job(1).report(step=40, loss=0.5)
+    lived_in.backend.job(1).end(TrialState.FAILED, "Killed by signal 9 (SIGKILL).")
     lived_in.step(20)
     assert say(lived_in, experiment) == [
         "Trial 1 failed: Killed by signal 9 (SIGKILL); its last report was of step 40."
@@ -113,7 +113,7 @@ def test_a_trial_that_was_killed_tells_the_step_of_its_last_report(lived_in):
 def test_refused_reports_are_told_once_with_their_number(lived_in):
     experiment = lived_in.submit()
     lived_in.step()
-    job = lived_in.place.job(1)
+    job = lived_in.backend.job(1)
     for times in (1, 10, 12):
         job.metrics += json.dumps(["n", 1.0, "warning", "acc is 'x'", times]).encode() + b"\n"
     job.end()

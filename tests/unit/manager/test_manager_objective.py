@@ -11,8 +11,8 @@ from jupyter_autotrain.core.states import TrialState
 def test_an_objective_never_reported_fails_the_trial_with_what_was_reported(world):
     experiment = world.submit(objective=Objective("val_acc"))
     world.step()
-    world.place.job(1).report(loss=1.0, acc=0.5)
-    world.place.job(1).end()
+    world.backend.job(1).report(loss=1.0, acc=0.5)
+    world.backend.job(1).end()
     world.step()
     (trial,) = world.trials(experiment)
     assert trial.state is TrialState.FAILED
@@ -22,11 +22,11 @@ def test_an_objective_never_reported_fails_the_trial_with_what_was_reported(worl
 def test_the_first_trial_that_ends_without_the_objective_holds_the_others_back(world):
     experiment = world.submit(trials=20, concurrency=2, retries=2, objective=Objective("val_acc"))
     world.step()
-    world.place.job(1).report(loss=1.0)
-    world.place.job(1).end()
+    world.backend.job(1).report(loss=1.0)
+    world.backend.job(1).end()
     world.step()
     assert world.states(experiment) == ["FAILED", "RUNNING"]
-    world.place.job(2).end(TrialState.FAILED, "The objective 'val_acc' was never reported.", kind="objective")
+    world.backend.job(2).end(TrialState.FAILED, "The objective 'val_acc' was never reported.", kind="objective")
     world.step(10)
     assert world.states(experiment) == ["FAILED", "FAILED"]
     record = world.store.experiment(experiment)
@@ -40,26 +40,26 @@ def test_the_first_trial_that_ends_without_the_objective_holds_the_others_back(w
 def test_trials_held_back_begin_when_a_running_one_reports_the_objective_after_all(world):
     experiment = world.submit(trials=3, concurrency=2, objective=Objective("val_acc"))
     world.step()
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step(10)
     assert world.states(experiment) == ["FAILED", "RUNNING"]
-    world.place.job(2).report(val_acc=0.5)
+    world.backend.job(2).report(val_acc=0.5)
     world.step(10)
     assert world.states(experiment) == ["FAILED", "RUNNING", "RUNNING"]
-    world.place.job(3).end()
-    world.place.job(2).end()
+    world.backend.job(3).end()
+    world.backend.job(2).end()
     world.step(10)
     assert world.states(experiment) == ["FAILED", "SUCCEEDED", "FAILED"]
     assert world.store.experiment(experiment).reason == ""
 
 
 def test_trials_already_waiting_are_cancelled_with_the_reason_when_held_for_good(world):
-    world.place.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
+    world.backend.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
     wish = Resources(cpus=1.0)
     experiment = world.submit(trials=3, concurrency=3, resources=wish, objective=Objective("val_acc"))
     world.step()
     assert world.states(experiment) == ["RUNNING", "WAITING", "WAITING"]
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step(10)
     assert world.states(experiment) == ["FAILED", "CANCELLED", "CANCELLED"]
     assert "trial 1 ended without reporting" in world.trials(experiment)[2].reason
@@ -68,9 +68,9 @@ def test_trials_already_waiting_are_cancelled_with_the_reason_when_held_for_good
 def test_an_exception_or_a_diverged_trial_holds_nothing_back(world):
     experiment = world.submit(trials=3, objective=Objective("val_acc"))
     world.step()
-    world.place.job(1).end(TrialState.FAILED, "ValueError: no", kind="exception")
+    world.backend.job(1).end(TrialState.FAILED, "ValueError: no", kind="exception")
     world.step(10)
-    world.place.job(2).end(TrialState.FAILED, "No value of the objective could be kept: it is inf.", kind="")
+    world.backend.job(2).end(TrialState.FAILED, "No value of the objective could be kept: it is inf.", kind="")
     world.step(10)
     assert world.states(experiment) == ["FAILED", "FAILED", "RUNNING"]
 
@@ -78,7 +78,7 @@ def test_an_exception_or_a_diverged_trial_holds_nothing_back(world):
 def test_a_retry_on_request_lets_held_trials_try_again(world):
     experiment = world.submit(trials=3, objective=Objective("val_acc"))
     world.step()
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step(10)
     assert world.store.experiment(experiment).state.is_final
     world.request("retry", experiment)
@@ -89,9 +89,9 @@ def test_a_retry_on_request_lets_held_trials_try_again(world):
 def test_an_objective_reported_as_nan_counts_as_reported_also_after_a_restart(world):
     experiment = world.submit(objective=Objective("acc"))
     world.step()
-    world.place.job(1).report(acc=None)
+    world.backend.job(1).report(acc=None)
     world.step()
     world.restart()
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step()
     assert world.states(experiment) == ["SUCCEEDED"]

@@ -24,10 +24,10 @@ def test_whatever_happens_nothing_is_lost_and_nothing_is_doubled(new_world, acts
         seen = [(p.number, p.attempt, p.step) for p in world.store.points(experiment)]
         assert len(seen) == len(set(seen))
         assert set(seen) == {(n, a, s) for (n, a), steps in reported.items() for s in steps}
-        assert all(job.starts == 1 for job in world.place.jobs.values())
+        assert all(job.starts == 1 for job in world.backend.jobs.values())
         assert all(state in {"SUCCEEDED", "FAILED", "LOST"} for state in world.states(experiment))
         for trial in world.trials(experiment):
-            assert world.place.job(trial.number, trial.attempt).state is trial.state
+            assert world.backend.job(trial.number, trial.attempt).state is trial.state
 
 
 def do(world, act, number, reported):
@@ -35,7 +35,7 @@ def do(world, act, number, reported):
         world.restart()
     elif act == "step":
         world.step(1)
-    jobs = [j for j in world.place.jobs.values() if j.trial.number == number and not j.state.is_final]
+    jobs = [j for j in world.backend.jobs.values() if j.trial.number == number and not j.state.is_final]
     for job in jobs:
         touch(job, act, reported.setdefault((number, job.trial.attempt), []))
 
@@ -60,7 +60,7 @@ def finish_all(world, experiment, reported):
         world.step(1)
         if world.store.experiment(experiment).state.is_final:
             return
-        for job in world.place.jobs.values():
+        for job in world.backend.jobs.values():
             if not job.state.is_final:
                 key = (job.trial.number, job.trial.attempt)
                 touch(job, "report", reported.setdefault(key, []))
@@ -75,13 +75,13 @@ def test_a_job_submitted_but_not_written_down_is_not_started_twice(world):
     world.restart()
     world.step()
     assert world.states(experiment) == ["RUNNING"]
-    assert len(world.place.jobs) == 1
+    assert len(world.backend.jobs) == 1
 
 
 def test_a_retry_due_at_the_moment_of_a_kill_is_begun_after_it(world, monkeypatch):
     experiment = world.submit(retries=1)
     world.step()
-    world.place.job(1).end(TrialState.FAILED, "no")
+    world.backend.job(1).end(TrialState.FAILED, "no")
     monkeypatch.setattr("jupyter_autotrain.manager.trial_end.retry_or_count", lambda run, number: None)
     monkeypatch.setattr("jupyter_autotrain.manager.manager.Manager._drop", lambda manager, run: None)
     world.step()
@@ -96,7 +96,7 @@ def test_held_gpus_stay_held_over_a_restart(world):
     from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
     from jupyter_autotrain.core.spec import Resources
 
-    world.place.inventory = Inventory((Node("here", 4.0, 8_000_000_000, (Accelerator(0, "GPU-a"),)),))
+    world.backend.inventory = Inventory((Node("here", 4.0, 8_000_000_000, (Accelerator(0, "GPU-a"),)),))
     experiment = world.submit(trials=2, concurrency=2, resources=Resources(gpus=1))
     world.step()
     world.restart()

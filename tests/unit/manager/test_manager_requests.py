@@ -11,7 +11,7 @@ from jupyter_autotrain.core.states import TrialState
 def test_a_retry_on_request_takes_an_ended_experiment_up_again(world):
     experiment = world.submit(trials=2, concurrency=2, budget=Budget(time_s=60))
     world.step()
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.request("stop", experiment)
     world.step()
     assert world.manager.is_idle
@@ -19,7 +19,7 @@ def test_a_retry_on_request_takes_an_ended_experiment_up_again(world):
     request = world.request("retry", experiment)
     world.step()
     assert world.store.request(request).result == {"trials": [2]}
-    world.place.job(2, attempt=2).end()
+    world.backend.job(2, attempt=2).end()
     world.step()
     assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
 
@@ -27,15 +27,15 @@ def test_a_retry_on_request_takes_an_ended_experiment_up_again(world):
 def test_how_long_it_took_is_counted_from_the_retry_of_what_had_ended(world):
     experiment = world.submit(trials=2, concurrency=2)
     world.step()
-    world.place.job(1).end()
-    world.place.job(2).end(TrialState.FAILED)
+    world.backend.job(1).end()
+    world.backend.job(2).end(TrialState.FAILED)
     world.step()
     assert world.store.experiment(experiment).took_s(world.now) < 5
     world.now += 86_400
     world.request("retry", experiment)
     world.step()
     assert world.store.experiment(experiment).took_s(world.now) < 5
-    world.place.job(2, attempt=2).end()
+    world.backend.job(2, attempt=2).end()
     world.step()
     record, again = world.store.experiment(experiment), world.trials(experiment)[1]
     assert record.took_s(world.now + 86_400) < 5
@@ -46,7 +46,7 @@ def test_how_long_it_took_is_counted_from_the_retry_of_what_had_ended(world):
 def test_a_retry_of_some_trials_while_others_run_counts_from_the_submission(world):
     experiment = world.submit(trials=2, concurrency=2)
     world.step()
-    world.place.job(2).end(TrialState.FAILED)
+    world.backend.job(2).end(TrialState.FAILED)
     world.step()
     world.now += 100
     world.request("retry", experiment)
@@ -65,7 +65,7 @@ def test_a_concurrency_granted_is_kept_over_a_restart(world):
     assert world.states(experiment) == ["RUNNING"] * 3
     world.restart()
     world.step()
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step()
     assert world.states(experiment) == ["SUCCEEDED"] + ["RUNNING"] * 3
 
@@ -77,7 +77,7 @@ def test_clean_deletes_an_ended_experiment_and_refuses_a_running_one(world):
     refused = world.request("clean", experiment)
     world.step()
     assert "stop it first" in world.store.request(refused).result["error"]
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step()
     done = world.request("clean", experiment)
     world.step()
@@ -96,7 +96,7 @@ def test_secrets_reach_the_trial_and_nothing_else(world):
     world.step()
     assert world.states(experiment) == ["WAITING"]
     world.step(messages=[{"secrets": {experiment: {"TOKEN": "s3cr3t", "OTHER": "x"}}}])
-    assert world.place.job(1).secrets == {"TOKEN": "s3cr3t"}
+    assert world.backend.job(1).secrets == {"TOKEN": "s3cr3t"}
     # By another process: one that opens and closes the store's file gives up its own locks on it.
     found = subprocess.run(["grep", "-rlF", "s3cr3t", world.home.root], capture_output=True, check=False)
     assert found.stdout == b""

@@ -87,11 +87,11 @@ def test_only_the_chosen_gpus_are_given():
 @pytest.mark.parametrize(
     ("resources", "options", "words"),
     [
-        ({"gpus": 3}, AcceleratorPolicy(), "asks for 3 GPUs; this place has 2 GPUs"),
+        ({"gpus": 3}, AcceleratorPolicy(), "asks for 3 GPUs; this backend has 2 GPUs"),
         ({"gpus": 2}, AcceleratorPolicy(gpu_indices=(0,)), "of the 2 GPUs here 1 can do"),
         ({"gpus": 1, "gpu_memory_bytes": 80 * GB}, AcceleratorPolicy(), "of the 2 GPUs here 0 can do"),
-        ({"cpus": 64.0}, AcceleratorPolicy(), "asks for 64 CPUs; this place has 4 CPUs"),
-        ({"memory_bytes": 64 * GB}, AcceleratorPolicy(), "asks for 64 GB memory; this place has 16 GB memory"),
+        ({"cpus": 64.0}, AcceleratorPolicy(), "asks for 64 CPUs; this backend has 4 CPUs"),
+        ({"memory_bytes": 64 * GB}, AcceleratorPolicy(), "asks for 64 GB memory; this backend has 16 GB memory"),
     ],
 )
 def test_what_can_never_be_given_is_said_at_once(resources, options, words):
@@ -120,19 +120,19 @@ def two_nodes(**first):
     return ResourceAllocator(Inventory(nodes))
 
 
-def places(grant):
+def nodes_and_gpus(grant):
     return [(placed.node, placed.accelerators) for placed in grant.placement.nodes]
 
 
 def test_a_trial_gets_the_node_that_has_what_it_asks_for():
     allocator = two_nodes()
-    assert places(take(allocator, need(1, gpus=1))) == [("n2", ("GPU-0",))]
-    assert places(take(allocator, need(2))) == [("n1", ())]
+    assert nodes_and_gpus(take(allocator, need(1, gpus=1))) == [("n2", ("GPU-0",))]
+    assert nodes_and_gpus(take(allocator, need(2))) == [("n1", ())]
 
 
 def test_what_a_trial_holds_on_one_node_is_free_on_the_other():
     allocator = two_nodes()
-    given_out = [places(take(allocator, need(number, cpus=3.0)))[0][0] for number in (1, 2)]
+    given_out = [nodes_and_gpus(take(allocator, need(number, cpus=3.0)))[0][0] for number in (1, 2)]
     assert sorted(given_out) == ["n1", "n2"]
     blocked = allocator.ask(need(3, cpus=3.0))
     assert not blocked.permanent
@@ -154,8 +154,8 @@ def test_a_trial_of_several_nodes_gets_all_of_them_or_none():
     assert isinstance(allocator.ask(need(2, cpus=2.0, nodes=2)), Blocked)
     allocator.free("e-1-1")
     allocator.begin_round()
-    assert [node for node, _ in places(take(allocator, need(2, cpus=2.0, nodes=2)))] == ["n1", "n2"]
-    assert allocator.ask(need(3, nodes=3)).sentence == "asks for 3 nodes; this place has 2: ask for fewer"
+    assert [node for node, _ in nodes_and_gpus(take(allocator, need(2, cpus=2.0, nodes=2)))] == ["n1", "n2"]
+    assert allocator.ask(need(3, nodes=3)).sentence == "asks for 3 nodes; this backend has 2: ask for fewer"
     assert allocator.ask(need(4, gpus=1, nodes=2)).permanent
 
 
@@ -163,7 +163,7 @@ def test_what_a_node_does_not_know_of_itself_keeps_nothing_from_it():
     unknown = Accelerator(0, "GPU-a")
     allocator = ResourceAllocator(Inventory((Node("here", accelerators=(unknown,)),)))
     grant = take(allocator, need(1, cpus=64.0, memory_bytes=64 * GB, gpus=1, gpu_memory_bytes=80 * GB))
-    assert places(grant) == [("here", ("GPU-a",))]
+    assert nodes_and_gpus(grant) == [("here", ("GPU-a",))]
 
 
 needs = st.builds(

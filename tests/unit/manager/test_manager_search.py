@@ -36,8 +36,8 @@ def test_a_tuner_sees_all_that_happened_and_may_run_out(world):
     experiment = world.submit(search={"x": RandInt(0, 9)}, trials=9, objective=Objective("acc"))
     for number in (1, 2):
         world.step()
-        world.place.job(number).report(acc=0.1 * number)
-        world.place.job(number).end()
+        world.backend.job(number).report(acc=0.1 * number)
+        world.backend.job(number).end()
     world.step()
     assert world.tuner.seen[-1] == [(1, "SUCCEEDED", 0.1), (2, "SUCCEEDED", 0.2)]
     record = world.store.experiment(experiment)
@@ -62,15 +62,15 @@ def test_an_early_stop_is_soft_and_survives_a_restart(world):
     world.early_stop = LaterIsWorse()
     experiment = world.submit(trials=2, concurrency=2, objective=Objective("acc"), early_stop="median")
     world.step()
-    world.place.job(1).report(acc=0.9)
+    world.backend.job(1).report(acc=0.9)
     world.step()
-    world.place.job(2).report(acc=0.1)
+    world.backend.job(2).report(acc=0.1)
     world.step()
-    assert "control/stop" in world.place.job(2).files
+    assert "control/stop" in world.backend.job(2).files
     assert world.states(experiment) == ["RUNNING", "RUNNING"]
     world.restart()
     world.step()
-    world.place.job(2).end()
+    world.backend.job(2).end()
     world.step()
     assert world.states(experiment) == ["RUNNING", "EARLY_STOPPED"]
     assert world.trials(experiment)[1].reason == "stopped early at step 1: 0.1; best of 1 is 0.9"
@@ -81,17 +81,17 @@ def test_early_stopping_judges_by_the_rule_of_the_objective_also_after_a_restart
     objective = Objective("acc", summary=Summary.MAX)
     experiment = world.submit(trials=2, concurrency=2, objective=objective, early_stop="median")
     world.step()
-    world.place.job(1).report(step=1, acc=0.5)
-    world.place.job(2).report(step=1, acc=0.9)
+    world.backend.job(1).report(step=1, acc=0.5)
+    world.backend.job(2).report(step=1, acc=0.9)
     world.step()
     world.restart()
     world.step()
-    world.place.job(2).report(step=2, acc=0.1)
+    world.backend.job(2).report(step=2, acc=0.1)
     world.step()
-    assert world.place.job(2).files == {}
-    world.place.job(1).report(step=2, acc=0.6)
+    assert world.backend.job(2).files == {}
+    world.backend.job(1).report(step=2, acc=0.6)
     world.step()
-    assert world.place.job(1).files["control/stop"].decode().endswith("at step 2: 0.6; best of 1 is 0.9")
+    assert world.backend.job(1).files["control/stop"].decode().endswith("at step 2: 0.6; best of 1 is 0.9")
     assert [trial.value for trial in world.trials(experiment)] == [0.6, 0.9]
 
 
@@ -99,11 +99,11 @@ def test_a_trial_deaf_to_its_early_stop_is_cancelled(world):
     world.early_stop = LaterIsWorse()
     experiment = world.submit(trials=2, concurrency=2, objective=Objective("acc"), early_stop="median")
     world.step()
-    world.place.job(1).report(acc=0.9)
+    world.backend.job(1).report(acc=0.9)
     world.step()
-    world.place.job(2).report(acc=0.1)
+    world.backend.job(2).report(acc=0.1)
     world.step()
     world.now += 31
     world.step()
     assert world.states(experiment) == ["RUNNING", "EARLY_STOPPED"]
-    assert world.place.cancelled == [f"{experiment}-2-1"]
+    assert world.backend.cancelled == [f"{experiment}-2-1"]

@@ -23,9 +23,9 @@ def test_a_used_up_budget_of_failures_creates_no_more_trials(world):
     experiment = world.submit(trials=9, concurrency=2, budget=Budget(failures=2))
     for number in (1, 2):
         world.step()
-        world.place.job(number).end(TrialState.FAILED, "no")
+        world.backend.job(number).end(TrialState.FAILED, "no")
     world.step()
-    world.place.job(3).end()
+    world.backend.job(3).end()
     world.step()
     assert world.states(experiment) == ["FAILED", "FAILED", "SUCCEEDED"]
     assert world.store.experiment(experiment).state is ExperimentState.SUCCEEDED
@@ -53,29 +53,29 @@ def test_a_stop_asked_for_before_a_kill_is_carried_out_after_it(world):
     assert world.states(experiment) == ["CANCELLED"]
 
 
-def test_a_cancel_that_fails_is_tried_until_the_place_answers(world):
+def test_a_cancel_that_fails_is_tried_until_the_backend_answers(world):
     experiment = world.submit()
     world.step()
-    world.place.down = "no route"
+    world.backend.down = "no route"
     request = world.request("stop", experiment)
     world.step()
     assert not world.store.request(request).done
-    world.place.down = ""
+    world.backend.down = ""
     world.step(40)
     assert world.store.request(request).result["pids_ended"] == [101]
 
 
 def tell_of_processes(world, monkeypatch):
-    """Let the place tell, in its statuses, which processes of an ended trial it ended."""
+    """Let the backend tell, in its statuses, which processes of an ended trial it ended."""
 
     def poll(refs):
         told = {"receipt": {"ended": [7], "killed": [8], "left": []}}
-        states = [world.place.jobs[ref.job_id].state for ref in refs]
+        states = [world.backend.jobs[ref.job_id].state for ref in refs]
         return [
             JobStatus(ref, state, "", told if state.is_final else {}) for ref, state in zip(refs, states, strict=True)
         ]
 
-    monkeypatch.setattr(world.place, "poll", poll)
+    monkeypatch.setattr(world.backend, "poll", poll)
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
@@ -89,7 +89,7 @@ def test_a_stop_carried_out_by_a_manager_that_died_is_answered_with_what_it_ende
         world.step()
         assert world.states(experiment) == ["CANCELLED"]
     else:
-        world.place.job(1).end(TrialState.CANCELLED)
+        world.backend.job(1).end(TrialState.CANCELLED)
     world.restart()
     world.step()
     result = world.store.request(request).result
@@ -105,7 +105,7 @@ def test_a_stop_of_which_nobody_tells_the_processes_says_so():
 def test_a_stop_of_an_ended_experiment_has_an_empty_receipt_and_of_an_unknown_one_an_error(world):
     experiment = world.submit()
     world.step()
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step()
     ended, unknown = world.request("stop", experiment), world.request("stop", "nothing")
     world.step()

@@ -104,14 +104,14 @@ def test_a_read_that_always_fails_ends_the_stream_with_a_note_and_not_before():
 def test_a_job_that_cannot_be_looked_at_moves_nowhere_and_why_says_so(world):
     experiment = world.submit()
     world.step()
-    poll = world.place.poll
-    world.place.poll = lambda refs: [JobStatus(ref, TrialState.PREPARING, doubt="no descriptor left") for ref in refs]
+    poll = world.backend.poll
+    world.backend.poll = lambda refs: [JobStatus(ref, TrialState.PREPARING, doubt="no descriptor left") for ref in refs]
     world.step(20)
     assert world.states(experiment) == ["RUNNING"]
     (reason,) = world.manager.runs[experiment].published.values()
     assert reason == "cannot be looked at just now: no descriptor left"
-    world.place.poll = poll
-    world.place.job(1).end()
+    world.backend.poll = poll
+    world.backend.job(1).end()
     world.step(20)
     assert world.states(experiment) == ["SUCCEEDED"]
 
@@ -125,7 +125,7 @@ def test_a_job_that_cannot_be_looked_at_is_asked_ever_less_often(world):
         asked.append(world.now)
         return [JobStatus(ref, TrialState.PREPARING, doubt="no permission") for ref in refs]
 
-    world.place.poll = poll
+    world.backend.poll = poll
     world.step(200)  # of 0.2 s
     pauses = [after - before for before, after in pairwise(asked)]
     assert pauses[-1] > 4 * pauses[0]
@@ -135,45 +135,45 @@ def test_a_job_that_cannot_be_looked_at_is_asked_ever_less_often(world):
 def test_a_job_whose_files_cannot_be_taken_does_not_keep_another_from_ending(world):
     experiment = world.submit(trials=2, concurrency=2)
     world.step()
-    read = world.place.read
+    read = world.backend.read
 
     def broken(cursors):
         chunks = read(cursors)
         bad = [chunk.cursor.ref.job_id.endswith("-1-1") for chunk in chunks]
         return [replace(chunk, data=None) if is_bad else chunk for chunk, is_bad in zip(chunks, bad, strict=True)]
 
-    world.place.read = broken
+    world.backend.read = broken
     for number in (1, 2):
-        world.place.job(number).end()
+        world.backend.job(number).end()
     world.step()
     assert world.states(experiment) == ["RUNNING", "SUCCEEDED"]
-    world.place.read = read
+    world.backend.read = read
     world.step(20)
     assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
 
 
 def counted(world):
-    """Counts what each read of the place asks for."""
-    read, asked = world.place.read, []
+    """Counts what each read of the backend asks for."""
+    read, asked = world.backend.read, []
 
     def count(cursors):
         asked.append([(cursor.ref.job_id, cursor.stream) for cursor in cursors])
         return read(cursors)
 
-    world.place.read = count
+    world.backend.read = count
     return asked
 
 
 def test_all_streams_of_all_jobs_come_in_one_read_and_so_do_their_rests(world):
-    world.place.capabilities = replace(world.place.capabilities, shares_home=False)
-    world.place.inventory = Inventory((Node("here", 40.0, 8_000_000_000),))
+    world.backend.capabilities = replace(world.backend.capabilities, shares_home=False)
+    world.backend.inventory = Inventory((Node("here", 40.0, 8_000_000_000),))
     experiment = world.submit(trials=5, concurrency=5)
     world.step()
     asked = counted(world)
     for number in range(1, 6):
-        world.place.job(number).report(loss=number)  # longer than one read gives
-        world.place.job(number).stdout = b"x" * 150
-        world.place.job(number).end()
+        world.backend.job(number).report(loss=number)  # longer than one read gives
+        world.backend.job(number).stdout = b"x" * 150
+        world.backend.job(number).end()
     world.step()
     streams_of_one = ["metrics", "stdout", "stderr"]
     whole = [(f"{experiment}-{number}-1", stream) for number in range(1, 6) for stream in streams_of_one]
@@ -183,18 +183,18 @@ def test_all_streams_of_all_jobs_come_in_one_read_and_so_do_their_rests(world):
     assert [(world.home.trial(experiment, n, 1) / "stdout").read_bytes() for n in range(1, 6)] == [b"x" * 150] * 5
 
 
-def test_a_place_says_how_often_it_is_polled(world):
-    world.place.poll_interval = PollInterval(least_s=3.0, most_s=60.0, age_share=0.5)
+def test_a_backend_says_how_often_it_is_polled(world):
+    world.backend.poll_interval = PollInterval(least_s=3.0, most_s=60.0, age_share=0.5)
     world.submit()
     world.step()
     polled = []
-    poll = world.place.poll
+    poll = world.backend.poll
 
     def note(refs):
         polled.append(world.now)
         return poll(refs)
 
-    world.place.poll = note
+    world.backend.poll = note
     world.step(2000)  # of 0.2 s
     pauses = [after - before for before, after in pairwise(polled)]
     assert pauses[0] >= 3.0
@@ -214,16 +214,16 @@ def lacking(call, times=3):
     return try_call
 
 
-def test_a_place_that_cannot_be_made_or_asked_for_a_moment_ends_no_experiment(world):
-    world.create_backend = lacking(lambda: world.place)
-    world.place.probe, world.place.discover = lacking(world.place.probe), lacking(world.place.discover)
+def test_a_backend_that_cannot_be_made_or_asked_for_a_moment_ends_no_experiment(world):
+    world.create_backend = lacking(lambda: world.backend)
+    world.backend.probe, world.backend.discover = lacking(world.backend.probe), lacking(world.backend.discover)
     experiment = world.submit()
     world.step()
     assert world.states(experiment) == ["RUNNING"]
 
 
 def test_what_a_machine_lacks_for_long_is_the_reason_in_the_end(world):
-    world.create_backend = lacking(lambda: world.place, times=1000)
+    world.create_backend = lacking(lambda: world.backend, times=1000)
     experiment = world.submit()
     world.step()
     assert world.states(experiment) == ["FAILED"]
@@ -234,12 +234,12 @@ def test_a_stream_that_was_not_read_from_its_cursor_on_costs_only_its_own_trial_
     experiment = world.submit(trials=2, concurrency=2, objective=Objective("acc"))
     world.step()
     for number in (1, 2):
-        world.place.job(number).report(step=1, acc=0.1)
+        world.backend.job(number).report(step=1, acc=0.1)
     world.step()
     world.store.forget_reports(experiment, 1, 1)  # as when a store of before is put back
     for number in (1, 2):
-        world.place.job(number).report(step=2, acc=0.2)
-        world.place.job(number).end()
+        world.backend.job(number).report(step=2, acc=0.2)
+        world.backend.job(number).end()
     world.step(8)
     assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
     found = sorted((point.number, point.step) for point in world.store.points(experiment))

@@ -1,4 +1,4 @@
-"""What the manager decides, with a simulated place and clock."""
+"""What the manager decides, with a simulated backend and clock."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def test_an_experiment_runs_all_its_trials_within_its_concurrency(world):
     experiment = world.submit(trials=3, concurrency=2)
     world.step()
     assert world.states(experiment) == ["RUNNING", "RUNNING"]
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step()
     assert world.states(experiment) == ["SUCCEEDED", "RUNNING", "RUNNING"]
-    world.place.job(2).end()
-    world.place.job(3).end()
+    world.backend.job(2).end()
+    world.backend.job(3).end()
     world.step()
     assert world.store.experiment(experiment).state is ExperimentState.SUCCEEDED
     assert world.manager.is_idle
@@ -29,7 +29,7 @@ def test_an_experiment_runs_all_its_trials_within_its_concurrency(world):
 def test_metrics_are_in_the_store_before_the_trial_is_seen_to_end(world):
     experiment = world.submit(objective=Objective("acc"))
     world.step()
-    job = world.place.job(1)
+    job = world.backend.job(1)
     for step in range(20):
         job.report(step, acc=step / 10)
     job.end()
@@ -42,7 +42,7 @@ def test_metrics_are_in_the_store_before_the_trial_is_seen_to_end(world):
 def test_a_line_half_written_waits_for_its_other_half(world):
     experiment = world.submit()
     world.step()
-    job = world.place.job(1)
+    job = world.backend.job(1)
     whole = b'["m", 1, 5.0, {"loss": 0.5}]\n'
     job.metrics += whole[:12]
     world.step()
@@ -55,27 +55,27 @@ def test_a_line_half_written_waits_for_its_other_half(world):
 def test_a_failed_trial_is_tried_again_from_its_checkpoints(world):
     experiment = world.submit(retries=1)
     world.step()
-    world.place.job(1).end(TrialState.FAILED, "ValueError: no")
+    world.backend.job(1).end(TrialState.FAILED, "ValueError: no")
     world.step()
-    second = world.place.job(1, attempt=2)
+    second = world.backend.job(1, attempt=2)
     assert second.trial.resume_attempt == 1
     second.end(TrialState.FAILED, "ValueError: again")
     world.step()
     (trial,) = world.trials(experiment)
     assert (trial.state, trial.attempt, trial.reason) == (TrialState.FAILED, 2, "ValueError: again")
-    assert len(world.place.jobs) == 2
+    assert len(world.backend.jobs) == 2
 
 
-def test_a_refusal_of_the_place_is_the_trials_reason(world):
+def test_a_refusal_of_the_backend_is_the_trials_reason(world):
     experiment = world.submit()
-    world.place.refuses = "The queue is closed."
+    world.backend.refuses = "The queue is closed."
     world.step()
     (trial,) = world.trials(experiment)
     assert (trial.state, trial.reason) == (TrialState.FAILED, "The queue is closed.")
 
 
-def test_a_place_that_cannot_be_used_ends_the_experiment_with_its_reason(world):
-    world.place.unusable = "No Linux here."
+def test_a_backend_that_cannot_be_used_ends_the_experiment_with_its_reason(world):
+    world.backend.unusable = "No Linux here."
     experiment = world.submit(trials=5)
     world.step()
     record = world.store.experiment(experiment)
@@ -98,7 +98,7 @@ def test_a_wall_clock_that_jumps_uses_up_no_budget_and_stretches_no_duration(wor
     world.step()
     assert world.states(experiment) == ["RUNNING"]
     world.now += 100
-    world.place.job(1).end()
+    world.backend.job(1).end()
     world.step()
     (trial,) = world.trials(experiment)
     assert trial.state is TrialState.SUCCEEDED
@@ -130,22 +130,22 @@ def test_a_failing_store_delays_and_loses_nothing(world, monkeypatch):
         return ingest(rows)
 
     monkeypatch.setattr(world.store, "ingest", full_disk)
-    world.place.job(1).report(acc=0.5)
-    world.place.job(1).end()
+    world.backend.job(1).report(acc=0.5)
+    world.backend.job(1).end()
     world.step()
     assert world.pauses == [0.05, 0.1, 0.2]
     assert [p.value for p in world.store.points(experiment)] == [0.5]
 
 
-def test_an_unreachable_place_is_named_until_it_answers_again(world):
+def test_an_unreachable_backend_is_named_until_it_answers_again(world):
 
     experiment = world.submit()
     world.step()
-    world.place.down = "no route to host"
+    world.backend.down = "no route to host"
     world.step()
     assert "does not answer: no route to host" in world.store.block_reasons(experiment)[1]
-    world.place.down = ""
-    world.place.job(1).end()
+    world.backend.down = ""
+    world.backend.job(1).end()
     world.step(15)
     assert world.states(experiment) == ["SUCCEEDED"]
 
@@ -167,22 +167,22 @@ def test_a_backend_that_cannot_be_made_ends_the_experiment(world):
 def test_a_seed_is_shifted_by_the_trials_number(world, seed):
     world.submit(trials=2, concurrency=2, seed=seed)
     world.step()
-    assert [world.place.job(n).trial.seed for n in (1, 2)] == ([None, None] if seed is None else [7, 8])
+    assert [world.backend.job(n).trial.seed for n in (1, 2)] == ([None, None] if seed is None else [7, 8])
 
 
-def test_a_place_that_queues_by_itself_gets_all_trials_at_once_and_chooses_their_nodes(world):
-    world.place.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
+def test_a_backend_that_queues_by_itself_gets_all_trials_at_once_and_chooses_their_nodes(world):
+    world.backend.inventory = Inventory((Node("here", 1.0, 8_000_000_000),))
     asked = {"trials": 3, "concurrency": 3, "resources": Resources(cpus=1.0)}
     experiment = world.submit(**asked)
     world.step()
     assert world.states(experiment) == ["RUNNING", "WAITING", "WAITING"]
-    assert [placed.node for placed in world.place.job(1).placement.nodes] == ["here"]
+    assert [placed.node for placed in world.backend.job(1).placement.nodes] == ["here"]
     world.request("stop", experiment)
     world.step(10)
-    world.place.jobs.clear()
-    world.place.capabilities = replace(world.place.capabilities, queues=True)
+    world.backend.jobs.clear()
+    world.backend.capabilities = replace(world.backend.capabilities, queues=True)
     world.restart()
     experiment = world.submit(**asked)
     world.step()
     assert world.states(experiment) == ["RUNNING"] * 3
-    assert {job.placement for job in world.place.jobs.values()} == {Placement()}
+    assert {job.placement for job in world.backend.jobs.values()} == {Placement()}

@@ -1,4 +1,4 @@
-"""Supervisor and worker use nothing that Python 3.9 lacks: at another place there may be no newer one."""
+"""Supervisor and worker use nothing that Python 3.9 lacks: at another backend there may be no newer one."""
 
 from __future__ import annotations
 

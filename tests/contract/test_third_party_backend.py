@@ -1,4 +1,4 @@
-"""A place that another package brings: found by its entry point, run by the manager, its files copied home."""
+"""A backend that another package brings: found by its entry point, run by the manager, its files copied home."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until, write_bundle
-from tests.contract.copying_place import CopyingBackend
+from tests.contract.copying_backend import CopyingBackend
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The copying place as an installed package."""
+    """The copying backend as an installed package."""
     distribution = tmp_path / "site" / "copying-1.0.dist-info"
     distribution.mkdir(parents=True)
     (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: copying\nVersion: 1.0\n")
-    line = "copying = copying_place:CopyingBackend"
+    line = "copying = copying_backend:CopyingBackend"
     (distribution / "entry_points.txt").write_text(f"[{backends.GROUP}]\n{line}\n")
     for folder in (tmp_path / "site", Path(__file__).parent):
         monkeypatch.syspath_prepend(str(folder))

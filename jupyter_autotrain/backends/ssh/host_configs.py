@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.agent_connection import HostPlace
+from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.core.backend import Profile
 from jupyter_autotrain.errors import BackendError
 
 
-def places_of(profile: Profile) -> dict[str, HostPlace]:
+def host_configs(profile: Profile) -> dict[str, HostConfig]:
     """The hosts of a profile, by their names.
 
     Raises:
@@ -20,7 +20,7 @@ def places_of(profile: Profile) -> dict[str, HostPlace]:
 
     options = SshOptions.model_validate(dict(profile.options))
 
-    def place(host: HostOptions) -> HostPlace:
+    def config(host: HostOptions) -> HostConfig:
         address = HostAddress(
             host.host,
             host.user or options.user,
@@ -28,16 +28,16 @@ def places_of(profile: Profile) -> dict[str, HostPlace]:
             _path(host.key_file or options.key_file),
             _path(options.config_file),
         )
-        return HostPlace(address, options.transport, host.python or options.python, host.workdir or options.workdir)
+        return HostConfig(address, options.transport, host.python or options.python, host.workdir or options.workdir)
 
-    places = {host.host: place(host) for host in options.hosts}
-    if not places:
+    configs = {host.host: config(host) for host in options.hosts}
+    if not configs:
         raise BackendError(
             f"The profile {profile.name!r} names no host.", "`hosts: [gpu1, gpu2]`.", "Add them to its profile."
         )
-    if len(places) < len(options.hosts):
+    if len(configs) < len(options.hosts):
         raise BackendError(f"The profile {profile.name!r} names a host twice.", "", "Remove one of them.")
-    return places
+    return configs
 
 
 def _path(text: str | None) -> str:

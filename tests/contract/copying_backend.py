@@ -1,4 +1,4 @@
-"""A minimal place of a third party: trials run in a folder of its own, and their files are copied."""
+"""A minimal backend of a third party: trials run in a folder of its own, and their files are copied."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEFAULT_ROOT = "/var/tmp/trials"
 
 
 class CopyingOptions(Section):
-    """Options of the copying place."""
+    """Options of the copying backend."""
 
     root: Text = Field(default=_DEFAULT_ROOT, description="Where trials run.", examples=["/scratch"])
 
