@@ -22,13 +22,13 @@ from jupyter_autotrain.capture.syntax.cells import Cell, parse_code
 from jupyter_autotrain.capture.syntax.history import History, futures_in
 from jupyter_autotrain.capture.syntax.names import analyse
 from jupyter_autotrain.capture.syntax.scopes import bound_by
-from jupyter_autotrain.capture.values import graphs
+from jupyter_autotrain.capture.values import autograd
 from jupyter_autotrain.capture.values.pickles import PickledValues
 from jupyter_autotrain.capture.values.stream import ByteBudget
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.core.trial_names import TRIAL, TRIAL_NAMES
-from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.errors import CaptureError
 
 _SHOWN = 3
@@ -125,7 +125,7 @@ def _items(
         budget.kept_bytes = 0
         slice_ = Slice(namespace, history, parameters=parameters, by_value=by_value, budget=budget)
         slice_.follow(names)
-        state.carry(slice_, code.tree, given)
+        state.restore_code(slice_, code.tree, given)
         slice_.finish()
         _complain(slice_, budget.limit_bytes)
         items, circle = slice_.order()
@@ -188,7 +188,7 @@ def _clashing(slice_: Slice) -> CaptureError:
 
 def _refused(slice_: Slice) -> CaptureError:
     known = slice_.namespace, slice_.history
-    refused = {path: graphs.with_advice(why, path, *known) for path, why in sorted(slice_.values.refused.items())}
+    refused = {path: autograd.with_advice(why, path, *known) for path, why in sorted(slice_.values.refused.items())}
     lines = [f"  {path}{_from(slice_, path)}: {why}" for path, why in refused.items()]
     return CaptureError(
         f"{_count(lines, 'name')} that this cell uses cannot travel to a trial:\n{_listed(lines)}",

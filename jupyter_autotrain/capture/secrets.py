@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_credential
-from jupyter_autotrain.core.wording import count, cut
+from jupyter_autotrain.core.text_format import count, cut
 from jupyter_autotrain.errors import CaptureError
 
 _MOST_VALUES = 10_000

@@ -234,7 +234,7 @@ class Slice:
         value = self.namespace.get(name)
         if why := kernel_only.reason(name, value, is_bound=name in self.namespace):
             self.values.refused[name] = why
-        stale = stale or staleness.of_value(value, binding, self.namespace, self.history)
+        stale = stale or staleness.reason(value, binding, self.namespace, self.history)
         return data_item(name, binding, stale)
 
     def _in_script(self, value: object) -> str | None:

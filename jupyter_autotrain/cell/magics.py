@@ -79,8 +79,8 @@ class AutotrainMagics(Magics):
             printed.append(text)
             command.write(text)
 
-        if notice := preview.notice(draft):
-            write(f"{notice}\n")
+        if capture_summary := preview.capture_summary(draft):
+            write(f"{capture_summary}\n")
         return submission.submit(draft, command.home, write, input, progress(self.shell, printed))
 
     def _preview(self, command: CommandContext, draft: Draft) -> None:

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.environment import held_back
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import Bundle
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 
 _MAX_ROWS: Final = 12
 _MAX_DIFFERENCES: Final = 8
@@ -23,7 +23,7 @@ _KINDS: Final = (("import", "import"), ("source", "definition"), ("data", "varia
 _SIZED: Final = frozenset({"data", "file"})
 
 
-def notice(draft: Draft) -> str:
+def capture_summary(draft: Draft) -> str:
     """The notice before a cell is sent: the capture table, cut to a few rows, and what differs; "" without any."""
     differences = capture.format_differences(draft.captured.differences, rows=_MAX_DIFFERENCES)
     return "\n".join(part for part in (_captured(draft), differences, *_notes(draft)) if part)

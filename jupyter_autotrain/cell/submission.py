@@ -66,7 +66,9 @@ def read(
         CaptureError: Something the cell needs cannot be sent, or nothing reports its objective.
         ShipError: The files are too many or too big.
     """
-    parsed = header.parse_cell(line, cell, header.Context(cwd, environ, backends.names(), backends.header_schema()))
+    parsed = header.parse_cell(
+        line, cell, header.HeaderContext(cwd, environ, backends.names(), backends.header_schema())
+    )
     ship = parsed.header.ship
     captured = capture.capture(
         parsed.code,

@@ -17,8 +17,8 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import MetricPoint, TrialRecord, Trials
 from jupyter_autotrain.core.states import ExperimentState
+from jupyter_autotrain.core.text_format import number
 from jupyter_autotrain.core.trial_warnings import summarize_warnings
-from jupyter_autotrain.core.wording import number
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns, Store
 from jupyter_autotrain.terminal import printable

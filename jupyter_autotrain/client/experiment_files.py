@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.client import logs, outputs, returned_objects, trial_choice
+from jupyter_autotrain.client import logs, outputs, returned_objects, trial_selection
 from jupyter_autotrain.client.leftovers import folder_bytes
 from jupyter_autotrain.client.outputs import Output
 from jupyter_autotrain.core import ranking
@@ -112,7 +112,7 @@ class ExperimentFiles:
 
     def _trial(self, trial: int | TrialRecord | None) -> TrialRecord:
         number = trial.number if isinstance(trial, TrialRecord) else trial
-        return trial_choice.trial_or_best(self.store, self.record, number)
+        return trial_selection.trial_or_best(self.store, self.record, number)
 
     def _returned_by(self, name: str) -> list[int]:
         trials = ranking.ranked(self.record.spec.objective, self.store.trials(self.id))

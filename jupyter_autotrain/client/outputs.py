@@ -13,7 +13,7 @@ from typing import Final
 
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
 
 MOST_FILES: Final = 10_000

@@ -9,7 +9,7 @@ from jupyter_autotrain.client.lookup import unfinished
 from jupyter_autotrain.client.manager_client import secret_values
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 
 Say = Callable[[str], object]
 _YES = {"y", "yes"}

@@ -7,7 +7,7 @@ import unicodedata
 from pathlib import Path
 
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 from jupyter_autotrain.errors import AutotrainError
 
 

@@ -46,7 +46,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
         StoreError: It cannot be stored; then nothing was started.
     """
     home, cwd = home or default_home(), Path.cwd()
-    context = headers.Context(cwd, os.environ, backends.names(), backends.header_schema())
+    context = headers.HeaderContext(cwd, os.environ, backends.names(), backends.header_schema())
     parsed = headers.from_mapping(header, context)
     name = "script" if isinstance(fn_or_source, str) else fn_or_source.__name__.strip("<>")
     captured = _capture(fn_or_source, parsed, cwd)

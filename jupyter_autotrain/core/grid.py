@@ -12,7 +12,7 @@ from jupyter_autotrain.core.space import (
     Distribution,
     NestedSpace,
     Normal,
-    Params,
+    ParamValues,
     RandInt,
     SearchSpace,
     Uniform,
@@ -49,7 +49,7 @@ def count(space: SearchSpace) -> int:
     return math.prod(_size(distribution) for distribution in space.values())
 
 
-def point(space: SearchSpace, index: int) -> Params:
+def point(space: SearchSpace, index: int) -> ParamValues:
     """The point number `index` (from 0, below `count(space)`); the last name varies fastest."""
     found: dict[str, JsonValue] = {}
     for name in reversed(list(space)):

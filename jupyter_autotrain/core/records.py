@@ -12,7 +12,7 @@ from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import ExperimentState, TrialState
-from jupyter_autotrain.core.wording import cut, duration, number, parameters
+from jupyter_autotrain.core.text_format import cut, duration, number, parameters
 
 _HEADS: Final = ("trial", "state", "value", "time", "parameters", "reason")
 

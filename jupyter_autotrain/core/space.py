@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 
 from jupyter_autotrain.core.json import JsonValue
 
-Params: TypeAlias = Mapping[str, JsonValue]
+ParamValues: TypeAlias = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jupyter_autotrain.core.records import Note
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 
 WARNING_LEVELS = frozenset({"warning", "error"})
 

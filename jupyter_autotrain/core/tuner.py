@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.space import Params
+from jupyter_autotrain.core.space import ParamValues
 from jupyter_autotrain.core.states import TrialState
 
 Curve: TypeAlias = Sequence[tuple[int, float]]
@@ -27,7 +27,7 @@ class Observation:
 class Tuner(Protocol):
     """Suggests parameters. Everything known comes with each call: a restarted manager needs no memory."""
 
-    def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:
+    def suggest(self, number: int, history: Sequence[Observation]) -> ParamValues | None:
         """Give the parameters of trial `number`, or None when the space is used up."""
         ...
 

@@ -1,6 +1,6 @@
 """The header of a cell, read, checked, explained and completed. Knows nothing of IPython.
 
-Data flow: `splitting` (where it ends) → `yaml_reader` (YAML with lines) → `flags`, `layers`, `spellings`
+Data flow: `splitting` (where it ends) → `yaml_reader` (YAML with lines) → `flags`, `config_sources`, `aliases`
 (one set of settings) → `checking` (against `schema`) → `Header.to_spec`.
 """
 
@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from jupyter_autotrain.header.cell import ParsedCell, explain, from_mapping, parse_cell
 from jupyter_autotrain.header.completions import MAGIC, Completions, completions
+from jupyter_autotrain.header.config_sources import HeaderContext
 from jupyter_autotrain.header.flags import Flags
 from jupyter_autotrain.header.help import help_text, json_schema, known_keys
-from jupyter_autotrain.header.layers import Context
 from jupyter_autotrain.header.schema import Header, with_backend_sections
 
 __all__ = [
     "MAGIC",
     "Completions",
-    "Context",
     "Flags",
     "Header",
+    "HeaderContext",
     "ParsedCell",
     "completions",
     "explain",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jupyter_autotrain.header.aliases import canonical
 from jupyter_autotrain.header.checking import check
+from jupyter_autotrain.header.config_sources import HeaderContext, merge_sources
 from jupyter_autotrain.header.document import Document
-from jupyter_autotrain.header.faults import Fault, Place, gather, meant
+from jupyter_autotrain.header.faults import Fault, SourceLocation, combined_error, expected_instead
 from jupyter_autotrain.header.flags import Flags, read_line
 from jupyter_autotrain.header.help import default_of, known_keys, written
-from jupyter_autotrain.header.layers import Context, stack
 from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.secrets import in_comments
-from jupyter_autotrain.header.spellings import canonical
 from jupyter_autotrain.header.splitting import missing_rule, split
 from jupyter_autotrain.header.yaml_reader import load
 
@@ -28,13 +28,13 @@ class ParsedCell:
     flags: Flags
 
 
-def parse_cell(line: str, cell: str, context: Context) -> ParsedCell:
+def parse_cell(line: str, cell: str, context: HeaderContext) -> ParsedCell:
     """Read a magic line and the cell below it.
 
     Args:
         line: What follows `%%autotrain` on line 1.
         cell: The rest, from line 2 on.
-        context: The folder, the environment and the usable places.
+        context: The folder, the environment and the usable backends.
 
     Raises:
         HeaderError: With all faults of line, header and settings files at once.
@@ -45,13 +45,13 @@ def parse_cell(line: str, cell: str, context: Context) -> ParsedCell:
     if fault := missing_rule(parts, list(context.schema.model_fields)):
         from_header.faults.append(fault)
     from_header.faults += in_comments(parts.header)
-    settings = stack(context, from_header, from_line, flags.file)
+    settings = merge_sources(context, from_header, from_line, flags.file)
     header = check(settings, context.backends, context.schema, dry_run=flags.dry_run)
     text = "\n".join(text for _, text in parts.header)
     return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags)
 
 
-def from_mapping(settings: Mapping[str, object], context: Context | None = None) -> Header:
+def from_mapping(settings: Mapping[str, object], context: HeaderContext | None = None) -> Header:
     """Check settings given as Python values; keys set to None are left out.
 
     Args:
@@ -64,7 +64,7 @@ def from_mapping(settings: Mapping[str, object], context: Context | None = None)
     document = Document({str(key): value for key, value in settings.items() if value is not None})
     if context is None:
         return check(canonical(document))
-    return check(stack(context, document, Document()), context.backends, context.schema)
+    return check(merge_sources(context, document, Document()), context.backends, context.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Setting:
         return f"{self.key} = {self.value} ({self.origin})"
 
 
-def explain(key: str, context: Context, line: str = "", cell: str = "") -> Setting:
+def explain(key: str, context: HeaderContext, line: str = "", cell: str = "") -> Setting:
     """What a key is set to, and where that comes from.
 
     Raises:
@@ -87,20 +87,20 @@ def explain(key: str, context: Context, line: str = "", cell: str = "") -> Setti
     """
     known = known_keys(context.schema)
     if key not in known:
-        raise gather([Fault(f"unknown key {key!r}", meant(key, known), "see %autotrain help")])
+        raise combined_error([Fault(f"unknown key {key!r}", expected_instead(key, known), "see %autotrain help")])
     flags, from_line = read_line(line)
-    settings = stack(context, load(split(cell).header), from_line, flags.file)
+    settings = merge_sources(context, load(split(cell).header), from_line, flags.file)
     path = tuple(key.split("."))
     value: object = settings.data
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if value is None:
         return Setting(key, default_of(key, context.schema), "default")
-    return Setting(key, written(value), _origin(settings.place(path)))
+    return Setting(key, written(value), _origin(settings.location(path)))
 
 
-def _origin(place: Place) -> str:
+def _origin(location: SourceLocation) -> str:
     """Where a setting was written, for people."""
-    if place.source:
-        return str(place)
-    return f"the cell's {place}" if place.line > 1 else "the magic line"
+    if location.source:
+        return str(location)
+    return f"the cell's {location}" if location.line > 1 else "the magic line"

@@ -11,7 +11,15 @@ from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.space import Choice
 from jupyter_autotrain.header import secrets
 from jupyter_autotrain.header.document import Document
-from jupyter_autotrain.header.faults import Fault, Path, UnfitError, gather, meant, nearest, shown
+from jupyter_autotrain.header.faults import (
+    Fault,
+    KeyPath,
+    UnfitError,
+    closest_match,
+    combined_error,
+    expected_instead,
+    shown,
+)
 from jupyter_autotrain.header.schema import EXHAUSTIVE_TUNERS, Header
 
 _MOST_FAULTS = 200  # that are explained one by one
@@ -52,46 +60,46 @@ def check(
         details = error.errors(include_url=False)
         faults += [_fault(detail, document, schema) for detail in details[:_MOST_FAULTS]]
         if len(details) > _MOST_FAULTS:
-            place = document.place(tuple(details[_MOST_FAULTS]["loc"]))
-            faults.append(Fault(f"and {len(details) - _MOST_FAULTS} faults more", place=place))
+            location = document.location(tuple(details[_MOST_FAULTS]["loc"]))
+            faults.append(Fault(f"and {len(details) - _MOST_FAULTS} faults more", location=location))
     except (ArithmeticError, RecursionError) as error:  # values given in Python: text cannot be so large or deep
         faults.append(Fault(f"a value that cannot be read: {error}", "expected plain settings", "simplify it"))
     if header is not None:
         found_wrong = [*_contradictions(header, backends), *_without_effect(header, document, dry_run=dry_run)]
         faults += [
-            Fault(found, expected, action, document.place(path)) for path, found, expected, action in found_wrong
+            Fault(found, expected, action, document.location(path)) for path, found, expected, action in found_wrong
         ]
     if faults or header is None:
-        raise gather(faults)
+        raise combined_error(faults)
     return header
 
 
 def _fault(detail: Mapping[str, Any], document: Document, schema: type[Header]) -> Fault:
     raw = tuple(detail["loc"])
     context = detail.get("ctx", {})
-    path: Path = tuple(part for part in raw if part != "[key]")
+    path: KeyPath = tuple(part for part in raw if part != "[key]")
     cause = context.get("error")
     if detail["type"] == "extra_forbidden":
         return _unknown(path, document, schema)
     dotted = ".".join(str(part) for part in path)
     if isinstance(cause, UnfitError):
         found = cause.found or shown(detail["input"])
-        return Fault(f"{dotted}: {found}", cause.expected, cause.action, document.place(path + cause.at))
+        return Fault(f"{dotted}: {found}", cause.expected, cause.action, document.location(path + cause.at))
     expected = _EXPECTED.get(detail["type"]) or detail["msg"]
     for theirs, ours in _WORDS:
         expected = expected.replace(theirs, ours)
-    return Fault(f"{dotted}: {shown(detail['input'])}", expected, _try(path, schema), document.place(path))
+    return Fault(f"{dotted}: {shown(detail['input'])}", expected, _try(path, schema), document.location(path))
 
 
-def _unknown(path: Path, document: Document, schema: type[Header]) -> Fault:
+def _unknown(path: KeyPath, document: Document, schema: type[Header]) -> Fault:
     *section, key = [str(part) for part in path]
     keys = list(keys_of(section, schema))
     inside = f" in {'.'.join(section)}" if section else ""
-    action = "" if nearest(key, keys) else "see %autotrain help"
-    return Fault(f"unknown key {shown(key)}{inside}", meant(key, keys), action, document.place(path))
+    action = "" if closest_match(key, keys) else "see %autotrain help"
+    return Fault(f"unknown key {shown(key)}{inside}", expected_instead(key, keys), action, document.location(path))
 
 
-def _try(path: Path, schema: type[Header]) -> str:
+def _try(path: KeyPath, schema: type[Header]) -> str:
     for part in keys_of(path[:-1], schema).items():
         if part[0] == path[-1] and part[1].examples:
             return f"as in `{part[0]}: {part[1].examples[0]}`"
@@ -112,10 +120,10 @@ def _section_of(annotation: object) -> type[BaseModel] | None:
     return next((o for o in options if isinstance(o, type) and issubclass(o, BaseModel)), None)
 
 
-def _contradictions(header: Header, backends: Sequence[str]) -> Iterator[tuple[Path, str, str, str]]:
+def _contradictions(header: Header, backends: Sequence[str]) -> Iterator[tuple[KeyPath, str, str, str]]:
     """What is wrong although each key alone is right: (path, found, expected, action)."""
     if backends and header.backend not in backends:
-        yield ("backend",), f"unknown backend {shown(header.backend)}", meant(header.backend, backends), ""
+        yield ("backend",), f"unknown backend {shown(header.backend)}", expected_instead(header.backend, backends), ""
     if header.resources.gpu_memory and not header.resources.gpus:
         yield ("resources", "gpu_memory"), "gpu_memory without gpus", "expected gpus: 1 or more", "add it"
     for name in header.secrets:
@@ -124,7 +132,7 @@ def _contradictions(header: Header, backends: Sequence[str]) -> Iterator[tuple[P
     yield from _search_contradictions(header)
 
 
-def _without_effect(header: Header, document: Document, *, dry_run: bool) -> Iterator[tuple[Path, str, str, str]]:
+def _without_effect(header: Header, document: Document, *, dry_run: bool) -> Iterator[tuple[KeyPath, str, str, str]]:
     """Keys that would change nothing: (path, found, expected, action)."""
     if header.parallel is not None and not dry_run:
         expected = "expected --dry-run: `parallel:` plans only"
@@ -135,13 +143,13 @@ def _without_effect(header: Header, document: Document, *, dry_run: bool) -> Ite
             "run the cell with --dry-run, or call at.plan(...)",
         )
     for name in header.backend_sections:
-        is_own = not document.place((name,)).source  # files may hold options of several backends
+        is_own = not document.location((name,)).source  # files may hold options of several backends
         if name != header.backend and name in document.data and is_own:
             found = f"options of {name} with backend {shown(header.backend)}"
             yield (name,), found, f"expected options of {header.backend}", f"remove them, or set backend: {name}"
 
 
-def _search_contradictions(header: Header) -> Iterator[tuple[Path, str, str, str]]:
+def _search_contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
     advice = "add `objective: maximize METRIC`"
     if header.search and header.objective is None and header.tuner in {"tpe", "evolution"}:
         yield ("tuner",), f"tuner {header.tuner} without an objective", "expected one to learn from", advice

@@ -37,7 +37,7 @@ class Completions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class _CompletionInput:
     text: str
     backends: Sequence[str]
     schema: type[Header]
@@ -55,7 +55,7 @@ def completions(text: str, cursor: int, backends: Sequence[str] = (), schema: ty
     if not text.startswith(MAGIC) or cursor > LIMIT_BYTES:
         return Completions((), cursor)
     before = text[:cursor]
-    cell = _Cell(text, backends, schema)
+    cell = _CompletionInput(text, backends, schema)
     if "\n" not in before:
         return _on_line(before, cursor, cell)
     rows = before.split("\n")[1:]
@@ -89,7 +89,7 @@ def _fitting(word: str, matches: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match for match in matches if match.startswith(word) and match != word))
 
 
-def _on_line(before: str, cursor: int, cell: _Cell) -> Completions:
+def _on_line(before: str, cursor: int, cell: _CompletionInput) -> Completions:
     words = before[len(MAGIC) :].split(" ")
     if len(words) < 2:
         return Completions((), cursor)
@@ -104,7 +104,7 @@ def _on_line(before: str, cursor: int, cell: _Cell) -> Completions:
     return Completions(_fitting(word, matches), cursor - len(word))
 
 
-def _in_header(rows: Sequence[str], cell: _Cell) -> tuple[str, Iterable[str]]:
+def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Iterable[str]]:
     """The word before the cursor, and what may stand in its place."""
     row = rows[-1]
     path = _path_above(rows)
@@ -154,7 +154,7 @@ def _last_word(text: str, more: str = "") -> str:
     return text[start:]
 
 
-def _keys(path: list[str], cell: _Cell) -> list[str]:
+def _keys(path: list[str], cell: _CompletionInput) -> list[str]:
     if path == ["search"]:
         return [f"{name}: " for name in _LITERAL.findall(cell.text)]
     if path[:1] == ["search"]:
@@ -162,14 +162,14 @@ def _keys(path: list[str], cell: _Cell) -> list[str]:
     return [f"{name}: " for name in keys_of(path, cell.schema)]
 
 
-def _value_at(path: list[str], tail: str, cell: _Cell) -> tuple[str, Iterable[str]]:
+def _value_at(path: list[str], tail: str, cell: _CompletionInput) -> tuple[str, Iterable[str]]:
     key = ".".join(path)
     if path == ["objective"]:
         return tail, _values(key, cell)
     return _last_word(tail, ".-"), _values(key, cell)
 
 
-def _values(key: str, cell: _Cell) -> list[str]:
+def _values(key: str, cell: _CompletionInput) -> list[str]:
     if key == "backend":
         return list(cell.backends)
     if key == "objective":

@@ -21,8 +21,8 @@ from typing import cast
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.space import Choice, Distribution, NestedSpace, Normal, RandInt, Uniform
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
-from jupyter_autotrain.header.document import Plain, resolve
-from jupyter_autotrain.header.faults import Path, UnfitError, meant, nearest, shown
+from jupyter_autotrain.header.document import PlainScalar, resolve
+from jupyter_autotrain.header.faults import KeyPath, UnfitError, closest_match, expected_instead, shown
 from jupyter_autotrain.header.yaml_reader import load
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
@@ -95,10 +95,10 @@ def _from_call(text: str) -> Distribution:
 
 def _keywords(items: list[object]) -> object:
     """Turn `[low=0, high=1]` into a mapping; positional arguments stay a list."""
-    pairs = [item.partition("=") for item in items if isinstance(item, Plain) and "=" in item]
+    pairs = [item.partition("=") for item in items if isinstance(item, PlainScalar) and "=" in item]
     if not pairs or len(pairs) < len(items):
         return items
-    return {key.strip(): Plain(text.strip()) for key, _, text in pairs}
+    return {key.strip(): PlainScalar(text.strip()) for key, _, text in pairs}
 
 
 def _from_mapping(value: Mapping[str, object]) -> Distribution:
@@ -125,14 +125,14 @@ def _from_sweep(value: Mapping[str, object]) -> Distribution:
         low, high = (_integer(bound) for bound in bounds.values())
         return _checked(RandInt(low, high + 1))  # sweeps include both ends
     if kind not in _SWEEP_NAMES:
-        raise UnfitError(meant(kind, (*_SWEEP_NAMES, "int_uniform")))
+        raise UnfitError(expected_instead(kind, (*_SWEEP_NAMES, "int_uniform")))
     name = _SWEEP_NAMES[kind]
     return _build(name, {key: bounds.get(key, value.get(key)) for key in PARAMETERS[name]})
 
 
-def _build(name: str, arguments: object, at: Path = ()) -> Distribution:
+def _build(name: str, arguments: object, at: KeyPath = ()) -> Distribution:
     if name not in PARAMETERS:
-        near = nearest(name, PARAMETERS)
+        near = closest_match(name, PARAMETERS)
         raise UnfitError(f"expected {_form(near)}" if near else f"expected one of {', '.join(PARAMETERS)}")
     if name == "choice":
         return _choice(_only_list(arguments), at)
@@ -186,14 +186,14 @@ def _integer(value: object) -> int:
     return number
 
 
-def _choice(items: Sequence[object], at: Path = ()) -> Choice:
+def _choice(items: Sequence[object], at: KeyPath = ()) -> Choice:
     options = tuple(_option(item, (*at, i)) for i, item in enumerate(items))
     if not options:
         raise UnfitError("expected at least one option")
     return Choice(options)
 
 
-def _option(item: object, at: Path) -> NestedSpace | JsonValue:
+def _option(item: object, at: KeyPath) -> NestedSpace | JsonValue:
     if isinstance(item, NestedSpace):
         return item
     if isinstance(item, dict) and "_name" in item:
@@ -206,7 +206,7 @@ def _option(item: object, at: Path) -> NestedSpace | JsonValue:
     return cast("JsonValue", value)
 
 
-def _space(item: Mapping[str, object], at: Path) -> dict[str, Distribution]:
+def _space(item: Mapping[str, object], at: KeyPath) -> dict[str, Distribution]:
     found = {}
     for key, value in item.items():
         if key == "_name":

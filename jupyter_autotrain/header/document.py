@@ -1,6 +1,6 @@
 """Settings as read from one source: plain data, the line of every key, and the faults found so far.
 
-Unquoted scalars stay text (`Plain`) until the key they were written for says what is meant: so `1e-4` is a number
+Unquoted scalars stay text (`PlainScalar`) until the key they were written for says what is meant: so `1e-4` is a number
 where a number is meant, `3.10` stays text where text is meant, and `yes`, `on` and `12:30:00` are never guessed.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.header.faults import Fault, Path, Place
+from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation
 
 Lines = Sequence[tuple[int, str]]
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][\d_]*)")
@@ -25,7 +25,7 @@ _LONGEST_NUMBER = 40
 LIMIT_BYTES = 65_536  # of one header or settings file
 
 
-class Plain(str):
+class PlainScalar(str):
     """An unquoted scalar as written."""
 
     __slots__ = ()
@@ -36,19 +36,19 @@ class Document:
     """One source of settings, read: its data, where each path of it was written, and what was wrong."""
 
     data: dict[str, object] = field(default_factory=dict)
-    places: dict[Path, Place] = field(default_factory=dict)
+    locations: dict[KeyPath, SourceLocation] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
 
-    def place(self, path: Path) -> Place:
-        """The place of a path, or of the nearest path around it."""
-        while path and path not in self.places:
+    def location(self, path: KeyPath) -> SourceLocation:
+        """Where a path was written, else the nearest path around it."""
+        while path and path not in self.locations:
             path = path[:-1]
-        return self.places.get(path, Place())
+        return self.locations.get(path, SourceLocation())
 
 
 def resolve(value: object) -> object:
     """What unquoted scalars are when no key says otherwise: true/false, null, numbers, else text."""
-    if isinstance(value, Plain):
+    if isinstance(value, PlainScalar):
         return _resolve_scalar(value)
     if isinstance(value, list | tuple):
         return [resolve(item) for item in value]
@@ -57,7 +57,7 @@ def resolve(value: object) -> object:
     return value
 
 
-def _resolve_scalar(text: Plain) -> JsonValue:
+def _resolve_scalar(text: PlainScalar) -> JsonValue:
     if text in _WORDS:
         return _WORDS[text]
     if len(text) <= _LONGEST_NUMBER and _INTEGER.fullmatch(text):

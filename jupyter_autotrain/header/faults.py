@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from jupyter_autotrain.core.credentials import holds_credential
 from jupyter_autotrain.errors import HeaderError
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 SHOWN = 6  # lines of a notebook's error
 _TOKEN = re.compile(r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)[\w\-]{12,}|\w{24,}")
 _FORM = re.compile(r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)")
@@ -20,7 +20,7 @@ _SHOWN_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """Where something was written: a line (from 1; 0: none) of a source ("" is the cell itself)."""
 
     line: int = 0
@@ -37,11 +37,11 @@ class Fault:
     found: str
     expected: str = ""
     action: str = ""
-    place: Place = field(default_factory=Place)
+    location: SourceLocation = field(default_factory=SourceLocation)
 
     def __str__(self) -> str:
         text = "; ".join(part.rstrip(".") for part in (self.found, self.expected, self.action) if part)
-        return f"{self.place}: {text}" if str(self.place) else text
+        return f"{self.location}: {text}" if str(self.location) else text
 
 
 class UnfitError(ValueError):
@@ -54,7 +54,7 @@ class UnfitError(ValueError):
         at: Where inside the value the fault lies.
     """
 
-    def __init__(self, expected: str, action: str = "", *, found: str = "", at: Path = ()) -> None:
+    def __init__(self, expected: str, action: str = "", *, found: str = "", at: KeyPath = ()) -> None:
         super().__init__(expected)
         self.expected = expected
         self.action = action
@@ -62,15 +62,15 @@ class UnfitError(ValueError):
         self.at = at
 
 
-def gather(faults: Iterable[Fault]) -> HeaderError:
+def combined_error(faults: Iterable[Fault]) -> HeaderError:
     """One error for all faults, in the order of their lines; six lines at most are shown."""
-    unique = sorted(dict.fromkeys(faults), key=lambda fault: (fault.place.source, fault.place.line))
+    unique = sorted(dict.fromkeys(faults), key=lambda fault: (fault.location.source, fault.location.line))
     lines = [str(fault) for fault in unique]
     shown = lines if len(lines) <= SHOWN else [*lines[: SHOWN - 1], f"and {len(lines) - SHOWN + 1} more"]
     return HeaderError("\n".join(shown), faults=tuple(lines))
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def closest_match(word: str, known: Iterable[str]) -> str:
     """The known word most like `word`, or ""; letter case does not count."""
     if len(word) > _LONGEST_WORD:
         return ""
@@ -79,9 +79,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return by_fold[found[0]] if found else ""
 
 
-def meant(word: str, known: Sequence[str]) -> str:
+def expected_instead(word: str, known: Sequence[str]) -> str:
     """What was expected instead of an unknown word: the nearest one, else all of them."""
-    near = nearest(word, known)
+    near = closest_match(word, known)
     return f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
 
 

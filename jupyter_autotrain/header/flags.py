@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.header.document import Document, Plain
-from jupyter_autotrain.header.faults import Fault, Path, Place, meant, shown
+from jupyter_autotrain.header.document import Document, PlainScalar
+from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, expected_instead, shown
 
-_PLACE = Place(1)
+_MAGIC_LINE = SourceLocation(1)
 _LONGEST_LINE = 4_096
 
 
@@ -18,7 +18,7 @@ class Flag:
     """One flag: its spellings, the header key it sets (empty: none), and whether a value follows."""
 
     spellings: tuple[str, ...]
-    path: Path = ()
+    path: KeyPath = ()
     takes_value: bool = True
 
 
@@ -65,17 +65,19 @@ def read_line(line: str) -> tuple[Flags, Document]:
     document = Document()
     if len(line) > _LONGEST_LINE:
         found = f"a magic line of {len(line)} characters"
-        document.faults.append(Fault(found, f"expected at most {_LONGEST_LINE}", "write a header below it", _PLACE))
+        document.faults.append(
+            Fault(found, f"expected at most {_LONGEST_LINE}", "write a header below it", _MAGIC_LINE)
+        )
         return Flags(), document
     try:
         words = shlex.split(line, comments=True)
     except ValueError as error:
-        document.faults.append(Fault(f"{shown(line)}: {error}", "expected closed quotes", "close them", _PLACE))
+        document.faults.append(Fault(f"{shown(line)}: {error}", "expected closed quotes", "close them", _MAGIC_LINE))
         return Flags(), document
     options: dict[str, str] = {}
     for flag, value in _pairs(words, document):
         if flag.path:
-            _set(document, flag, value)
+            _without_nulls(document, flag, value)
         else:
             options[flag.spellings[0]] = value
     flags = Flags("--wait" in options, "--check" in options, "--dry-run" in options, options.get("--file", ""))
@@ -94,15 +96,15 @@ def _pairs(words: Sequence[str], document: Document) -> Iterator[tuple[Flag, str
         if flag is None:
             document.faults.append(_unknown(key))
         elif flag.takes_value and not given and not rest:
-            document.faults.append(Fault(f"{key} without a value", f"expected {key} VALUE", "", _PLACE))
+            document.faults.append(Fault(f"{key} without a value", f"expected {key} VALUE", "", _MAGIC_LINE))
         elif not flag.takes_value and given:
-            document.faults.append(Fault(f"{key} with a value", f"expected {key} alone", "", _PLACE))
+            document.faults.append(Fault(f"{key} with a value", f"expected {key} alone", "", _MAGIC_LINE))
         else:
             yield flag, value if given or not flag.takes_value else _value(flag, rest)
 
 
 def _unknown(key: str) -> Fault:
-    return Fault(f"unknown flag {shown(key)}", meant(key, spellings()), place=_PLACE)
+    return Fault(f"unknown flag {shown(key)}", expected_instead(key, spellings()), location=_MAGIC_LINE)
 
 
 def _value(flag: Flag, rest: list[str]) -> str:
@@ -122,14 +124,14 @@ def _parted(word: str) -> tuple[str, bool, str]:
     return word[:2], len(word) > 2, word[2:].removeprefix("=")
 
 
-def _set(document: Document, flag: Flag, value: str) -> None:
+def _without_nulls(document: Document, flag: Flag, value: str) -> None:
     inner = document.data
     for part in flag.path[:-1]:
         inner = inner.setdefault(str(part), {})  # type: ignore[assignment]  # sections of flags are mappings
     key = str(flag.path[-1])
     if key in inner:
         found = f"{flag.spellings[0]} {value}: {key} was given before as {shown(inner[key])}"
-        document.faults.append(Fault(found, "expected one", "remove one", _PLACE))
-    inner[key] = Plain(value)
+        document.faults.append(Fault(found, "expected one", "remove one", _MAGIC_LINE))
+    inner[key] = PlainScalar(value)
     for i in range(1, len(flag.path) + 1):
-        document.places[flag.path[:i]] = _PLACE
+        document.locations[flag.path[:i]] = _MAGIC_LINE

@@ -10,8 +10,8 @@ from pydantic_core import PydanticUndefined
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.header.checking import keys_of
 from jupyter_autotrain.header.distributions import PARAMETERS
-from jupyter_autotrain.header.document import Plain, resolve
-from jupyter_autotrain.header.faults import Fault, gather, meant
+from jupyter_autotrain.header.document import PlainScalar, resolve
+from jupyter_autotrain.header.faults import Fault, combined_error, expected_instead
 from jupyter_autotrain.header.schema import Header
 
 _URL = "https://json-schema.org/draft/2020-12/schema"
@@ -87,7 +87,7 @@ def written(value: object) -> str:
         return "[" + ", ".join(written(item) for item in value) + "]"
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, Plain) else str(resolve(value))
+    return str(value) if isinstance(value, PlainScalar) else str(resolve(value))
 
 
 def help_text(key: str, schema: type[Header] = Header) -> str:
@@ -98,7 +98,9 @@ def help_text(key: str, schema: type[Header] = Header) -> str:
     """
     field = field_of(key, schema)
     if field is None:
-        raise gather([Fault(f"unknown key {key!r}", meant(key, known_keys(schema)), "see %autotrain help")])
+        raise combined_error(
+            [Fault(f"unknown key {key!r}", expected_instead(key, known_keys(schema)), "see %autotrain help")]
+        )
     name = key.rpartition(".")[2]
     lines = [key, f"  {field.description}"]
     if options := options_of(key, schema):

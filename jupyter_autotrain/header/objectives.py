@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, WithJsonSchema
 
 from jupyter_autotrain.core.objective import Direction, Objective, Summary
-from jupyter_autotrain.header.faults import UnfitError, nearest, shown
+from jupyter_autotrain.header.faults import UnfitError, closest_match, shown
 
 FORM: Final = "expected `maximize METRIC`, `maximize max(METRIC)` or `minimize mean(METRIC, last=5)`"
 LARGEST_WINDOW: Final = 1000
@@ -55,14 +55,14 @@ def read_objective(value: object) -> Objective:
 def _direction(word: str, what: str) -> Direction:
     if word in _DIRECTIONS:
         return _DIRECTIONS[word]
-    near = nearest(word, ("maximize", "minimize"))
+    near = closest_match(word, ("maximize", "minimize"))
     raise UnfitError(f"did you mean `{near} {what}`?" if near else FORM)
 
 
 def _summarized(direction: Direction, call: re.Match[str]) -> Objective:
     name, metric, more = call.groups()
     if name not in SUMMARIES:
-        near = nearest(name, SUMMARIES)
+        near = closest_match(name, SUMMARIES)
         known = f"expected one of {', '.join(SUMMARIES)} before ({metric})"
         raise UnfitError(f"did you mean `{direction} {near}({metric})`?" if near else known)
     return Objective(metric, direction, Summary(name), None if more is None else _window(name, metric, more))

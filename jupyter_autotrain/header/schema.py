@@ -35,8 +35,8 @@ from jupyter_autotrain.header.types import (
     Secrets,
     ShortForm,
     Text,
-    Variable,
-    Variables,
+    VariableName,
+    VariableNames,
     VariableText,
 )
 
@@ -105,7 +105,7 @@ class Header(Section):
         description="Makes the search repeatable; also seeds random and numpy in the trial.",
         examples=["1"],
     )
-    env: dict[Variable, VariableText] = Field(
+    env: dict[VariableName, VariableText] = Field(
         default_factory=dict, description="Environment variables of trials.", examples=["{OMP_NUM_THREADS: 1}"]
     )
     pass_env: Patterns = Field(
@@ -118,7 +118,7 @@ class Header(Section):
         description="Names of environment variables to pass on; never their values.",
         examples=["[HF_TOKEN]"],
     )
-    not_secrets: Variables = Field(
+    not_secrets: VariableNames = Field(
         default=(),
         description="Names of variables that look like secrets but are none, so that they may travel.",
         examples=["[pad_token]"],
@@ -126,7 +126,7 @@ class Header(Section):
     ship: Annotated[ShipSection, BeforeValidator(_ship)] = Field(
         default=ShipSection(), description="Files to send along.", examples=["[data/*.csv, helpers.py]"]
     )
-    returns: Variables = Field(
+    returns: VariableNames = Field(
         default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
     )
     on_rerun: Annotated[str, OneOf(("keep", "stop", "ask"))] = Field(

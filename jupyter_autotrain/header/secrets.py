@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_credential
 from jupyter_autotrain.header.document import Document, Lines
-from jupyter_autotrain.header.faults import Fault, Path, Place, looks_secret
+from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, looks_secret
 
 _SHOWN_NAME = 60
 _DEEPEST = 24
@@ -21,7 +21,7 @@ def in_settings(document: Document) -> Iterator[Fault]:
             continue
         in_env = path[0] == "env" and (is_credential(str(path[-1]), text) or looks_secret(text))
         if in_env or holds_credential(text):
-            yield _fault(path, document.place(path))
+            yield _fault(path, document.location(path))
 
 
 def in_comments(lines: Lines) -> Iterator[Fault]:
@@ -31,10 +31,12 @@ def in_comments(lines: Lines) -> Iterator[Fault]:
         if comment and ALLOWED not in comment and holds_credential(comment):
             expected = "expected no secrets in a header"
             action = "remove it"
-            yield Fault("a comment holds what looks like a secret (not shown here)", expected, action, Place(number))
+            yield Fault(
+                "a comment holds what looks like a secret (not shown here)", expected, action, SourceLocation(number)
+            )
 
 
-def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+def _texts(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     if len(path) > _DEEPEST:
         return  # text is never so deep, and a value given in Python may hold itself
     if isinstance(value, str):
@@ -47,7 +49,7 @@ def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _texts(item, (*path, index))
 
 
-def _fault(path: Path, place: Place) -> Fault:
+def _fault(path: KeyPath, location: SourceLocation) -> Fault:
     dotted = ".".join(str(part) for part in path)[:_SHOWN_NAME]
     name = str(path[-1])[:_SHOWN_NAME]
     variable = name.upper() if name.isidentifier() else "API_KEY"
@@ -55,5 +57,5 @@ def _fault(path: Path, place: Place) -> Fault:
         f"{dotted}: what looks like a secret (not shown here)",
         "expected its name under secrets:",
         f"write `secrets: [{variable}]` and set it in the environment; if it is none, `not_secrets: [{name}]`",
-        place,
+        location,
     )

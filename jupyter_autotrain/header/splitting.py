@@ -18,7 +18,7 @@ import warnings
 from dataclasses import dataclass
 
 from jupyter_autotrain.header.document import Lines
-from jupyter_autotrain.header.faults import Fault, Place, nearest
+from jupyter_autotrain.header.faults import Fault, SourceLocation, closest_match
 
 FIRST_LINE = 2  # the cell's line 1 is the magic itself
 _RULE = re.compile(r"---\s*")
@@ -81,12 +81,14 @@ def missing_rule(parts: Parts, keys: list[str]) -> Fault | None:
     rows = parts.code.split("\n")
     first = next((i for i, row in enumerate(rows) if row.strip() and not row.startswith("#")), None)
     match = _KEY.match(f"{rows[first]}\n") if first is not None else None
-    if parts.ended or first is None or match is None or not nearest(match[1], keys):
+    if parts.ended or first is None or match is None or not closest_match(match[1], keys):
         return None
     if _is_python(parts.code) and not (match[1] in keys and _annotates_with_a_value(rows[first])):
         return None
-    place = Place(first + parts.code_line)
-    return Fault(f"{match[1]!r} looks like a header", "expected a line `---` below it", "add it above the code", place)
+    location = SourceLocation(first + parts.code_line)
+    return Fault(
+        f"{match[1]!r} looks like a header", "expected a line `---` below it", "add it above the code", location
+    )
 
 
 def _annotates_with_a_value(row: str) -> bool:

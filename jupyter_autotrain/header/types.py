@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from jupyter_autotrain.core.credentials import names_credential
 from jupyter_autotrain.header.document import resolve
-from jupyter_autotrain.header.faults import UnfitError, looks_secret, meant
+from jupyter_autotrain.header.faults import UnfitError, expected_instead, looks_secret
 from jupyter_autotrain.header.quantities import DURATION_FORM, SIZE_FORM, parse_duration, parse_size
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,63}")
@@ -143,7 +143,7 @@ class OneOf:
         known = {name: name for name in self.names} | dict(self.others)
         word = str(value) if isinstance(value, str | int) else ""
         if word.lower() not in known:
-            raise UnfitError(meant(word, self.names))
+            raise UnfitError(expected_instead(word, self.names))
         return known[word.lower()]
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -194,7 +194,7 @@ def _schema(*kinds: str, **more: object) -> WithJsonSchema:
 _LIST = {"items": {"type": "string"}}
 Text = Annotated[str, BeforeValidator(_text)]
 Name = Annotated[str, BeforeValidator(_name)]
-Variable = Annotated[str, BeforeValidator(_variable)]
+VariableName = Annotated[str, BeforeValidator(_variable)]
 # Bounds stand before these: the other way round they do not get into the JSON Schema.
 AS_INTEGER = BeforeValidator(_integer)
 AS_NUMBER = BeforeValidator(_number)
@@ -204,7 +204,7 @@ Few = Annotated[int, Field(ge=0, le=10_000), AS_INTEGER]
 Size = Annotated[int, BeforeValidator(_quantity(parse_size, SIZE_FORM)), _schema("string", "integer")]
 Duration = Annotated[float, BeforeValidator(_quantity(parse_duration, DURATION_FORM)), _schema("string", "number")]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
-Variables = Annotated[tuple[Variable, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
+VariableNames = Annotated[tuple[VariableName, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
 Pattern = Annotated[str, BeforeValidator(_pattern)]
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
 Secret = Annotated[str, BeforeValidator(_secret)]

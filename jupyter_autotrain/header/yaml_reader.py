@@ -18,8 +18,8 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from jupyter_autotrain.header.document import LIMIT_BYTES, Document, Lines, Plain
-from jupyter_autotrain.header.faults import Fault, Path, Place, shown
+from jupyter_autotrain.header.document import LIMIT_BYTES, Document, Lines, PlainScalar
+from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, shown
 
 _UNREADABLE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _NEW_BLOCK = re.compile(r"[^\s#\-\]})]")
@@ -34,9 +34,14 @@ def load(lines: Lines, source: str = "") -> Document:
     """
     size_bytes = sum(len(text.encode("utf-8", "replace")) + 1 for _, text in lines)
     if size_bytes > LIMIT_BYTES:
-        return Document(faults=[_too_long(size_bytes, Place(lines[0][0], source))])
+        return Document(faults=[_too_long(size_bytes, SourceLocation(lines[0][0], source))])
     faults = [
-        Fault(f"the character U+{ord(bad.group()):04X}", "expected printable text", "remove it", Place(number, source))
+        Fault(
+            f"the character U+{ord(bad.group()):04X}",
+            "expected printable text",
+            "remove it",
+            SourceLocation(number, source),
+        )
         for number, text in lines
         if (bad := _UNREADABLE.search(text))
     ]
@@ -49,9 +54,9 @@ def load(lines: Lines, source: str = "") -> Document:
     return _join([_Reader(block, source).read() for block in blocks])
 
 
-def _too_long(size_bytes: int, place: Place) -> Fault:
+def _too_long(size_bytes: int, location: SourceLocation) -> Fault:
     found = f"a header of {size_bytes / 1000:.0f} kB"
-    return Fault(found, f"expected at most {LIMIT_BYTES // 1000} kB", "keep data in the cell or in a file", place)
+    return Fault(found, f"expected at most {LIMIT_BYTES // 1000} kB", "keep data in the cell or in a file", location)
 
 
 def _blocks(lines: Lines) -> list[Lines]:
@@ -64,14 +69,14 @@ def _join(parts: Sequence[Document]) -> Document:
     for part in parts:
         whole.faults += part.faults
         for key in part.data.keys() & whole.data.keys():
-            whole.faults.append(_twice(key, part.place((key,)), whole.place((key,))))
+            whole.faults.append(_twice(key, part.location((key,)), whole.location((key,))))
         whole.data |= part.data
-        whole.places |= part.places
+        whole.locations |= part.locations
     return whole
 
 
-def _twice(key: str, place: Place, first: Place) -> Fault:
-    return Fault(f"{shown(key)} is given twice (first on line {first.line})", "expected once", "remove one", place)
+def _twice(key: str, location: SourceLocation, first: SourceLocation) -> Fault:
+    return Fault(f"{shown(key)} is given twice (first on line {first.line})", "expected once", "remove one", location)
 
 
 class _UnreadableError(Exception):
@@ -116,7 +121,7 @@ class _Reader:
         if (more := next(self.events, None)) is not None:
             raise _UnreadableError("a second document", "expected one header", "remove it", _row(more))
 
-    def _value(self, event: Event, path: Path) -> object:
+    def _value(self, event: Event, path: KeyPath) -> object:
         if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor is not None):
             raise _UnreadableError("an anchor or alias (& or *)", "expected the value itself", "quote it", _row(event))
         if len(path) > _DEEPEST:
@@ -133,34 +138,34 @@ class _Reader:
             raise _UnreadableError(
                 f"the tag {shown(str(event.ctag))}", "expected no tags", "remove or quote it", _row(event)
             )
-        return str(event.value) if event.style else Plain(event.value)
+        return str(event.value) if event.style else PlainScalar(event.value)
 
-    def _mapping(self, path: Path) -> dict[str, object]:
+    def _mapping(self, path: KeyPath) -> dict[str, object]:
         found: dict[str, object] = {}
         while not isinstance(event := next(self.events), MappingEndEvent):
             if not isinstance(event, ScalarEvent):
                 raise _UnreadableError("a list or mapping as a key", "expected a plain key", "quote it", _row(event))
             key = str(event.value)
-            place = self._place(_row(event))
+            location = self._place(_row(event))
             here = (*path, key)
             if key in found:
-                self.document.faults.append(_twice(key, place, self.document.place(here)))
-            self.document.places[here] = place
+                self.document.faults.append(_twice(key, location, self.document.location(here)))
+            self.document.locations[here] = location
             start = next(self.events)
             found[key] = self._call(start, self._value(start, here), pairs=True)
         return found
 
-    def _sequence(self, path: Path) -> list[object]:
+    def _sequence(self, path: KeyPath) -> list[object]:
         found: list[object] = []
         while not isinstance(event := next(self.events), SequenceEndEvent):
             here = (*path, len(found))
-            self.document.places[here] = self._place(_row(event))
+            self.document.locations[here] = self._place(_row(event))
             found.append(self._call(event, self._value(event, here), pairs=False))
         return found
 
     def _call(self, start: Event, value: object, *, pairs: bool) -> object:
         """Join `uniform(0, 1)`, which YAML splits at the comma inside `{}` and `[]`."""
-        if not isinstance(value, Plain) or (still_open := _opened(value)) <= 0:
+        if not isinstance(value, PlainScalar) or (still_open := _opened(value)) <= 0:
             return value
         begin = start.start_mark.index
         end = start.end_mark.index
@@ -173,10 +178,10 @@ class _Reader:
                 next(self.events)
             still_open += _opened(self.text[end : event.end_mark.index])
             end = event.end_mark.index
-        return Plain(self.text[begin:end])
+        return PlainScalar(self.text[begin:end])
 
-    def _place(self, row: int) -> Place:
-        return Place(self.lines[min(row, len(self.lines) - 1)][0] if self.lines else 0, self.source)
+    def _place(self, row: int) -> SourceLocation:
+        return SourceLocation(self.lines[min(row, len(self.lines) - 1)][0] if self.lines else 0, self.source)
 
     def _fault(self, found: str, expected: str, action: str, row: int) -> None:
         self.document.faults.append(Fault(found, expected, action, self._place(row)))

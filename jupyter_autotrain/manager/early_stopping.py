@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.objective import Objective, RunningValue
+from jupyter_autotrain.core.text_format import number as shown
 from jupyter_autotrain.core.tuner import EarlyStop
-from jupyter_autotrain.core.wording import number as shown
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.store import Store
 

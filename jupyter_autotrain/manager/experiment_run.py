@@ -14,8 +14,8 @@ from jupyter_autotrain.core.json import JsonValue, from_json
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.core.tuner import Tuner
-from jupyter_autotrain.core.wording import count
 from jupyter_autotrain.manager.attempt import GRACE_S, Attempt
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping

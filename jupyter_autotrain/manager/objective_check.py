@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.core.backend import JobStatus
 from jupyter_autotrain.core.states import FinalState, TrialState
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 
 
 @dataclass(slots=True)

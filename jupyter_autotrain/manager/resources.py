@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import NodePlacement, Placement
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager.node_allocator import Blocked, Holder, Need, NodeAllocator
 
 

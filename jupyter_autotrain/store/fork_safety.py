@@ -27,28 +27,30 @@ class OpenDatabases:
 
     def __init__(self) -> None:
         self._handles: weakref.WeakSet[ForkAware] = weakref.WeakSet()
-        self._resting: list[ForkAware] = []
-        os.register_at_fork(before=self._rest, after_in_parent=self._go_on, after_in_child=self._begin_anew)
+        self._locked: list[ForkAware] = []
+        os.register_at_fork(
+            before=self._before_fork, after_in_parent=self._after_in_parent, after_in_child=self._after_in_child
+        )
 
     def add(self, handle: ForkAware) -> None:
         """Have a handle rest at each fork, as long as it is in use."""
         self._handles.add(handle)
 
-    def _rest(self) -> None:
-        resting = list(self._handles)
-        for handle in resting:
+    def _before_fork(self) -> None:
+        locked = list(self._handles)
+        for handle in locked:
             handle.lock.acquire()
-        self._resting = resting
+        self._locked = locked
 
-    def _go_on(self) -> None:
-        for handle in self._resting:
+    def _after_in_parent(self) -> None:
+        for handle in self._locked:
             handle.lock.release()
-        self._resting = []
+        self._locked = []
 
-    def _begin_anew(self) -> None:
-        for handle in self._resting:
+    def _after_in_child(self) -> None:
+        for handle in self._locked:
             handle.disconnect()
-        self._go_on()
+        self._after_in_parent()
 
 
 OPEN_DATABASES: Final = OpenDatabases()

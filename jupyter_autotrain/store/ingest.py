@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
-from jupyter_autotrain.store.values import keep_value
+from jupyter_autotrain.store.values import update_objective_value
 
 NoteRow: TypeAlias = "tuple[float, str, str, int]"
 """Time in seconds since the epoch, level, text, how often so far."""
@@ -106,7 +106,7 @@ def _ingest(connection: sqlite3.Connection, key: int, row: Ingest) -> bool:
         return False
     connection.execute(_ADVANCE, (*where, row.stream, row.cursor_after))
     if row.objective is not None:
-        keep_value(connection, where, row.objective, row.points)
+        update_objective_value(connection, where, row.objective, row.points)
     for name, columns in _by_name(row.points).items():
         _add_chunk(connection, where, (name, stored), columns)
     _add_notes(connection, where, row.notes)

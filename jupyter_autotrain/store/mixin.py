@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import UnionType
 
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
 from jupyter_autotrain.store.database import Database
 

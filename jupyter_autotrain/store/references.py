@@ -6,7 +6,7 @@ import sqlite3
 
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.store.experiment_records import records
 from jupyter_autotrain.store.mixin import plain, unknown

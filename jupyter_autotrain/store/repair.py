@@ -20,7 +20,7 @@ from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.database import make_private_file
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.header_repair import copies_with_new_header
-from jupyter_autotrain.store.repair_rows import settle
+from jupyter_autotrain.store.repair_rows import repair_rows
 from jupyter_autotrain.store.schema import migrate
 
 _MOST_LOOKUPS: Final = 200_000
@@ -92,7 +92,7 @@ def _salvage(source: sqlite3.Connection, fresh: Path, kept_at: Path) -> Repair:
         target.execute("BEGIN")
         for table in _tables(target):
             _copy(source, target, table, report)
-        for table, found in settle(target).items():
+        for table, found in repair_rows(target).items():
             report.damaged.setdefault(table, found)
         _drop_orphans(target, report)
         _number_names(target)

@@ -13,7 +13,7 @@ _STATES = ", ".join(f"'{state.value}'" for state in TrialState)
 _EMPTY = {"params": "'{}'", "placement": "'[]'", "ref": "NULL"}
 
 
-def settle(target: sqlite3.Connection) -> dict[str, str]:
+def repair_rows(target: sqlite3.Connection) -> dict[str, str]:
     """Give every row what can be read; a trial's state comes from its newest move, else it is LOST.
 
     Returns:

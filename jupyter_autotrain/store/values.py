@@ -20,7 +20,7 @@ _NEWEST_CHUNKS = (
 )
 
 
-def keep_value(
+def update_objective_value(
     connection: sqlite3.Connection, where: tuple[int, int, int], objective: Objective, points: Sequence[Point]
 ) -> None:
     """Bring a trial's value up to date with points that are about to be added.

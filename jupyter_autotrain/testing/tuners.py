@@ -20,7 +20,7 @@ from jupyter_autotrain.core.space import (
     Distribution,
     NestedSpace,
     Normal,
-    Params,
+    ParamValues,
     RandInt,
     SearchSpace,
     Uniform,
@@ -43,7 +43,7 @@ SPACE: SearchSpace = {
 }
 
 
-def lies_in(space: SearchSpace, params: Params) -> bool:
+def lies_in(space: SearchSpace, params: ParamValues) -> bool:
     """True when the parameters are a point of the space: all names, no other, each value allowed."""
     return params.keys() == space.keys() and all(_allowed(space[name], value) for name, value in params.items())
 
@@ -130,7 +130,7 @@ class TunerContract:
         assert params is None or lies_in(self.space, params)
 
 
-def _outcome(number: int, params: Params) -> Observation:
+def _outcome(number: int, params: ParamValues) -> Observation:
     if number % 4 == 0:
         return Observation(number, params, TrialState.FAILED)
     if number % 5 == 0:
@@ -138,6 +138,6 @@ def _outcome(number: int, params: Params) -> Observation:
     return Observation(number, params, TrialState.SUCCEEDED, _height(params))
 
 
-def _height(params: Params) -> float:
+def _height(params: ParamValues) -> float:
     numbers: Sequence[float] = [v for v in params.values() if isinstance(v, int | float)]
     return math.fsum(value * value for value in numbers)

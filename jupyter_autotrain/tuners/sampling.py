@@ -18,7 +18,7 @@ from jupyter_autotrain.core.space import (
     Distribution,
     NestedSpace,
     Normal,
-    Params,
+    ParamValues,
     RandInt,
     SearchSpace,
     Uniform,
@@ -44,7 +44,7 @@ def build(space: SearchSpace, pick: Pick, prefix: str = "") -> dict[str, JsonVal
     return params
 
 
-def read_back(space: SearchSpace, params: Params, prefix: str = "") -> dict[str, tuple[Distribution, Coordinate]]:
+def read_back(space: SearchSpace, params: ParamValues, prefix: str = "") -> dict[str, tuple[Distribution, Coordinate]]:
     """The coordinates of parameters that `build` made; what does not lie in the space is left out."""
     found: dict[str, tuple[Distribution, Coordinate]] = {}
     for name, distribution in space.items():

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.objective import Direction
-from jupyter_autotrain.core.space import Choice, Distribution, Normal, Params, RandInt, SearchSpace
+from jupyter_autotrain.core.space import Choice, Distribution, Normal, ParamValues, RandInt, SearchSpace
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import Observation
 from jupyter_autotrain.tuners.sampling import Coordinate, build, draw, generator, read_back, to_unit
@@ -22,7 +22,7 @@ class RandomTuner:
         self._space = spec.search
         self._seed = spec.seed
 
-    def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:  # noqa: ARG002 - the contract's
+    def suggest(self, number: int, history: Sequence[Observation]) -> ParamValues | None:  # noqa: ARG002 - the contract's
         """Draw the parameters of trial `number`."""
         rng = generator(self._seed, number)
         return build(self._space, lambda _, distribution: draw(rng, distribution))
@@ -35,7 +35,7 @@ class GridTuner:
         self._space = spec.search
         self._size = grid.count(spec.search)
 
-    def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:  # noqa: ARG002 - the contract's
+    def suggest(self, number: int, history: Sequence[Observation]) -> ParamValues | None:  # noqa: ARG002 - the contract's
         """Give point `number`, or None when all points were given."""
         if not self._space:
             return {}
@@ -51,7 +51,7 @@ class BatchTuner:
     def __init__(self, spec: ExperimentSpec) -> None:
         self._space: SearchSpace = spec.search
 
-    def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:  # noqa: ARG002 - the contract's
+    def suggest(self, number: int, history: Sequence[Observation]) -> ParamValues | None:  # noqa: ARG002 - the contract's
         """Give configuration `number`, or None when all were given."""
         if not self._space:
             return {}
@@ -79,7 +79,7 @@ class EvolutionTuner:
         self._seed = spec.seed
         self._sign = -1 if spec.objective and spec.objective.direction is Direction.MINIMIZE else 1
 
-    def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:
+    def suggest(self, number: int, history: Sequence[Observation]) -> ParamValues | None:
         """Change the winner of a tournament among the youngest trials."""
         rng = generator(self._seed, number)
         valued = [seen for seen in history if seen.value is not None and math.isfinite(seen.value)]
@@ -90,7 +90,7 @@ class EvolutionTuner:
         winner = max(rivals, key=lambda seen: self._sign * (seen.value or 0.0))
         return self._changed(winner.params, rng)
 
-    def _changed(self, params: Mapping[str, JsonValue], rng: random.Random) -> Params:
+    def _changed(self, params: Mapping[str, JsonValue], rng: random.Random) -> ParamValues:
         parent = read_back(self._space, params)
         share = 1 / max(len(parent), 1)
         changed = {path for path in parent if rng.random() < share} or set(

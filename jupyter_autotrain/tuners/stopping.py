@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.text_format import count, number
 from jupyter_autotrain.core.tuner import Curve, StopReason
-from jupyter_autotrain.core.wording import count, number
 
 _LEAST_REPORTS = 2  # a single report is no curve
 

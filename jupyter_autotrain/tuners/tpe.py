@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from jupyter_autotrain.core.grid import from_unit, round_to
 from jupyter_autotrain.core.objective import Direction
 from jupyter_autotrain.core.ranking import ranked
-from jupyter_autotrain.core.space import Choice, Distribution, Normal, Params, RandInt, Uniform
+from jupyter_autotrain.core.space import Choice, Distribution, Normal, ParamValues, RandInt, Uniform
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import Observation
 from jupyter_autotrain.tuners.sampling import Coordinate, build, generator, read_back, to_unit
@@ -35,7 +35,7 @@ class TpeTuner:
         self._maximize = spec.objective is None or spec.objective.direction is Direction.MAXIMIZE
         optuna.logging.set_verbosity(optuna.logging.ERROR)
 
-    def suggest(self, number: int, history: Sequence[Observation]) -> Params | None:
+    def suggest(self, number: int, history: Sequence[Observation]) -> ParamValues | None:
         """Suggest from what is known of other trials; random for the first ten."""
         seed = generator(self._seed, number).getrandbits(32)
         sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)

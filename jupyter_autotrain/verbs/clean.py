@@ -9,7 +9,7 @@ from jupyter_autotrain.client import Experiment, leftovers
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.verbs.context import CommandContext

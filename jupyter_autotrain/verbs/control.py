@@ -6,7 +6,7 @@ import argparse
 import time
 
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.wording import count, cut, duration, number
+from jupyter_autotrain.core.text_format import count, cut, duration, number
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.views.summary import headline, trial_table, warning_lines
 

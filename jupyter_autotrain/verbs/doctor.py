@@ -14,7 +14,7 @@ from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 

@@ -35,7 +35,7 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
     if arguments.file is None:
         backends(command, arguments)
         return
-    context = header.Context(
+    context = header.HeaderContext(
         cwd=command.cwd, environ=command.environ, backends=backend_types.names(), schema=backend_types.header_schema()
     )
     parsed = header.parse_cell(f"--dry-run --file {shlex.quote(arguments.file)}", "", context)
@@ -75,7 +75,7 @@ def _backend(command: CommandContext, name: str) -> _BackendRow:
 
 def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Print the value of a key and its origin; without a key, all values that are not defaults."""
-    context = header.Context(cwd=command.cwd, environ=command.environ, schema=backend_types.header_schema())
+    context = header.HeaderContext(cwd=command.cwd, environ=command.environ, schema=backend_types.header_schema())
     keys = [arguments.explain] if arguments.explain else header.known_keys(context.schema)
     settings = [header.explain(key, context) for key in keys]
     if not arguments.explain:

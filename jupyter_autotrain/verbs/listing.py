@@ -11,7 +11,7 @@ from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.table import table
-from jupyter_autotrain.core.wording import duration
+from jupyter_autotrain.core.text_format import duration
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
 from jupyter_autotrain.views.best import value_text

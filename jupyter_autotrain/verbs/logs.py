@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.logs import LogFollower, LogTail, read_tail
-from jupyter_autotrain.client.trial_choice import trial_or_newest
+from jupyter_autotrain.client.trial_selection import trial_or_newest
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.verbs.context import CommandContext
 

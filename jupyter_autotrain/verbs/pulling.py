@@ -8,9 +8,9 @@ from pathlib import Path
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.outputs import Output
-from jupyter_autotrain.client.trial_choice import trial_or_best
+from jupyter_autotrain.client.trial_selection import trial_or_best
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json

@@ -7,9 +7,9 @@ from contextlib import suppress
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.client.drafts import no_submitter
-from jupyter_autotrain.client.restoring import RestoredReports, restore_reports
+from jupyter_autotrain.client.report_recovery import RestoredReports, restore_reports
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError, ManagerError
 from jupyter_autotrain.store import Store, repair
 from jupyter_autotrain.verbs.context import CommandContext

@@ -7,11 +7,11 @@ from typing import cast
 
 from jupyter_autotrain import capture
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.client.trial_choice import trial_or_best
+from jupyter_autotrain.client.trial_selection import trial_or_best
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.table import table
-from jupyter_autotrain.core.wording import number, parameter, parameters
+from jupyter_autotrain.core.text_format import number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.core.wording import cut, number
+from jupyter_autotrain.core.text_format import cut, number
 
 _LABEL_CHARACTERS = 40
 

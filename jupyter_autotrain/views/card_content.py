@@ -10,7 +10,7 @@ from jupyter_autotrain.core.pictures import Picture
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.table import table
-from jupyter_autotrain.core.wording import count, cut, duration, number, parameters
+from jupyter_autotrain.core.text_format import count, cut, duration, number, parameters
 from jupyter_autotrain.views.best import best_text
 
 _ROWS = 10

@@ -8,7 +8,7 @@ from html import escape
 from typing import Final
 
 from jupyter_autotrain.core.spec import Bundle
-from jupyter_autotrain.core.wording import count, cut
+from jupyter_autotrain.core.text_format import count, cut
 from jupyter_autotrain.store import Columns
 from jupyter_autotrain.views import svg
 from jupyter_autotrain.views.card_content import CardContent

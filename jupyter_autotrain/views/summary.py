@@ -8,7 +8,7 @@ from typing import Final
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.table import table
-from jupyter_autotrain.core.wording import cut, duration, number, parameter
+from jupyter_autotrain.core.text_format import cut, duration, number, parameter
 from jupyter_autotrain.views.best import best_text
 
 _ROWS: Final = 20

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from jupyter_autotrain.core.svg_image import INK, image
-from jupyter_autotrain.core.wording import cut, number
+from jupyter_autotrain.core.text_format import cut, number
 from jupyter_autotrain.views.series import Floats
 
 # Readable on white and on black, distinct for people with colour blindness; dashes distinguish them without colour.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 
 MOST_CHARACTERS: Final = 4_000
 _READ_CHARACTERS: Final = 65_536

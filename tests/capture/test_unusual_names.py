@@ -48,7 +48,7 @@ def test_lines_keep_their_number_behind_other_letters(notebook):
 
 
 def test_the_header_takes_names_as_python_does(tmp_path):
-    context = header.Context(tmp_path, {}, ())
+    context = header.HeaderContext(tmp_path, {}, ())
     text = "objective: maximize précision\nsearch:\n  α: loguniform(1e-4, 1)\n  ﬁ: choice(1, 2)\nreturns: [φ_state, ﬁx]\n---\nreport(précision=α)"
     parsed = header.parse_cell("", text, context).header
     assert set(parsed.search) == {"α", "fi"}

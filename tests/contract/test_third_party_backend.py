@@ -39,7 +39,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("installed")
 def test_its_section_is_one_of_the_header_like_any_other() -> None:
     schema = backends.header_schema()
-    context = header.Context(backends=backends.names(), schema=schema)
+    context = header.HeaderContext(backends=backends.names(), schema=schema)
     parsed = header.parse_cell("", "backend: copying\ncopying: {root: /scratch}\n---\n", context)
     assert parsed.header.to_spec(bundle=Bundle(), name="x").backend_options == {"root": "/scratch"}
     assert "copying.root" in header.known_keys(schema)

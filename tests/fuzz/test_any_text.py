@@ -138,7 +138,7 @@ def test_a_cell_is_a_spec_that_survives_json_or_clean_faults(examples):
     @given(cell=CELLS, line=FLAG_LINES, ruled=st.booleans())
     def holds(cell, line, ruled):
         try:
-            read = header.parse_cell(line, f"{cell}\n---\nx = 1" if ruled else cell, header.Context()).header
+            read = header.parse_cell(line, f"{cell}\n---\nx = 1" if ruled else cell, header.HeaderContext()).header
             spec = read.to_spec(bundle=Bundle(), name="x")
         except HeaderError as error:
             told(error, most_lines=6)

@@ -13,10 +13,10 @@ from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, Modu
 from jupyter_autotrain.capture.definitions.reproducible import (
     StatementContext,
     decorated_state,
+    evaluates_to,
     function_state,
-    gives,
-    held_once,
     is_atomic,
+    is_sole_owner,
     same_text,
 )
 from jupyter_autotrain.capture.syntax.codes import functions_in
@@ -119,7 +119,7 @@ def _bound(
     path: str, cls: type, name: str, member: _ClassMember, scope: StatementContext
 ) -> Iterator[tuple[str, object]]:
     """An attribute that the body binds: a method, a nested class or a value."""
-    alone = held_once(vars(cls), name)
+    alone = is_sole_owner(vars(cls), name)
     value = vars(cls)[name]
     here = f"{path}.{name}"
     if isinstance(member.node, Function):
@@ -163,7 +163,7 @@ def _is_from_body(
     """Whether the body gives this very value again, or one that cannot be distinguished from it."""
     if isinstance(cls, enum.EnumMeta) and (isinstance(value, enum.Enum) or name.startswith("_")):
         return True
-    if member.value is not None and gives(member.value, value, scope, alone=alone):
+    if member.value is not None and evaluates_to(member.value, value, scope, alone=alone):
         return True
     if isinstance(value, FunctionType | property | staticmethod | classmethod):
         functions = list(functions_in(value, scope.namespace))

@@ -61,7 +61,7 @@ def can_be_written(value: object) -> bool:
     return is_atomic(value) and not any(word in repr(value) for word in ("inf", "nan"))
 
 
-def gives(node: ast.expr, live: object, scope: StatementContext, *, alone: bool) -> bool:
+def evaluates_to(node: ast.expr, live: object, scope: StatementContext, *, alone: bool) -> bool:
     """Whether the expression is sure to give the live value.
 
     Args:
@@ -78,7 +78,7 @@ def gives(node: ast.expr, live: object, scope: StatementContext, *, alone: bool)
     if isinstance(node, ast.Tuple):
         parts = live if type(live) is tuple and len(live) == len(node.elts) else None
         return parts is not None and all(
-            gives(part, value, scope, alone=False) for part, value in zip(node.elts, parts, strict=True)
+            evaluates_to(part, value, scope, alone=False) for part, value in zip(node.elts, parts, strict=True)
         )
     if isinstance(node, ast.Lambda):
         return scope.made(live) and not any(function_state("", live, node, scope))
@@ -129,24 +129,24 @@ def same_text(live: object, reproducible: str | None) -> bool:
     return live.split() == reproducible.split()
 
 
-def held_once(holder: Mapping[str, object] | tuple[object, ...], key: object) -> bool:
+def is_sole_owner(holder: Mapping[str, object] | tuple[object, ...], key: object) -> bool:
     """Whether the holder is the only one in this process that refers to what it holds under a key."""
-    return sys.getrefcount(holder[key]) <= _HELD_ONCE  # type: ignore[index, call-overload]  # a tuple's are places
+    return sys.getrefcount(holder[key]) <= _SOLE_REFERENCES  # type: ignore[index, call-overload]  # a tuple's are places
 
 
 def _references(holder: Mapping[str, object]) -> int:
     return sys.getrefcount(holder["key"])
 
 
-_HELD_ONCE = _references({"key": []})
+_SOLE_REFERENCES = _references({"key": []})
 
 
 def _same_defaults(reproducible: list[ast.expr], live: tuple[object, ...] | None, scope: StatementContext) -> bool:
     values = live or ()
     if len(reproducible) != len(values):
         return False
-    alone = [held_once(values, place) for place in range(len(values))]
-    return all(gives(node, values[i], scope, alone=alone[i]) for i, node in enumerate(reproducible))
+    alone = [is_sole_owner(values, place) for place in range(len(values))]
+    return all(evaluates_to(node, values[i], scope, alone=alone[i]) for i, node in enumerate(reproducible))
 
 
 def _same_keyword_defaults(
@@ -154,8 +154,8 @@ def _same_keyword_defaults(
 ) -> bool:
     if set(reproducible) != set(live):
         return False
-    alone = {name: held_once(live, name) for name in live}
-    return all(gives(node, live[name], scope, alone=alone[name]) for name, node in reproducible.items())
+    alone = {name: is_sole_owner(live, name) for name in live}
+    return all(evaluates_to(node, live[name], scope, alone=alone[name]) for name, node in reproducible.items())
 
 
 def _is_literal_of(node: ast.expr, live: object, *, alone: bool) -> bool:

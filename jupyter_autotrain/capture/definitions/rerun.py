@@ -60,7 +60,7 @@ class Notebook:
         return last is not None and last.kind is not BindingKind.IMPORT
 
 
-def effect(value: object, binding: Binding, notebook: Notebook) -> str:
+def redefinition_effect(value: object, binding: Binding, notebook: Notebook) -> str:
     """What running the definition again would do besides making it, in words; "" when nothing."""
     if isinstance(value, type) and (why := _hook(value, notebook)):
         return why
@@ -77,7 +77,7 @@ def effect(value: object, binding: Binding, notebook: Notebook) -> str:
     return ""
 
 
-def kept(value: object, codes: Iterable[CodeType], binding: Binding, notebook: Notebook) -> str:
+def retained_by(value: object, codes: Iterable[CodeType], binding: Binding, notebook: Notebook) -> str:
     """What a decorated function keeps that its source would not give again; "" when nothing."""
     decorators: list[ast.expr] = getattr(binding.node, "decorator_list", [])
     if not decorators:

@@ -119,7 +119,9 @@ def _unmakeable(name: str, value: object, binding: Binding, codes: list[CodeType
             return f"made before {why}"
     if name in names.eager:
         return f"it extends an earlier {name}"
-    if why := rerun.effect(value, binding, notebook) or rerun.kept(value, with_nested(codes), binding, notebook):
+    if why := rerun.redefinition_effect(value, binding, notebook) or rerun.retained_by(
+        value, with_nested(codes), binding, notebook
+    ):
         return why
     return _changed(name, value, binding, codes, notebook)
 

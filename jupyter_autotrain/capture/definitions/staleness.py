@@ -8,7 +8,7 @@ from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.syntax.history import Binding, BindingKind, History
 
 
-def of_value(value: object, binding: Binding | None, namespace: Mapping[str, object], history: History) -> str:
+def reason(value: object, binding: Binding | None, namespace: Mapping[str, object], history: History) -> str:
     """Why a value is stale: its class was defined again, or what it was made from has changed; "" when it is not."""
     kind = type(value)
     home = str(namespace.get("__name__", "__main__"))

@@ -17,7 +17,7 @@ from jupyter_autotrain.capture.files.path_methods import ANY, unknown_for_stars
 from jupyter_autotrain.capture.files.path_patterns import expression, is_known, known_start, matching, shown
 from jupyter_autotrain.capture.files.required_files import RequiredFiles
 from jupyter_autotrain.capture.files.ship import below
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import ShipError
 
 _LONGEST = 400

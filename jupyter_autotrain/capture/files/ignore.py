@@ -16,7 +16,7 @@ _EVERYTHING = frozenset({"*", "**", "/**", "**/*", "/**/*", "**/**"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _IgnorePattern:
     """One line: the pattern without `!` and a last slash, and what it does with the paths that match."""
 
     pattern: str
@@ -69,7 +69,7 @@ class IgnoreRules:
                 return found.ignores
         return False
 
-    def _rules_for(self, path: str) -> Iterator[tuple[str, Sequence[_Rule]]]:
+    def _rules_for(self, path: str) -> Iterator[tuple[str, Sequence[_IgnorePattern]]]:
         """The rules that may match a path, those that take precedence first, and the folder that each list is for."""
         yield "", self._first
         parents = path.rstrip("/").split("/")[:-1]
@@ -78,7 +78,7 @@ class IgnoreRules:
             yield start, self._of_folder(start)
         yield "", self._last
 
-    def _read(self, start: str) -> Sequence[_Rule]:
+    def _read(self, start: str) -> Sequence[_IgnorePattern]:
         lines: list[str] = []
         for name in IGNORE_FILES:
             file = self._folder / start / name
@@ -87,12 +87,12 @@ class IgnoreRules:
         return _rules(lines)
 
 
-def _rules(lines: Iterable[str]) -> Sequence[_Rule]:
+def _rules(lines: Iterable[str]) -> Sequence[_IgnorePattern]:
     read = (_rule(line) for line in lines)
     return [rule for rule in read if rule]
 
 
-def _rule(line: str) -> _Rule | None:
+def _rule(line: str) -> _IgnorePattern | None:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415 - not before a cell is captured
 
     try:
@@ -103,4 +103,4 @@ def _rule(line: str) -> _Rule | None:
     except (ValueError, re.error):  # such as [z-a], which matches nothing in git either
         return None
     pattern = line.removeprefix("!").rstrip()
-    return _Rule(pattern.removesuffix("/"), regex, bool(ignores), pattern.endswith("/"))
+    return _IgnorePattern(pattern.removesuffix("/"), regex, bool(ignores), pattern.endswith("/"))

@@ -12,7 +12,7 @@ from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.sizes import tree
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.wording import count, cut
+from jupyter_autotrain.core.text_format import count, cut
 from jupyter_autotrain.errors import ShipError
 
 _COUNTED_AT_MOST = 100_000

@@ -41,38 +41,38 @@ class HeaderOptions:
     variables: Collection[str] = ()
 
 
-def carry(slice_: Slice, code: ast.Module, given: HeaderOptions) -> None:
+def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> None:
     """Add to a slice what sets the state of libraries again, and report what is not carried.
 
     Args:
         slice_: The captured names, followed.
         code: The cell's code.
-        given: What trials get by the header.
+        options: What trials get by the header.
     """
     found = effects.find(slice_.history.cells, slice_.namespace)
     written = [item for item in slice_.items.values() if item.how in {"import", "source"} and item.text]
     trees = [code, *(ast.parse(item.text) for item in written)]
     used = uses.of(trees, (one.modules for one in slice_.values.pickles.values()))
-    values = [*own_values.carry(found, used)]
+    values = [*own_values.restore_code(found, used)]
     paths = [path for path, _, _ in values]
     done = [
-        *environment.carry(found, slice_.history.cells, trees, statements.aliases_in(trees), given.variables),
-        *settings.carry(found, used),
+        *environment.restore_code(found, slice_.history.cells, trees, statements.aliases_in(trees), options.variables),
+        *settings.restore_code(found, used),
         *((item, difference) for _, item, difference in values),
-        *attributes.carry(found, used, slice_, paths),
-        *calls.carry(found, used, slice_, paths),
+        *attributes.restore_code(found, used, slice_, paths),
+        *calls.restore_code(found, used, slice_, paths),
     ]
     for item, difference in done:
         if item is not None:
             slice_.take(item)
         if difference is not None:
             slice_.differences.append(difference)
-    same_seed = given.seed is None and environment.has_fixed_hashes(found, slice_.history.cells)
+    same_seed = options.seed is None and environment.has_fixed_hashes(found, slice_.history.cells)
     slice_.differences += hash_order.find(trees, slice_.namespace, same_seed=same_seed)
-    _carry_generators(slice_, generators.carry(found, used, given.seed))
+    _add_generators(slice_, generators.restore_code(found, used, options.seed))
 
 
-def _carry_generators(slice_: Slice, carried: generators.Carried) -> None:
+def _add_generators(slice_: Slice, carried: generators.RestoredState) -> None:
     slice_.differences += carried.differences
     if carried.text:
         slice_.values.files.update(carried.states)

@@ -21,7 +21,7 @@ from jupyter_autotrain.capture.state.repeatable import repeatable
 from jupyter_autotrain.capture.state.uses import UsedLibraries
 from jupyter_autotrain.capture.syntax.history import Position
 from jupyter_autotrain.core.credentials import is_credential
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 
 _ELSEWHERE = ("os.environ", "sys.argv", "sys.path", "sys.ps", "sys.std", "sys.displayhook", "sys.excepthook")
 """What the environment, the trial itself or the shell takes care of."""
@@ -33,7 +33,7 @@ class _Missing:
     """What a path leads to when it leads nowhere."""
 
 
-def carry(
+def restore_code(
     effects: Sequence[Effect], uses: UsedLibraries, slice_: Slice, written: Sequence[str]
 ) -> Iterator[tuple[Item | None, Difference]]:
     """What sets such attributes again, and the differences.
@@ -82,7 +82,7 @@ def _subscripts(target: ast.expr) -> Iterator[ast.Subscript]:
 
 
 def _again(path: str, value: object, effect: Effect, slice_: Slice) -> tuple[Item | None, Difference]:
-    label = effect.site.label
+    label = effect.scope.label
     if isinstance(value, str | bytes) and is_credential(path.rpartition(".")[2], value):
         shown = f"{path}, which looks like a secret: name it under `secrets:` and set it in the cell"
         return None, Difference(DifferenceKind.NOT_CARRIED, shown, label)
@@ -100,9 +100,9 @@ def _again(path: str, value: object, effect: Effect, slice_: Slice) -> tuple[Ite
 
 def _as_written(path: str, effect: Effect, slice_: Slice) -> tuple[Item | None, Difference]:
     """By the text of what was assigned last."""
-    label = effect.site.label
+    label = effect.scope.label
     again = None
-    if effect.value is not None and not effect.site.blocks:
+    if effect.value is not None and not effect.scope.blocks:
         statement = ast.copy_location(ast.Expr(effect.value), effect.node)
         again = repeatable(statement, effect, slice_)
     if again is None:

@@ -19,7 +19,7 @@ from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.paths import top
 from jupyter_autotrain.capture.state.repeatable import repeatable
 from jupyter_autotrain.capture.state.uses import UsedLibraries
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 
 _SETS = re.compile(
     r"set($|_|[A-Z])|use_|enable|disable|register|unregister|configure|config$|reset_|allow_|add_safe_globals$"
@@ -47,7 +47,7 @@ _KEEPS_ELSEWHERE = ("mlflow.", "wandb.", "comet_ml.", "neptune.", "clearml.", "r
 _SHOWN = 90
 
 
-def carry(
+def restore_code(
     effects: Sequence[Effect], uses: UsedLibraries, slice_: Slice, written: Sequence[str]
 ) -> Iterator[tuple[Item | None, Difference]]:
     """What is done again, and the differences.
@@ -67,19 +67,19 @@ def carry(
         node = _unit(effect)[0]
         again = repeatable(node, effect, slice_, calls, text) if _may_repeat(effect) else None
         if again is None:
-            yield None, Difference(DifferenceKind.NOT_CARRIED, _shown(effect), effect.site.label)
+            yield None, Difference(DifferenceKind.NOT_CARRIED, _shown(effect), effect.scope.label)
             continue
-        label = "" if effect.site.in_function else effect.site.label
+        label = "" if effect.scope.in_function else effect.scope.label
         item = Item(
             f"call {text}", "state", again.text, label, label, node.lineno, effect.position,
             eager=again.names.eager, called=again.names.called, deferred=again.names.deferred,
         )  # fmt: skip
-        yield item, Difference(DifferenceKind.REPLAYED, _shown(effect), effect.site.label)
+        yield item, Difference(DifferenceKind.REPLAYED, _shown(effect), effect.scope.label)
     for effect in effects:
         if _may_change_a_library(effect) and uses.loads(top(effect.path)):
             yield (
                 None,
-                Difference(DifferenceKind.NOT_CARRIED, f"{_shown(effect)}, if it sets anything", effect.site.label),
+                Difference(DifferenceKind.NOT_CARRIED, f"{_shown(effect)}, if it sets anything", effect.scope.label),
             )
 
 
@@ -104,7 +104,7 @@ def _changes_a_library(effect: Effect) -> bool:
 
 def _may_change_a_library(effect: Effect) -> bool:
     """A call without a known name, on nothing but literals, whose value is not used or shown."""
-    if not _is_candidate(effect) or _changes_a_library(effect) or effect.is_last or effect.site.in_function:
+    if not _is_candidate(effect) or _changes_a_library(effect) or effect.is_last or effect.scope.in_function:
         return False
     name = effect.path.rpartition(".")[2]
     if top(effect.path) in sys.stdlib_module_names or "(" in effect.path:
@@ -120,15 +120,15 @@ def _may_change_a_library(effect: Effect) -> bool:
 def _is_undone(effect: Effect) -> bool:
     """In a block such as `with warnings.catch_warnings():`, which sets all back at its end."""
     managers = [
-        item.context_expr for block in effect.site.blocks if isinstance(block, ast.With) for item in block.items
+        item.context_expr for block in effect.scope.blocks if isinstance(block, ast.With) for item in block.items
     ]
     named = {part.id for manager in managers for part in ast.walk(manager) if isinstance(part, ast.Name)}
-    return top(effect.path) in {top(effect.site.aliases.get(name, "")) for name in named}
+    return top(effect.path) in {top(effect.scope.aliases.get(name, "")) for name in named}
 
 
 def _may_repeat(effect: Effect) -> bool:
     """False for what writes files, talks to a service, or ran only under a condition inside a function."""
-    if effect.path.startswith(_KEEPS_ELSEWHERE) or (effect.site.in_function and effect.site.blocks):
+    if effect.path.startswith(_KEEPS_ELSEWHERE) or (effect.scope.in_function and effect.scope.blocks):
         return False
     keywords = {keyword.arg for keyword in effect.target.keywords} if isinstance(effect.target, ast.Call) else set()
     return not keywords & {"filename", "handlers"}
@@ -136,7 +136,7 @@ def _may_repeat(effect: Effect) -> bool:
 
 def _unit(effect: Effect) -> tuple[ast.stmt, str]:
     """What is done again as one: the statement, or the whole block at the left margin that it stands in."""
-    if effect.site.in_function or not effect.site.blocks:
+    if effect.scope.in_function or not effect.scope.blocks:
         return effect.node, effect.text
-    outer = effect.site.outer
-    return outer, ast.get_source_segment(effect.site.text, outer) or ast.unparse(outer)
+    outer = effect.scope.outer
+    return outer, ast.get_source_segment(effect.scope.text, outer) or ast.unparse(outer)

@@ -29,20 +29,20 @@ _OBJECTS_OF_A_LIBRARY = frozenset({"decimal.getcontext()", "logging.getLogger()"
 
 
 @dataclass(slots=True)
-class Site:
-    """Where a statement stands, and what names mean there so far: reading a statement changes that.
+class StatementScope:
+    """The cell, blocks and names around a statement; reading a statement changes the names.
 
     Attributes:
         cell: The executed cell that ran it.
         text: The text that it is part of: the cell's, or a module's.
         outer: The cell's own statement around it.
-        index: The place of the cell in the order of execution.
+        index: The position of the cell in the order of execution.
         aliases: The full names of imports: `np` -> `numpy`.
         functions: The functions and classes that are defined there.
         own: Names that exist only there: a function's, a loop's.
-        blocks: The statements with blocks that it stands in, outermost first.
+        blocks: The compound statements around it, outermost first.
         in_function: True in the body of a function.
-        module: The module it stands in; "" for the notebook.
+        module: The module it is in; "" for the notebook.
     """
 
     cell: Cell
@@ -70,7 +70,7 @@ class Effect:
         path: What was called or set, by its full name: `numpy.random.seed`, `torch.Tensor.area`.
         node: The statement.
         target: The call, or the attribute or item that was set.
-        place: Where it stands.
+        scope: The scope of the statement.
         value: What was assigned; None for calls.
         is_alone: A call whose value is thrown away.
         is_last: It ends its cell, so that its value was shown.
@@ -80,7 +80,7 @@ class Effect:
     path: str
     node: ast.stmt
     target: ast.expr
-    site: Site
+    scope: StatementScope
     value: ast.expr | None = None
     is_alone: bool = False
     is_last: bool = False
@@ -89,15 +89,15 @@ class Effect:
     @property
     def position(self) -> Position:
         """When it ran."""
-        line = self.site.outer if self.site.in_function else self.node
-        return (self.site.index, line.lineno, line.col_offset)
+        line = self.scope.outer if self.scope.in_function else self.node
+        return (self.scope.index, line.lineno, line.col_offset)
 
     @property
     def text(self) -> str:
         """The statement as written; one of a function on lines of its own."""
-        if self.site.in_function:
+        if self.scope.in_function:
             return ast.unparse(self.node)
-        return ast.get_source_segment(self.site.text, self.node) or ast.unparse(self.node)
+        return ast.get_source_segment(self.scope.text, self.node) or ast.unparse(self.node)
 
 
 def find(cells: Iterable[Cell], namespace: Mapping[str, object]) -> list[Effect]:
@@ -116,87 +116,87 @@ class _EffectReader:
     effects: list[Effect] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
     functions: dict[str, ast.stmt] = field(default_factory=dict)
-    modules: dict[str, Site | None] = field(default_factory=dict)
+    modules: dict[str, StatementScope | None] = field(default_factory=dict)
     entered: set[tuple[int, int]] = field(default_factory=set)
 
     def read(self, index: int, cell: Cell, tree: ast.Module, text: str) -> None:
         for statement in tree.body:
-            site = Site(cell, text, statement, index, self.aliases, self.functions)
+            scope = StatementScope(cell, text, statement, index, self.aliases, self.functions)
             before = len(self.effects)
-            self._statement(statement, site)
+            self._statement(statement, scope)
             if statement is tree.body[-1]:
                 self.effects[before:] = [replace(effect, is_last=True) for effect in self.effects[before:]]
 
-    def _statement(self, node: ast.stmt, site: Site) -> None:
+    def _statement(self, node: ast.stmt, scope: StatementScope) -> None:
         if isinstance(node, Function | ast.ClassDef):
-            self._define(node, site)
+            self._define(node, scope)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            site.aliases.update(imported_names(node))
+            scope.aliases.update(imported_names(node))
         elif not isinstance(node, _WITHOUT_BODY):
-            self._action(node, site)
+            self._action(node, scope)
 
-    def _define(self, node: Function | ast.ClassDef, site: Site) -> None:
-        site.functions[node.name] = node
-        site.aliases.pop(node.name, None)
+    def _define(self, node: Function | ast.ClassDef, scope: StatementScope) -> None:
+        scope.functions[node.name] = node
+        scope.aliases.pop(node.name, None)
         for decorator in node.decorator_list:
-            self._expressions(node, decorator, site)
+            self._expressions(node, decorator, scope)
 
-    def _action(self, node: ast.stmt, site: Site) -> None:
+    def _action(self, node: ast.stmt, scope: StatementScope) -> None:
         """A statement that acts: its expressions, then its blocks, then what it binds."""
         parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr | ast.withitem)]
         for part in parts:
-            self._expressions(node, part, site)
+            self._expressions(node, part, scope)
         for target, value in assignments(node):
-            path = self._path(target, site)
+            path = self._path(target, scope)
             if path and not isinstance(target, ast.Name):
-                self.effects.append(Effect(path, node, target, site, value))
+                self.effects.append(Effect(path, node, target, scope, value))
         inner = list(inner_statements(node))
         local = bound_by([node]) if isinstance(node, ast.For | ast.AsyncFor | ast.With | ast.AsyncWith) else set()
         for statement in inner:
-            self._statement(statement, replace(site, own=site.own | local, blocks=(*site.blocks, node)))
+            self._statement(statement, replace(scope, own=scope.own | local, blocks=(*scope.blocks, node)))
         if not inner:
-            self._bind(node, site)
+            self._bind(node, scope)
 
-    def _bind(self, node: ast.stmt, site: Site) -> None:
+    def _bind(self, node: ast.stmt, scope: StatementScope) -> None:
         """A name bound to something else means no module any more; one bound to a part of a library means that."""
         for name in bound_by([node]):
-            site.aliases.pop(name, None)
-            site.functions.pop(name, None)
+            scope.aliases.pop(name, None)
+            scope.functions.pop(name, None)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            path = self._path(node.value, site)
+            path = self._path(node.value, scope)
             if path and ("(" not in path or path in _OBJECTS_OF_A_LIBRARY) and not isinstance(node.value, ast.Name):
-                site.aliases[node.targets[0].id] = path
+                scope.aliases[node.targets[0].id] = path
 
-    def _expressions(self, node: ast.stmt, root: ast.AST, site: Site) -> None:
+    def _expressions(self, node: ast.stmt, root: ast.AST, scope: StatementScope) -> None:
         for part in ast.walk(root):
             if isinstance(part, ast.Call):
-                self._call(node, part, site)
+                self._call(node, part, scope)
 
-    def _call(self, node: ast.stmt, call: ast.Call, site: Site) -> None:
+    def _call(self, node: ast.stmt, call: ast.Call, scope: StatementScope) -> None:
         if (patch := as_assignment(call)) is not None:
             target, value = patch
-            if path := self._path(target, site):
-                self.effects.append(Effect(path, node, target, site, value))
+            if path := self._path(target, scope):
+                self.effects.append(Effect(path, node, target, scope, value))
             return
-        path = self._path(call.func, site)
-        is_followed = self._follow(call.func, path, site)
+        path = self._path(call.func, scope)
+        is_followed = self._follow(call.func, path, scope)
         if path:
             is_alone = isinstance(node, ast.Expr) and node.value is call
-            self.effects.append(Effect(path, node, call, site, is_alone=is_alone, is_followed=is_followed))
+            self.effects.append(Effect(path, node, call, scope, is_alone=is_alone, is_followed=is_followed))
 
-    def _follow(self, function: ast.expr, path: str, site: Site) -> bool:
+    def _follow(self, function: ast.expr, path: str, scope: StatementScope) -> bool:
         """Read the body of a called function; False when it cannot be seen."""
-        if isinstance(function, ast.Name) and function.id in site.functions:
-            self._enter(site.functions[function.id], site, site)
+        if isinstance(function, ast.Name) and function.id in scope.functions:
+            self._enter(scope.functions[function.id], scope, scope)
             return True
         package, _, name = path.rpartition(".")
         module = self._module(package) if package else None
         if module is None or name not in module.functions:
             return False
-        self._enter(module.functions[name], module, site)
+        self._enter(module.functions[name], module, scope)
         return True
 
-    def _module(self, name: str) -> Site | None:
+    def _module(self, name: str) -> StatementScope | None:
         """A module beside the notebook, read; None for all others."""
         if name not in self.modules:
             self.modules[name] = None
@@ -205,10 +205,10 @@ class _EffectReader:
                 aliases = aliases_in([tree])
                 functions = {part.name: part for part in tree.body if isinstance(part, Function | ast.ClassDef)}
                 start = ast.Pass(lineno=1, col_offset=0)
-                self.modules[name] = Site(Cell(0, ""), text, start, 0, aliases, {**functions}, module=name)
+                self.modules[name] = StatementScope(Cell(0, ""), text, start, 0, aliases, {**functions}, module=name)
         return self.modules[name]
 
-    def _enter(self, node: ast.stmt, home: Site, caller: Site) -> None:
+    def _enter(self, node: ast.stmt, home: StatementScope, caller: StatementScope) -> None:
         """Read the body of a function, or the bodies of a class's methods, once a cell."""
         if (caller.index, id(node)) in self.entered:
             return
@@ -217,17 +217,17 @@ class _EffectReader:
         bodies = [part for part in inner if isinstance(part, Function)]
         for function in bodies:
             own = arguments_of(function) | bound_by(function.body)
-            site = replace(
+            scope = replace(
                 caller, text=home.text, module=home.module, in_function=True, own=frozenset(own),
                 aliases={n: path for n, path in home.aliases.items() if n not in own}, functions=dict(home.functions),
             )  # fmt: skip
             for statement in function.body:
-                self._statement(statement, site)
+                self._statement(statement, scope)
 
-    def _path(self, expression: ast.expr, site: Site) -> str:
-        path = path_of(expression, site.aliases)
+    def _path(self, expression: ast.expr, scope: StatementScope) -> str:
+        path = path_of(expression, scope.aliases)
         root = root_name(expression)
-        if path or site.module or root is None or root in site.own or root in site.functions:
+        if path or scope.module or root is None or root in scope.own or root in scope.functions:
             return path
         value = path_of_value(self.namespace.get(root))
         return path_of(expression, {root: value}) if value else ""

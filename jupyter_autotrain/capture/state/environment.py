@@ -15,14 +15,14 @@ from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.paths import path_of
 from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.core import environment
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 
 _MAGIC = re.compile(r"^\s*%(?:set_)?env[ \t]+([A-Za-z_]\w*)[ \t]*[= \t][ \t]*\S", re.MULTILINE)
 _OF_A_PLACE = ("PATH", "HOME", "PYTHON*", "LD_*", "VIRTUAL_ENV", "JUPYTER_*", "JPY_*", "MPLBACKEND")
 _SHOWN = 80
 
 
-def carry(
+def restore_code(
     effects: Sequence[Effect], cells: Iterable[Cell], trees: Sequence[ast.Module], aliases: dict[str, str],
     given: Collection[str],
 ) -> Iterator[tuple[Item | None, Difference | None]]:  # fmt: skip
@@ -89,7 +89,7 @@ def _set_by_magic(cells: Iterable[Cell]) -> dict[str, str]:
 
 def _set_by(effects: Iterable[Effect]) -> dict[str, str]:
     """Variables that code sets by name, each with its cell."""
-    return {name: effect.site.label for effect in effects for name in _names(effect)}
+    return {name: effect.scope.label for effect in effects for name in _names(effect)}
 
 
 def _names(effect: Effect) -> Iterator[str]:

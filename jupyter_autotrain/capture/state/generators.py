@@ -67,7 +67,7 @@ GENERATORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class RestoredState:
     """What trials start from.
 
     Attributes:
@@ -81,7 +81,7 @@ class Carried:
     differences: tuple[Difference, ...] = ()
 
 
-def carry(effects: Iterable[Effect], uses: UsedLibraries, seed: int | None) -> Carried:
+def restore_code(effects: Iterable[Effect], uses: UsedLibraries, seed: int | None) -> RestoredState:
     """Take the state of each generator that the notebook has seeded and the trial uses.
 
     Args:
@@ -94,12 +94,12 @@ def carry(effects: Iterable[Effect], uses: UsedLibraries, seed: int | None) -> C
         one for one in GENERATORS if one.library in seeded and one.module in sys.modules and uses.reaches(one.library)
     ]
     if not used:
-        return Carried()
+        return RestoredState()
     names = ", ".join(dict.fromkeys(one.library for one in used))
-    origin = seeded[used[-1].library].site.label
+    origin = seeded[used[-1].library].scope.label
     if seed is not None:
         text = f"the random numbers of {names}, seeded here; `seed: {seed}` of the header goes before"
-        return Carried(differences=(Difference(DifferenceKind.NOT_CARRIED, text, origin),))
+        return RestoredState(differences=(Difference(DifferenceKind.NOT_CARRIED, text, origin),))
     states = dict[str, bytes]()
     lines = list[str]()
     for index, one in enumerate(used):
@@ -109,7 +109,7 @@ def carry(effects: Iterable[Effect], uses: UsedLibraries, seed: int | None) -> C
             states[file] = pickle.dumps(state)
             lines.append(one.restore.replace("{state}", f'__autotrain_data__("{file}")'))
     text = f"the random numbers of {names}: every trial goes on from where they stand now"
-    return Carried("\n".join(lines), states, (Difference(DifferenceKind.REPLAYED, text, origin),))
+    return RestoredState("\n".join(lines), states, (Difference(DifferenceKind.REPLAYED, text, origin),))
 
 
 def is_seeding(effect: Effect) -> bool:

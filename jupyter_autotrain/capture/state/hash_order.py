@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 
 _LOOKS_AT_ALL = frozenset({"all", "any", "frozenset", "len", "max", "min", "set", "sorted"})
 _KEEPS_ORDER = frozenset(

@@ -15,12 +15,12 @@ from jupyter_autotrain.capture.state.paths import import_text, top
 from jupyter_autotrain.capture.state.uses import UsedLibraries
 from jupyter_autotrain.capture.syntax.history import is_literal
 from jupyter_autotrain.core.credentials import is_credential
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 
 _SHOWN = 90
 
 
-def carry(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[str, Item, Difference]]:
+def restore_code(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[str, Item, Difference]]:
     """The full name of each such value, what sets it again, and the difference.
 
     Args:
@@ -31,7 +31,7 @@ def carry(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[str,
         last = next((effect for effect in reversed(effects) if effect.path.startswith(f"{module}.")), None)
         for name, value in _changed(module):
             path = f"{module}.{name}"
-            label = last.site.label if last else ""
+            label = last.scope.label if last else ""
             if isinstance(value, str | bytes) and is_credential(name, value):
                 continue
             position = last.position if last else (LATEST[0] - 1, 0, 0)

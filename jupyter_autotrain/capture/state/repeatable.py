@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.slice import Slice
-from jupyter_autotrain.capture.state.effects import Effect, Site
+from jupyter_autotrain.capture.state.effects import Effect, StatementScope
 from jupyter_autotrain.capture.state.literals import is_literal_value
 from jupyter_autotrain.capture.state.paths import path_of, text_of
 from jupyter_autotrain.capture.syntax.history import BindingKind, Position
@@ -63,32 +63,32 @@ def repeatable(
         calls: The calls in it that are meant to be made again.
         text: Its text, where it stands at the left margin of a cell.
     """
-    site = effect.site
-    if not all(_is_harmless(part, site, calls) for part in ast.walk(node)):
+    scope = effect.scope
+    if not all(_is_harmless(part, scope, calls) for part in ast.walk(node)):
         return None
-    if site.in_function:
-        node = ast.fix_missing_locations(_FullNames(site).visit(copy.deepcopy(node)))
+    if scope.in_function:
+        node = ast.fix_missing_locations(_FullNames(scope).visit(copy.deepcopy(node)))
     names = analyse([node])
     needed = {name for name in names.needed if not _is_builtin(name, slice_)}
-    if site.in_function and ((site.own & needed) or (site.module and needed)):
+    if scope.in_function and ((scope.own & needed) or (scope.module and needed)):
         return None
     if not all(_is_at_hand(name, effect.position, slice_) for name in needed):
         return None
-    return Repeatable(text if text and not site.in_function else ast.unparse(node), names)
+    return Repeatable(text if text and not scope.in_function else ast.unparse(node), names)
 
 
 class _FullNames(ast.NodeTransformer):
     """Names of imported things, as what does not depend on names."""
 
-    def __init__(self, site: Site) -> None:
-        self.aliases = site.aliases
+    def __init__(self, scope: StatementScope) -> None:
+        self.aliases = scope.aliases
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         path = self.aliases.get(node.id, "")
         return ast.parse(text_of(path), mode="eval").body if path and "(" not in path and "[" not in path else node
 
 
-def _is_harmless(part: ast.AST, site: Site, calls: Collection[ast.expr]) -> bool:
+def _is_harmless(part: ast.AST, scope: StatementScope, calls: Collection[ast.expr]) -> bool:
     if isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign):
         return not bound_by([part])
     if not isinstance(part, ast.Call):
@@ -97,7 +97,7 @@ def _is_harmless(part: ast.AST, site: Site, calls: Collection[ast.expr]) -> bool
         return True
     if isinstance(part.func, ast.Attribute) and isinstance(part.func.value, ast.Constant):
         return True  # a method of a text
-    return path_of(part.func, site.aliases).startswith((*_HARMLESS, *_ASKS))
+    return path_of(part.func, scope.aliases).startswith((*_HARMLESS, *_ASKS))
 
 
 def _is_builtin(name: str, slice_: Slice) -> bool:

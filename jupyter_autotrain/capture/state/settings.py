@@ -15,7 +15,7 @@ from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.literals import arguments, is_literal_value
 from jupyter_autotrain.capture.state.paths import import_text
 from jupyter_autotrain.capture.state.uses import UsedLibraries
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 
 _ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 _PRINTING = {
@@ -134,7 +134,7 @@ SETTINGS = (
 )
 
 
-def carry(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[Item | None, Difference | None]]:
+def restore_code(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[Item | None, Difference | None]]:
     """What sets the changed settings again, and the differences: those that a cell's text shows.
 
     Args:
@@ -151,7 +151,7 @@ def carry(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[Item
         position = last.position if last else (LATEST[0] - 1, 0, 0)
         item = Item(f"setting {setting.setters[0]}", "state", text, position=position)
         shown = cut("; ".join(statements).replace("{m}", setting.library), _SHOWN)
-        yield item, Difference(DifferenceKind.REPLAYED, shown, last.site.label) if last else None
+        yield item, Difference(DifferenceKind.REPLAYED, shown, last.scope.label) if last else None
 
 
 def covers(effect: Effect) -> bool:

@@ -20,7 +20,7 @@ def items(found: Iterable[tuple[str, object]], binding: Binding) -> tuple[dict[s
     differences: list[Difference] = []
     for path, value in found:
         if why := next((why for _, why in unpicklable.find(path, value)), ""):
-            differences += made_anew(path, why, binding)
+            differences += recreated_in_trial(path, why, binding)
         else:
             made[path] = item(path, value, binding)
     return made, differences
@@ -42,7 +42,7 @@ def item(path: str, value: object, binding: Binding) -> Item:
     return Item(path, "data", origin=binding.label, position=binding.position, eager=eager)
 
 
-def made_anew(path: str, why: str, binding: Binding) -> list[Difference]:
+def recreated_in_trial(path: str, why: str, binding: Binding) -> list[Difference]:
     """The difference of an attribute that cannot travel, so that the trial makes it again; none for locks."""
     if why == "a lock":
         return []

@@ -11,7 +11,7 @@ from itertools import count
 
 from jupyter_autotrain.capture.values.array_layout import ArrayLayout
 from jupyter_autotrain.capture.values.memory import Span, span
-from jupyter_autotrain.capture.values.pickler import Surroundings, UnpicklableError, ValuePickler
+from jupyter_autotrain.capture.values.pickler import PickleContext, UnpicklableError, ValuePickler
 from jupyter_autotrain.capture.values.stream import LimitError, PickleStream
 
 _LONGEST_FILE_NAME = 100
@@ -52,12 +52,12 @@ class Pickled:
         return [] if self.pickler is None else list(_buffers(self.pickler.kept()))
 
 
-def dump(value: object, around: Surroundings, stream: PickleStream, *, is_joined: bool = False) -> Pickled:
+def dump(value: object, context: PickleContext, stream: PickleStream, *, is_joined: bool = False) -> Pickled:
     """Pickle a value.
 
     Args:
         value: What to pickle.
-        around: What it refers to.
+        context: What it refers to.
         stream: Where to write it; it counts the bytes.
         is_joined: Whether the memory of all arrays is known.
 
@@ -65,7 +65,7 @@ def dump(value: object, around: Surroundings, stream: PickleStream, *, is_joined
         UnpicklableError: Something in it cannot be pickled.
         LimitError: It has more bytes than may travel.
     """
-    pickler = ValuePickler(stream, around, ArrayLayout(around.memory, is_joined=is_joined))
+    pickler = ValuePickler(stream, context, ArrayLayout(context.memory, is_joined=is_joined))
     try:
         pickler.dump(value)
     except LimitError:

@@ -39,7 +39,7 @@ class UnpicklableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PickleContext:
     """What pickles refer to.
 
     Attributes:
@@ -72,15 +72,15 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
 
     Args:
         stream: Where to write.
-        around: What the pickle refers to.
-        places: Finds the memory of its arrays.
+        context: What the pickle refers to.
+        layout: Finds the memory of its arrays.
     """
 
-    def __init__(self, stream: PickleStream, around: Surroundings, layout: ArrayLayout) -> None:
+    def __init__(self, stream: PickleStream, context: PickleContext, layout: ArrayLayout) -> None:
         super().__init__(stream, protocol=_PROTOCOL)
         self.layout = layout
-        self._namespace = around.namespace
-        self._in_script = around.in_script
+        self._namespace = context.namespace
+        self._in_script = context.in_script
         self._home = str(self._namespace.get("__name__"))
         self.refers = set[str]()
         self.uses = set[str]()

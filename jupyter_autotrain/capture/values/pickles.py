@@ -12,7 +12,7 @@ from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.attributes import owners
 from jupyter_autotrain.capture.values.data import Pickled, dump, embed, file_name, sharing
 from jupyter_autotrain.capture.values.memory import ArrayMemory
-from jupyter_autotrain.capture.values.pickler import Surroundings, UnpicklableError
+from jupyter_autotrain.capture.values.pickler import PickleContext, UnpicklableError
 from jupyter_autotrain.capture.values.stream import ByteBudget, LimitError, PickleStream
 
 _NOTHING = Pickled()
@@ -41,7 +41,7 @@ class PickledValues:
         self._items = items
         self._budget = budget
         # No cycle: what a capture refers to must not live on here, where a table with two owners is copied on writing.
-        self._around = Surroundings(namespace, _weakly(in_script))
+        self._context = PickleContext(namespace, _weakly(in_script))
         self.pickles: dict[str, Pickled] = {}
         self.refused: dict[str, str] = {}
         self.too_big: dict[str, int] = {}
@@ -84,7 +84,7 @@ class PickledValues:
         return _NOTHING
 
     def _dump(self, value: object) -> Pickled:
-        return dump(value, self._around, PickleStream(self._budget))
+        return dump(value, self._context, PickleStream(self._budget))
 
     def _count(self, name: str, known_bytes: int = 0) -> None:
         """Find the size of what is too big together with the others; up to the limit, where counting ends too."""
@@ -93,7 +93,7 @@ class PickledValues:
             return
         stream = PickleStream(self._budget, counts_only=True)
         try:
-            dump(self._live.get(name), self._around, stream)
+            dump(self._live.get(name), self._context, stream)
             self.too_big[name] = stream.size_bytes
         except UnpicklableError as error:
             self.refused[name] = str(error)
@@ -122,7 +122,7 @@ class PickledValues:
                 self._items[other].eager = frozenset({first.name})
 
     def _groups(self) -> list[tuple[str, ...]]:
-        memory = self._around.memory
+        memory = self._context.memory
         all_pickled = list(self.pickles.values())
         if memory.has_views:
             spans = [one for pickled in all_pickled for one in pickled.spans]
@@ -147,7 +147,7 @@ class PickledValues:
         value = embed(names, self._live)
         stream = PickleStream(self._budget)
         try:
-            together = dump(value, self._around, stream, is_joined=True)
+            together = dump(value, self._context, stream, is_joined=True)
         except LimitError as error:
             self.too_big = {" and ".join(names): error.size_bytes}
             return _NOTHING

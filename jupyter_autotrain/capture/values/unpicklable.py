@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from jupyter_autotrain.capture.values import graphs
+from jupyter_autotrain.capture.values import autograd
 
 _SEEN_AT_MOST = 20_000
 _DEPTH = 6
@@ -116,7 +116,7 @@ def _elsewhere(value: object) -> str:
     if torch is None or not isinstance(value, torch.Tensor):
         return ""
     if value.device.type == "cpu":
-        return graphs.reason(value)
+        return autograd.reason(value)
     if value.device.type == "meta":
         return "a tensor without data (device meta)"
     return f"a tensor on {value.device}: take .cpu() of it"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from jupyter_autotrain.core.sizes import format_memory
-from jupyter_autotrain.core.wording import count
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
 from jupyter_autotrain.parallel.plan.formatting import ms, proof
 from jupyter_autotrain.parallel.plan.record import PlanRecord

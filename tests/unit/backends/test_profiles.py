@@ -69,7 +69,7 @@ def test_each_built_in_type_has_a_profile_of_its_name() -> None:
 
 
 def test_the_section_of_a_backend_is_checked_with_lines_helped_and_completed_as_every_other() -> None:
-    where = header.Context(schema=SCHEMA)
+    where = header.HeaderContext(schema=SCHEMA)
     with pytest.raises(HeaderError) as caught:
         header.parse_cell("", "backend: moon\nmoon: {crater: 1}\n---\n", where)
     assert caught.value.faults == ("line 3: unknown key 'crater' in moon; did you mean 'craters'?",)
@@ -83,7 +83,7 @@ def test_the_section_of_a_backend_is_checked_with_lines_helped_and_completed_as_
 
 def test_only_what_the_section_of_the_chosen_backend_sets_enters_the_spec(tmp_path: Path) -> None:
     def options(cell: str, cwd: Path = tmp_path) -> object:
-        parsed = header.parse_cell("", f"{cell}\n---\n", header.Context(cwd=cwd, schema=SCHEMA))
+        parsed = header.parse_cell("", f"{cell}\n---\n", header.HeaderContext(cwd=cwd, schema=SCHEMA))
         return parsed.header.to_spec(bundle=Bundle(), name="x").backend_options
 
     assert options("backend: moon\nmoon: {craters: 3}") == {"craters": 3}

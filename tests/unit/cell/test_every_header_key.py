@@ -154,7 +154,7 @@ def test_every_field_of_a_spec_is_read_by_the_program():
 
 def faults(cell, line=""):
     with pytest.raises(HeaderError) as caught:
-        header.parse_cell(line, cell, header.Context(schema=SCHEMA))
+        header.parse_cell(line, cell, header.HeaderContext(schema=SCHEMA))
     return list(caught.value.faults)
 
 
@@ -166,7 +166,7 @@ def test_a_plan_in_a_submission_is_an_error_that_says_where_it_works():
     ]
     assert faults(cell) == expected
     assert faults(cell, "--check") == expected
-    assert header.parse_cell("--dry-run", cell, header.Context(schema=SCHEMA)).header.parallel is not None
+    assert header.parse_cell("--dry-run", cell, header.HeaderContext(schema=SCHEMA)).header.parallel is not None
     with pytest.raises(HeaderError, match=r"call at\.plan"):
         header.from_mapping({"parallel": {"cluster": "8xA100"}})
 
@@ -193,5 +193,5 @@ def test_options_of_another_backend_are_an_error_in_a_cell_and_not_in_a_file(tmp
         "line 3: options of local with backend 'debug'; expected options of debug; remove them, or set backend: local"
     ]
     (tmp_path / "autotrain.yml").write_text("local: {use_active_gpu: true}\n")
-    context = header.Context(tmp_path, schema=SCHEMA)
+    context = header.HeaderContext(tmp_path, schema=SCHEMA)
     assert header.parse_cell("", "backend: debug\n---\nx = 1", context).header.backend == "debug"

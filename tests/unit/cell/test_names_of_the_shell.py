@@ -28,7 +28,7 @@ class Shell:
             assert result.success
 
     def capture(self, cell):
-        parsed = header.parse_cell("", cell, header.Context(self.folder, {}, ()))
+        parsed = header.parse_cell("", cell, header.HeaderContext(self.folder, {}, ()))
         return capture.capture(
             parsed.code,
             notebook.namespace(self.shell, parsed.code),

@@ -9,7 +9,7 @@ from jupyter_autotrain.errors import HeaderError
 
 def spec(text):
     cell = f"objective: maximize acc\nearly_stop: {text}\n---\nreport(acc=1)"
-    return header.parse_cell("", cell, header.Context()).header.to_spec(bundle=Bundle(), name="x")
+    return header.parse_cell("", cell, header.HeaderContext()).header.to_spec(bundle=Bundle(), name="x")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_wrong_rule_or_option_is_told_with_the_nearest(text, told):
 
 def test_the_assessor_of_nni_is_understood_with_its_first_step():
     cell = "objective: maximize acc\nassessor: {name: Medianstop, class_args: {start_step: 7}}\n---\nreport(acc=1)"
-    made = header.parse_cell("", cell, header.Context()).header.to_spec(bundle=Bundle(), name="x")
+    made = header.parse_cell("", cell, header.HeaderContext()).header.to_spec(bundle=Bundle(), name="x")
     assert (made.early_stop, made.early_stop_options) == ("median", EarlyStopOptions(7))
 
 

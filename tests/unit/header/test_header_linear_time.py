@@ -82,7 +82,7 @@ def cpu_s(read, text):
 
 def parse(text):
     with contextlib.suppress(HeaderError):
-        header.parse_cell("", f"{text}\n---\nx = 1", header.Context())
+        header.parse_cell("", f"{text}\n---\nx = 1", header.HeaderContext())
 
 
 @pytest.mark.parametrize("kind", HEADERS)
@@ -104,7 +104,7 @@ LINES = {
 def test_a_magic_line_costs_what_its_length_says(kind):
     def read(line):
         with pytest.raises(HeaderError):
-            header.parse_cell(f"--trials=x {line}", "", header.Context())
+            header.parse_cell(f"--trials=x {line}", "", header.HeaderContext())
 
     assert cpu_s(read, LINES[kind](LARGE)) / cpu_s(read, LINES[kind](SMALL)) < MOST
 
@@ -132,12 +132,12 @@ def test_completing_costs_what_the_cell_is_long(kind):
 
 def test_a_header_over_64_kb_is_refused_at_once():
     with pytest.raises(HeaderError, match=r"line 2: a header of 10\d* kB; expected at most 65 kB"):
-        header.parse_cell("", "name: x\n" + "# y\n" * 25_000 + "---\nx = 1", header.Context())
+        header.parse_cell("", "name: x\n" + "# y\n" * 25_000 + "---\nx = 1", header.HeaderContext())
 
 
 def test_a_settings_file_that_is_too_large_or_no_file_is_a_fault(tmp_path):
     (tmp_path / "large.yml").write_text("# x\n" * 30_000)
-    context = header.Context(cwd=tmp_path)
+    context = header.HeaderContext(cwd=tmp_path)
     for name, told in (("large.yml", "a header of"), ("/dev/zero", "not a regular file"), ("~nobody_here/x", "read")):
         with pytest.raises(HeaderError, match=told):
             header.parse_cell(f"-f {name}", "", context)

@@ -57,7 +57,7 @@ def test_an_objective_says_over_which_values_it_is_taken(text, meant, label):
 )
 def test_a_wrong_objective_is_told_with_the_nearest_spelling(text, told):
     with pytest.raises(HeaderError) as error:
-        header.parse_cell("", f"objective: {text}\n---\nreport(loss=1)", header.Context())
+        header.parse_cell("", f"objective: {text}\n---\nreport(loss=1)", header.HeaderContext())
     assert str(error.value).startswith("line 2: objective: ")
     assert "last=" in text or not re.search(pattern(), text)
     assert told in str(error.value)
@@ -65,7 +65,7 @@ def test_a_wrong_objective_is_told_with_the_nearest_spelling(text, told):
 
 def test_the_flag_takes_an_objective_with_and_without_quotes():
     for line in ("--objective minimize mean(loss, last=5) --wait", "--objective 'minimize mean(loss, last=5)' --wait"):
-        found = header.parse_cell(line, "", header.Context())
+        found = header.parse_cell(line, "", header.HeaderContext())
         assert found.header.objective == Objective("loss", MIN, Summary.MEAN, 5)
         assert found.flags.wait
 

@@ -9,7 +9,7 @@ TOKEN = "hf_" + "aB3xK9" * 6
 
 
 def parse(text, line=""):
-    return header.parse_cell(line, f"{text}\n---\nx = 1", header.Context()).header
+    return header.parse_cell(line, f"{text}\n---\nx = 1", header.HeaderContext()).header
 
 
 @pytest.mark.parametrize(

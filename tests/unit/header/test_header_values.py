@@ -39,7 +39,7 @@ x = 1
 
 
 def parse(cell, line="", **context):
-    return header.parse_cell(line, cell, header.Context(schema=SCHEMA, **context))
+    return header.parse_cell(line, cell, header.HeaderContext(schema=SCHEMA, **context))
 
 
 def search(text):
@@ -220,7 +220,7 @@ def test_the_schema_knows_the_tuners_there_are():
 )
 def test_the_json_schema_refuses_what_the_header_refuses(bad):
     with pytest.raises(HeaderError):
-        header.from_mapping(bad, header.Context(schema=SCHEMA))
+        header.from_mapping(bad, header.HeaderContext(schema=SCHEMA))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(bad, header.json_schema(SCHEMA))
 
@@ -258,7 +258,7 @@ def test_python_values_are_checked_by_the_same_schema():
 
 
 def test_what_becomes_of_an_earlier_run_is_chosen_by_name():
-    parsed = header.parse_cell("--on-rerun stop", "report(a=1)", header.Context())
+    parsed = header.parse_cell("--on-rerun stop", "report(a=1)", header.HeaderContext())
     assert parsed.header.on_rerun == "stop"
     assert header.from_mapping({}).on_rerun == "keep"
     assert header.json_schema(SCHEMA)["properties"]["on_rerun"]["enum"] == ["keep", "stop", "ask"]

@@ -14,7 +14,7 @@ def context(tmp_path):
     (tmp_path / "project" / "autotrain.yml").write_text("concurrency: 3\nretries: 6\nresources: {memory: 1GB}\n")
     (tmp_path / "project" / "deep" / "base.yml").write_text("concurrency: 4\ntrials: 7\n")
     environ = {"JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
-    return header.Context(cwd=tmp_path / "project" / "deep", environ=environ)
+    return header.HeaderContext(cwd=tmp_path / "project" / "deep", environ=environ)
 
 
 def test_the_nearer_layer_wins_and_sections_are_merged(context):
@@ -77,12 +77,14 @@ def test_a_missing_file_is_a_fault_of_the_line(context):
 )
 def test_a_bad_flag_is_a_fault_of_line_1(line, told):
     with pytest.raises(HeaderError) as caught:
-        header.parse_cell(line, "x = 1", header.Context())
+        header.parse_cell(line, "x = 1", header.HeaderContext())
     assert caught.value.faults == (told,)
 
 
 def test_flags_are_read_in_every_spelling():
-    found = header.parse_cell("run --gpus=2 -j3 --objective maximize acc --wait --dry-run # note", "", header.Context())
+    found = header.parse_cell(
+        "run --gpus=2 -j3 --objective maximize acc --wait --dry-run # note", "", header.HeaderContext()
+    )
     assert (found.header.name, found.header.resources.gpus, found.header.concurrency) == ("run", 2, 3)
     assert str(found.header.objective.metric) == "acc"
     assert (found.flags.wait, found.flags.dry_run) == (True, True)
@@ -105,21 +107,21 @@ def test_flags_are_read_in_every_spelling():
     ],
 )
 def test_the_end_of_the_header_is_found(cell, trials, code, code_line):
-    found = header.parse_cell("", cell, header.Context())
+    found = header.parse_cell("", cell, header.HeaderContext())
     assert (found.header.trials, found.code, found.code_line) == (trials, code, code_line)
 
 
 def test_a_header_without_its_end_that_is_python_too_is_told_so():
     with pytest.raises(HeaderError, match="line 2: 'trials' looks like a header; expected a line `---` below it"):
-        header.parse_cell("", "trials: 3\nreport(acc=1)", header.Context())
-    assert header.parse_cell("", "name: str\ntrials: int = 3", header.Context()).header.trials is None
+        header.parse_cell("", "trials: 3\nreport(acc=1)", header.HeaderContext())
+    assert header.parse_cell("", "name: str\ntrials: int = 3", header.HeaderContext()).header.trials is None
 
 
 def test_a_header_that_is_not_ended_is_told_so():
     with pytest.raises(HeaderError, match="line 2: 'objective' looks like a header; expected a line `---` below it"):
-        header.parse_cell("", "objective: maximize acc\nimport x", header.Context())
+        header.parse_cell("", "objective: maximize acc\nimport x", header.HeaderContext())
 
 
 def test_code_above_a_rule_is_told_so():
     with pytest.raises(HeaderError, match="line 2: 'import torch'"):
-        header.parse_cell("", "import torch\n---\nx = 1", header.Context())
+        header.parse_cell("", "import torch\n---\nx = 1", header.HeaderContext())

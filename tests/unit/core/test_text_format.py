@@ -3,7 +3,7 @@
 import pytest
 
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.wording import count, cut, duration, number, parameters
+from jupyter_autotrain.core.text_format import count, cut, duration, number, parameters
 
 
 @pytest.mark.parametrize(

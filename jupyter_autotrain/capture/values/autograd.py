@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupyter_autotrain.capture.syntax.history import Binding, History
-from jupyter_autotrain.core.wording import cut
+from jupyter_autotrain.core.text_format import cut
 
 _COMPUTED = "a tensor that autograd computed"
 _NODES_AT_MOST = 10_000
@@ -37,11 +37,11 @@ def with_advice(why: str, path: str, namespace: Mapping[str, object], history: H
     leaves = _leaves(value, namespace) if name == path else []
     source = f" from {', '.join(leaves)}" if leaves else ""
     return (
-        f"{why.replace(_COMPUTED, _COMPUTED + source)}: {_way_out(history.last(name), whole=hasattr(value, 'grad_fn'))}"
+        f"{why.replace(_COMPUTED, _COMPUTED + source)}: {_advice(history.last(name), whole=hasattr(value, 'grad_fn'))}"
     )
 
 
-def _way_out(binding: Binding | None, *, whole: bool) -> str:
+def _advice(binding: Binding | None, *, whole: bool) -> str:
     """What to do: move the statement, where it seems to be what computed the tensor."""
     if binding is None or not (whole or _computes(binding.node)):
         return "compute it inside the cell, or keep its .detach()"

@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 
 from jupyter_autotrain.header.document import Document
-from jupyter_autotrain.header.faults import Fault, Path
+from jupyter_autotrain.header.faults import Fault, KeyPath
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 SECTIONS = ("resources", "budget", "env", "parallel")  # merged key by key across sources
 _FREE = ("search", "env", "secrets")  # what is inside is the user's own
-_MOVES: Mapping[Path, Path] = {
+_MOVES: Mapping[KeyPath, KeyPath] = {
     ("experiment_name",): ("name",),
     ("trial_concurrency",): ("concurrency",),
     ("max_trial_number",): ("trials",),
@@ -58,24 +58,24 @@ def snake(key: str) -> str:
 
 def canonical(document: Document) -> Document:
     """The same settings under the schema's own names. Linear in the settings."""
-    respelling = _Respelling(document)
+    canonical_document = _CanonicalDocument(document)
     for key, value in document.data.items():
-        respelling.place((key,), value)
-    return respelling.finish()
+        canonical_document.move((key,), value)
+    return canonical_document.finish()
 
 
 _GROUPS = {path[:i] for path in _MOVES for i in range(1, len(path))} - {("local",)}
 
 
-class _Respelling:
+class _CanonicalDocument:
     """Settings on their way to the schema's own names; `moved` says under which name each path went on."""
 
     def __init__(self, source: Document) -> None:
         self.source = source
         self.target = Document(faults=list(source.faults))
-        self.moved: dict[Path, Path] = {}
+        self.moved: dict[KeyPath, KeyPath] = {}
 
-    def place(self, old: Path, value: object) -> None:
+    def move(self, old: KeyPath, value: object) -> None:
         new = _spelled(old)
         if new[0] in _NEEDLESS:
             self._fault(old, f"{old[0]!r} is not needed", _NEEDLESS[str(new[0])], "remove this line")
@@ -85,14 +85,14 @@ class _Respelling:
             if new not in _GROUPS:
                 self._put(old, new, {})
             for key, item in value.items():
-                self.place((*old, key), item)
+                self.move((*old, key), item)
         elif len(new) > 1 and new[:-1] in _GROUPS:
             dotted = ".".join(str(part) for part in old)
             self._fault(old, f"{dotted} has no counterpart here", "", "remove this line")
         else:
             self._put(old, new, value)
 
-    def _put(self, old: Path, new: Path, value: object) -> None:
+    def _put(self, old: KeyPath, new: KeyPath, value: object) -> None:
         inner = self.target.data
         for part in new[:-1]:
             step = inner.setdefault(str(part), {})
@@ -101,29 +101,29 @@ class _Respelling:
             inner = step
         last = str(new[-1])
         if last in inner and not (value == {} and isinstance(inner[last], dict)):
-            first = self.target.place(new)
+            first = self.target.location(new)
             self._fault(old, f"{old[-1]!r} sets {last!r} again (first on {first})", "expected once", "remove one")
             return
         inner.setdefault(last, value)
         for i in range(1, len(new) + 1):
-            self.target.places.setdefault(new[:i], self.source.place(old))
+            self.target.locations.setdefault(new[:i], self.source.location(old))
         self.moved.setdefault(old, new)
 
-    def _fault(self, old: Path, found: str, expected: str, action: str) -> None:
-        self.target.faults.append(Fault(found, expected, action, self.source.place(old)))
+    def _fault(self, old: KeyPath, found: str, expected: str, action: str) -> None:
+        self.target.faults.append(Fault(found, expected, action, self.source.location(old)))
 
     def finish(self) -> Document:
         """Bring the lines of everything inside what was moved."""
-        for path, place in self.source.places.items():
+        for path, location in self.source.locations.items():
             length = next((i for i in range(len(path), 0, -1) if path[:i] in self.moved), 0)
             if length:
-                self.target.places.setdefault(self.moved[path[:length]] + path[length:], place)
+                self.target.locations.setdefault(self.moved[path[:length]] + path[length:], location)
         return self.target
 
 
-def _spelled(old: Path) -> Path:
+def _spelled(old: KeyPath) -> KeyPath:
     return tuple(snake(part) if isinstance(part, str) else part for part in old)
 
 
-def _moved(path: Path, value: object) -> object:
+def _moved(path: KeyPath, value: object) -> object:
     return f"{value} default" if path[-1] == "optimize_mode" else value
