@@ -146,7 +146,9 @@ def predict(case: Case, mode: Recompute) -> Outcome:
         graph=graph,
         chain=chain_of(graph),
         cluster=cluster,
-        settings=Settings(assumptions=Assumptions(Optimizer(gradient_bytes=4)), options=(StateSharding(Zero.NOTHING),)),
+        settings=Settings(
+            assumptions=Assumptions(Optimizer(gradient_bytes=4)), state_shardings=(StateSharding(Zero.NOTHING),)
+        ),
         modes=(mode,),
         limit_bytes=inf,
         analysis=analyse_graph(graph),

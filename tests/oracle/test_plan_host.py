@@ -34,9 +34,9 @@ def tight():
     return planned(refused.value.least_memory_bytes * 0.6, offload=True)
 
 
-def states_of(op, options, shape=(8,)):
+def states_of(op, state_shardings, shape=(8,)):
     mesh = MeshSpec(("a",) * len(shape), shape)
-    model = CostModel(GRAPH, ClusterSpec.parse("8xA100"), mesh, settings=Settings(options=options))
+    model = CostModel(GRAPH, ClusterSpec.parse("8xA100"), mesh, settings=Settings(state_shardings=state_shardings))
     return model, model.op(next(o.id for o in GRAPH.ops if o.name == op)).states
 
 

@@ -32,7 +32,7 @@ class Settings:
 
     efficiency: Efficiency = field(default_factory=Efficiency)
     assumptions: Assumptions = field(default_factory=Assumptions)
-    options: tuple[StateSharding, ...] = ALL_STATE_SHARDINGS
+    state_shardings: tuple[StateSharding, ...] = ALL_STATE_SHARDINGS
 
 
 Restriction = Callable[[Op, Ints], Ints]
@@ -82,7 +82,7 @@ class CostModel:
         axes = axes_of(self.mesh, self.cluster)
         analysis = self.analysis or analyse_graph(self.graph)
         roofline = Roofline(self.device or self.cluster.device, self.settings.efficiency)
-        states = StatePricer(axes, roofline, assumptions, self.settings.options)
+        states = StatePricer(axes, roofline, assumptions, self.settings.state_shardings)
         ops = OpPricer(self.graph, analysis, axes, self.microbatches, roofline, states, self.tables.slices)
         redistribution = Redistribution(axes, self.tables.redistribution_s)
         self.axes = axes

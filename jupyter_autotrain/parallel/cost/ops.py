@@ -34,7 +34,7 @@ class OpTable:
         backward_s: ComputeTime of the backward pass.
         recompute_s: (modes, strategies) forward compute run again.
         act_bytes: (modes, strategies) kept activations charged to the op.
-        states: Parameters under each option.
+        states: Parameters under each state sharding.
     """
 
     op: Op

@@ -53,24 +53,24 @@ OpStates = tuple[Sequence[OpParameter], ComputeTime, int]  # parameters, what to
 
 @dataclass(frozen=True, slots=True)
 class StatePricer:
-    """Prices options, for many ops in one go."""
+    """Prices state shardings, for many ops in one go."""
 
     axes: tuple[Axis, ...]
     roofline: Roofline
     assumptions: Assumptions
-    options: tuple[StateSharding, ...]
+    state_shardings: tuple[StateSharding, ...]
 
     def tables(self, ops: Sequence[OpStates]) -> list[StateTable]:
         """One table per op, summed over its parameters."""
-        totals = [np.zeros((6, len(self.options), len(compute.forward_s))) for _, compute, _ in ops]
+        totals = [np.zeros((6, len(self.state_shardings), len(compute.forward_s))) for _, compute, _ in ops]
         owners = [index for index, (weights, _, _) in enumerate(ops) for _ in weights]
         each = [(weight, compute, repeats) for weights, compute, repeats in ops for weight in weights]
         for owner, (weight, _, _), part in zip(owners, each, self._parts(each) if each else (), strict=True):
             totals[owner] += self._or_on_host(weight, part)
-        return [StateTable(self.options, *total) for total in totals]
+        return [StateTable(self.state_shardings, *total) for total in totals]
 
     def _parts(self, each: Sequence[tuple[OpParameter, ComputeTime, int]]) -> list[Floats]:
-        """(6, options, strategies) of each parameter, in the order of `StateTable`."""
+        """(6, state shardings, strategies) of each parameter, in the order of `StateTable`."""
         weights, computes, repeats = zip(*each, strict=True)
         lengths = [len(weight.gradient) for weight in weights]
         optimizer = self.assumptions.optimizer
@@ -87,28 +87,28 @@ class StatePricer:
             backward_s=np.concatenate([compute.backward_s for compute in computes]),
             repeats=rows(repeats),
         )
-        zero = [int(option.zero) for option in self.options]
+        zero = [int(state_sharding.zero) for state_sharding in self.state_shardings]
         micro, step, kept, gradient, elements = (level[zero] for level in self._levels(stacked))
         state = elements * rows(optimizer.state_bytes(weight.item_bytes) for weight in weights)
         traffic = rows(self._traffic(weight) for weight in weights)
         update = self.roofline.stream_s(elements * traffic)
-        if any(option.offload for option in self.options):
-            host = np.array([option.offload for option in self.options])[:, None]
+        if any(state_sharding.offload for state_sharding in self.state_shardings):
+            host = np.array([state_sharding.offload for state_sharding in self.state_shardings])[:, None]
             update = np.where(host, self._host_update_s(elements, stacked.item_bytes, traffic), update)
             state = np.where(host, 0.0, state)
         together = np.stack([micro, step, update, kept, gradient, state])
         return np.split(together, np.cumsum(lengths)[:-1], axis=2)
 
     def _or_on_host(self, weight: OpParameter, parts: Floats) -> Floats:
-        """The parts of a parameter, with those on the host where an option keeps it there.
+        """The parts of a parameter, with those on the host where a state sharding keeps it there.
 
         In each microbatch its rows come up the link and their gradients go down, after ranks with the same slice have
         gathered each other's; only rows that were looked up are updated (as torch's SparseAdam does), by every rank
         for all replicas. Nothing hides behind compute, and nothing stays on the device.
         """
-        if weight.rows_bytes is None or not any(option.host_table for option in self.options):
+        if weight.rows_bytes is None or not any(state_sharding.host_table for state_sharding in self.state_shardings):
             return parts
-        on_host = np.array([option.host_table for option in self.options])[:, None]
+        on_host = np.array([state_sharding.host_table for state_sharding in self.state_shardings])[:, None]
         rows = weight.rows_bytes
         gather_s = np.zeros_like(weight.rows_bytes)
         micro_s = 2 * rows / self.roofline.device.host_bytes_per_s

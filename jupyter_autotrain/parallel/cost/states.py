@@ -53,10 +53,10 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class StateTable:
-    """Per option (rows) and strategy (columns).
+    """Per state sharding (rows) and strategy (columns).
 
     Attributes:
-        options: What the rows are.
+        state_shardings: What the rows are.
         micro_s: Exposed communication per microbatch.
         step_s: Exposed communication once per step.
         update_s: Optimizer's update.
@@ -65,7 +65,7 @@ class StateTable:
         optimizer_bytes: Held per device.
     """
 
-    options: tuple[StateSharding, ...]
+    state_shardings: tuple[StateSharding, ...]
     micro_s: Floats
     step_s: Floats
     update_s: Floats

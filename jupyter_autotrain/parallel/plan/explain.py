@@ -1,11 +1,12 @@
 """Why an op is split as it is: what every other split would cost, with the rest of the plan as it stands.
 
-With strategy r for the op, weights kept by option o, and all neighbours as planned, a step takes
+With strategy r for the op, parameters kept by state sharding o, and all neighbours as planned, a step takes
 
     m (forward(r) + backward(r) + again(r)) + m sum_edges move(r) + m micro(o, r) + sync(o, r) + update(o, r)
 
 seconds of the op's own, and its rank holds state(o, r) + in_flight * activations(r) bytes for it. Each split is shown
-with the option that is fastest within the memory limit. Time: one row of tables, whatever the depth of the model.
+with the state sharding that is fastest within the memory limit. Time: one row of tables,
+whatever the depth of the model.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def explain(record: PlanRecord, name: str) -> Explanation:
     count = len(folded.nodes[folded.node_of[op.id]].ops)
     row = priced.row(op)
     costs = _costs(record, priced, op, count)
-    chosen = costs.way(priced.states_row(op), row)
+    chosen = costs.way(priced.state_sharding_row(op), row)
     others = [costs.best(other) for other in range(len(costs.table.table)) if other != row]
     ways = sorted(_distinct(others), key=_seconds)
     rival = ways[0] if ways else None
@@ -49,15 +50,15 @@ def explain(record: PlanRecord, name: str) -> Explanation:
 
 @dataclass(frozen=True)
 class _OpCosts:
-    """(option, strategy) costs of an op among its neighbours.
+    """(state sharding, strategy) costs of an op among its neighbours.
 
     Attributes:
         op: The op.
         axes: Names of the mesh axes.
         table: Its own table.
         compute_s: Per strategy, of a whole step; the other seconds alike.
-        weight_s: Per option and strategy.
-        held: Bytes per option and strategy.
+        weight_s: Per state sharding and strategy.
+        held: Bytes per state sharding and strategy.
         room: Bytes that a rank may still take for one such op, counted from nothing.
     """
 
@@ -72,17 +73,17 @@ class _OpCosts:
     room: float
 
     def best(self, row: int) -> Way:
-        """A split with its fastest option within the limit, or its lightest one."""
-        options = range(len(self.table.states.options))
-        fitting = [option for option in options if self.held[option, row] <= self.room]
+        """A split with its fastest state sharding within the limit, or its lightest one."""
+        sharding_rows = range(len(self.table.states.state_shardings))
+        fitting = [sharding_row for sharding_row in sharding_rows if self.held[sharding_row, row] <= self.room]
         if fitting:
-            return self.way(min(fitting, key=lambda option: float(self.weight_s[option, row])), row)
-        return self.way(min(options, key=lambda option: float(self.held[option, row])), row)
+            return self.way(min(fitting, key=lambda sharding_row: float(self.weight_s[sharding_row, row])), row)
+        return self.way(min(sharding_rows, key=lambda sharding_row: float(self.held[sharding_row, row])), row)
 
-    def way(self, option: int, row: int) -> Way:
-        """A split with one option."""
+    def way(self, sharding_row: int, row: int) -> Way:
+        """A split with one state sharding."""
         split = self.table.table[row]
-        kept = self.table.states.options[option]
+        kept = self.table.states.state_shardings[sharding_row]
         has_weights = bool(self.table.states.state_bytes.any())
         return Way(
             _split(self.op, split, self.axes),
@@ -92,9 +93,9 @@ class _OpCosts:
             float(self.compute_s[row]),
             float(self.input_s[row]),
             float(self.output_s[row]),
-            float(self.weight_s[option, row]),
-            float(self.held[option, row]),
-            bool(self.held[option, row] <= self.room * ROUNDING),
+            float(self.weight_s[sharding_row, row]),
+            float(self.held[sharding_row, row]),
+            bool(self.held[sharding_row, row] <= self.room * ROUNDING),
         )
 
 
@@ -120,7 +121,7 @@ def _costs(record: PlanRecord, priced: PricedDecision, op: Op, count: int) -> _O
         output_s=m * output_s,
         weight_s=m * states.micro_s + states.step_s + states.update_s,
         held=held,
-        room=float(held[priced.states_row(op), priced.row(op)]) + max(0.0, spare) / count,
+        room=float(held[priced.state_sharding_row(op), priced.row(op)]) + max(0.0, spare) / count,
     )
 
 

@@ -33,7 +33,7 @@ class Way:
         split: Mesh axis → role and name of the loop it splits, in words.
         loops: Per mesh axis the name of the loop it splits, or None: what a pin takes.
         zero: ZeRO level of its weights.
-        option: How they are kept, in words; "" where it has none.
+        state_sharding: How they are kept, in words; "" where it has none.
         compute_s: Forward, backward and recomputation.
         input_move_s: Layout changes of its inputs and their gradients.
         output_move_s: Layout changes of its outputs and their gradients.
@@ -45,7 +45,7 @@ class Way:
     split: str
     loops: tuple[str | None, ...]
     zero: int
-    option: str
+    state_sharding: str
     compute_s: float
     input_move_s: float
     output_move_s: float
@@ -61,7 +61,7 @@ class Way:
     @property
     def what(self) -> str:
         """The split, and how weights are kept where that is not the usual way."""
-        return self.split + (f"; {self.option}" if self.option not in {"", "ZeRO-0"} else "")
+        return self.split + (f"; {self.state_sharding}" if self.state_sharding not in {"", "ZeRO-0"} else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class PricedDecision:
     @classmethod
     def of(cls, graph: OpGraph, cluster: ClusterSpec, decision: Decision, request: SearchRequest) -> PricedDecision:
         """A decision under the constants of a request, with the ways to keep parameters that were open to it."""
-        return cls(graph, cluster, decision, replace(request.settings, options=request.space.options))
+        return cls(graph, cluster, decision, replace(request.settings, state_shardings=request.space.state_shardings))
 
     @cached_property
     def models(self) -> tuple[CostModel, ...]:
@@ -79,6 +79,6 @@ class PricedDecision:
         loops = [NONE if loop is None else loop for loop in self.op_decision(op).loops]
         return int(np.flatnonzero((self.models[0].table_rows(op.id) == np.array(loops)).all(axis=1))[0])
 
-    def states_row(self, op: Op) -> int:
+    def state_sharding_row(self, op: Op) -> int:
         """Row of the op's way to keep its parameters in its state tables."""
-        return self.settings.options.index(self.op_decision(op).states)
+        return self.settings.state_shardings.index(self.op_decision(op).states)

@@ -12,10 +12,10 @@ from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import SearchRequest, Solution
 
-FORMAT: Final = 2
-"""Of `record`: raised with every change of a dataclass in it. 2: decisions as `parallel.decision.Decision`."""
+FORMAT: Final = 3
+"""Of `record`: raised with every change of a dataclass in it. 3: `state_shardings` in settings."""
 EXPECTED: Final = f"A plan saved by plan.to_json(), format {FORMAT}."
-ACTION: Final = "Plan again and save the plan anew."
+ACTION: Final = "Plan again and save the new plan."
 
 
 def written(record: PlanRecord) -> str:

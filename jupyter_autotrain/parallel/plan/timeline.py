@@ -99,15 +99,15 @@ def passes_of(priced: PricedDecision, stage: int) -> Passes:
         op = folded.first_op(node)
         table = model.op(op.id)
         mode = MODES.index(priced.op_decision(op).recompute)
-        option = priced.states_row(op)
+        sharding_row = priced.state_sharding_row(op)
         states = table.states
         row = priced.row(op)
         for place, value in (
             (0, table.forward_s[row]),
             (2, table.backward_s[row] + table.recompute_s[mode, row]),
-            (3, states.micro_s[option, row]),
-            (4, states.step_s[option, row]),
-            (5, states.update_s[option, row]),
+            (3, states.micro_s[sharding_row, row]),
+            (4, states.step_s[sharding_row, row]),
+            (5, states.update_s[sharding_row, row]),
         ):
             total[place] += count * float(value)
     for edge in folded.edges:

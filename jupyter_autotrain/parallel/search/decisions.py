@@ -72,7 +72,7 @@ def _stage_ops(model: CostModel, index: int, stage: Stage) -> Iterator[tuple[str
         if key not in alike:
             row = model.table_rows(op_id)[choice.strategy].tolist()
             loops = [None if loop == NONE else loop for loop in row]
-            alike[key] = replace(op_decision(op, loops, choice.option), recompute=choice.mode, stage=index)
+            alike[key] = replace(op_decision(op, loops, choice.state_sharding), recompute=choice.mode, stage=index)
         yield op.name, alike[key]
 
 

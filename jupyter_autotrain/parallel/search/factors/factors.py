@@ -96,7 +96,7 @@ class OpChoice:
     """What was decided for one op: row of its strategy table, how to keep its parameters, and its block's mode."""
 
     strategy: int
-    option: StateSharding
+    state_sharding: StateSharding
     mode: Recompute = Recompute.NONE
 
 
@@ -104,14 +104,14 @@ def op_values(model: CostModel, table: OpTable, modes: Modes, weights: Lagrangia
     """(modes, strategies) weighted cost over a whole step, parameters kept the best way."""
     rows = [mode_index(mode) for mode in modes]
     compute = (table.forward_s + table.backward_s) + table.recompute_s[rows]
-    values = weights.lasting(model) * compute + option_values(model, table, weights).min(axis=0)
+    values = weights.lasting(model) * compute + state_sharding_values(model, table, weights).min(axis=0)
     if weights.multiplier:
         values = values + weights.multiplier * weights.in_flight * table.act_bytes[rows]
     return np.asarray(values)
 
 
-def option_values(model: CostModel, table: OpTable, weights: LagrangianWeights) -> Floats:
-    """(options, strategies) weighted cost of keeping an op's parameters."""
+def state_sharding_values(model: CostModel, table: OpTable, weights: LagrangianWeights) -> Floats:
+    """(state shardings, strategies) weighted cost of keeping an op's parameters."""
     states = table.states
     values = weights.lasting(model) * states.micro_s + (states.step_s + states.update_s)
     return np.asarray(values + weights.multiplier * states.state_bytes if weights.multiplier else values)
@@ -142,7 +142,7 @@ def tables_of(model: CostModel, ops: Iterable[int], modes: Modes, weights: Lagra
 
 
 def problem_of(model: CostModel, check: Callable[[], None] | None = None) -> Problem:
-    """The whole graph as one problem, without recompute: op variables by id, state options behind them.
+    """The whole graph as one problem, without recompute: op variables by id, state shardings behind them.
 
     For graphs without repeated blocks, and as the form in which tests compare solvers. An op with one strategy is no
     variable. `check` is called for each op and may raise to stop.
@@ -163,7 +163,7 @@ def _factors_of(model: CostModel, op: int) -> Iterator[Factor]:
     for e in model.edges_into(op):
         yield _factor((e.source, op), model.microbatches * (e.forward_s + e.backward_s), e.act_bytes[0])
     if table.states.state_bytes.any():
-        yield _factor((behind, op), option_values(model, table, LagrangianWeights()), table.states.state_bytes)
+        yield _factor((behind, op), state_sharding_values(model, table, LagrangianWeights()), table.states.state_bytes)
 
 
 def _factor(scope: tuple[int, ...], seconds: Floats, held: Floats) -> Factor:
@@ -181,8 +181,8 @@ def choices_of(
     found = {}
     for op, row in strategies.items():
         table = model.op(op)
-        best = int(option_values(model, table, weights)[:, row].argmin())
-        found[op] = OpChoice(row, table.states.options[best], mode)
+        best = int(state_sharding_values(model, table, weights)[:, row].argmin())
+        found[op] = OpChoice(row, table.states.state_shardings[best], mode)
     return found
 
 
@@ -201,16 +201,16 @@ def _op_load(model: CostModel, choice: OpChoice, op: int) -> Floats:
     row = choice.strategy
     mode = MODES.index(choice.mode)
     states = table.states
-    option = table.states.options.index(choice.option)
+    sharding_row = table.states.state_shardings.index(choice.state_sharding)
     return np.array(
         [
             table.forward_s[row] + table.backward_s[row] + table.recompute_s[mode, row],
-            states.micro_s[option, row],
-            states.step_s[option, row],
-            states.update_s[option, row],
-            states.parameter_bytes[option, row],
-            states.gradient_bytes[option, row],
-            states.optimizer_bytes[option, row],
+            states.micro_s[sharding_row, row],
+            states.step_s[sharding_row, row],
+            states.update_s[sharding_row, row],
+            states.parameter_bytes[sharding_row, row],
+            states.gradient_bytes[sharding_row, row],
+            states.optimizer_bytes[sharding_row, row],
             table.act_bytes[mode, row],
         ]
     )

@@ -78,7 +78,7 @@ def price_baselines(context: SearchContext) -> Iterator[tuple[str, Outcome | Non
 def _price(context: SearchContext, baseline: Baseline) -> tuple[Outcome | None, str]:
     if baseline.modes == (Recompute.FULL,) and context.chain is None:
         return None, "the model has no repeated blocks to recompute"
-    settings = replace(context.settings, options=(StateSharding(baseline.zero),))
+    settings = replace(context.settings, state_shardings=(StateSharding(baseline.zero),))
     narrowed = replace(context, settings=settings, modes=baseline.modes, restrict=baseline.restrict)
     reason = "the batch or the device count does not divide that way"
     for candidate in baseline.candidates(context):

@@ -31,7 +31,7 @@ class SearchContext:
         graph: The model.
         chain: Its repeated blocks, when it has any.
         cluster: The machine.
-        settings: Constants and open options.
+        settings: Constants and the state shardings to choose from.
         modes: Recompute modes.
         limit_bytes: Memory per rank of the request; None: what each device offers.
         analysis: Of the graph.
@@ -74,7 +74,7 @@ class SearchContext:
                 self.graph, self.cluster, mesh, microbatches, self.settings, device, self.analysis, self.restrict
             )
 
-        key = (self.cluster, self.settings.options, self.restrict, mesh, microbatches, device)
+        key = (self.cluster, self.settings.state_shardings, self.restrict, mesh, microbatches, device)
         return self.cache.recent(CostModel, key, make)
 
     def on(self, part: ClusterSpec) -> SearchContext:
@@ -105,6 +105,6 @@ class SearchContext:
                 TableCache(),
             )
 
-        costed = (self.cluster, self.settings.options, self.restrict)
+        costed = (self.cluster, self.settings.state_shardings, self.restrict)
         solved = (self.modes, self.limit_bytes, self.most_multipliers)
         return self.cache.recent(Pipeline, (*costed, *solved, candidate, counted), make)

@@ -188,7 +188,7 @@ def _context(
         pins = replace(pins, mesh=pins.mesh or only)
         space = replace(space, stages=(1,), zero=(Zero.NOTHING,), modes=(Recompute.NONE,), microbatches=(1,))
         restrict = data_only
-    settings = replace(request.settings, options=space.options)
+    settings = replace(request.settings, state_shardings=space.state_shardings)
     limit = request.limits.memory_bytes
     context = SearchContext(
         graph,
@@ -209,12 +209,12 @@ def _context(
 def _inside(outcome: Outcome, space: StrategySpace, context: SearchContext) -> bool:
     """Whether a baseline's plan belongs to the space searched, so that it may be the answer."""
     c = outcome.candidate
-    options = {choice.option for stage in outcome.stages for choice in stage.choices.values()}
+    state_shardings = {choice.state_sharding for stage in outcome.stages for choice in stage.choices.values()}
     modes = {choice.mode for stage in outcome.stages for choice in stage.choices.values()}
     return (
         (not space.stages or c.stages in space.stages)
         and (not space.microbatches or c.microbatches in space.microbatches)
-        and options <= set(space.options)
+        and state_shardings <= set(space.state_shardings)
         and modes <= {*context.modes, Recompute.NONE}
         and len(c.mesh.shape) <= space.max_axes
     )

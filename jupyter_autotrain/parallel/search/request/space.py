@@ -87,12 +87,12 @@ class StrategySpace:
         return cls(max_axes, stages=(1,), microbatches=(1,), modes=(Recompute.NONE,), all_devices=True)
 
     @property
-    def options(self) -> tuple[StateSharding, ...]:
+    def state_shardings(self) -> tuple[StateSharding, ...]:
         """Ways to keep an op's parameters."""
         kept = tuple(StateSharding(zero) for zero in self.zero)
         if not self.offload:
             return kept
-        on_host = tuple(replace(option, offload=True) for option in kept)
+        on_host = tuple(replace(state_sharding, offload=True) for state_sharding in kept)
         return *kept, *on_host, replace(on_host[0], host_table=True)
 
 

@@ -72,8 +72,8 @@ class StageTables:
         if key not in self.pieces:
             mode, rows = self.of.decode_block(shared, before, after)
             chosen = choices_of(self.of.model, rows, mode, self.of.weights)
-            any_option = self.of.model.settings.options[0]
-            around = {op: OpChoice(row, any_option) for op, row in self.of.ends(shared, before).items()}
+            any_sharding = self.of.model.settings.state_shardings[0]
+            around = {op: OpChoice(row, any_sharding) for op, row in self.of.ends(shared, before).items()}
             load = load_of(self.of.model, around | chosen, self.of.chain.block(1))
             self.pieces[key] = ChainPiece(chosen, load)
         return self.pieces[key]
@@ -81,6 +81,6 @@ class StageTables:
     def tail(self, shared: int, end: int) -> ChainPiece:
         """Ops after the blocks."""
         chosen = choices_of(self.of.model, self.of.decode_tail(shared, end), Recompute.NONE, self.of.weights)
-        any_option = self.of.model.settings.options[0]
-        around = {op: OpChoice(row, any_option) for op, row in self.of.last_ends(shared, end).items()}
+        any_sharding = self.of.model.settings.state_shardings[0]
+        around = {op: OpChoice(row, any_sharding) for op, row in self.of.last_ends(shared, end).items()}
         return ChainPiece(chosen, load_of(self.of.model, around | chosen, self.of.chain.tail))

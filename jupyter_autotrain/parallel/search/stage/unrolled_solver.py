@@ -43,8 +43,8 @@ def plain_outcome(
 def plain_from(model: CostModel, candidate: Candidate, assignment: Assignment, bound_s: float) -> Outcome:
     """An assignment of `factors.problem_of` as an outcome of one stage."""
     count = len(model.graph.ops)
-    options = model.settings.options
-    chosen = {op: OpChoice(assignment.get(op, 0), options[assignment.get(count + op, 0)]) for op in range(count)}
+    shardings = model.settings.state_shardings
+    chosen = {op: OpChoice(assignment.get(op, 0), shardings[assignment.get(count + op, 0)]) for op in range(count)}
     stage = Stage(range(0), chosen, load_of(model, chosen, range(count)), 0.0, 1.0, model.roofline.device)
     return Outcome(candidate, (stage,), bound_s, (model,))
 
