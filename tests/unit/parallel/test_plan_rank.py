@@ -1,13 +1,16 @@
 """Plans are ranked by time, and of equally fast ones by memory; no sum of seconds and bytes decides between them."""
 
+from itertools import product
 from math import inf
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
+from jupyter_autotrain.parallel.search.factors.elimination import minimise
 from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
 from jupyter_autotrain.parallel.search.factors.lagrangian import Bracket, DualPoint, Relaxation, maximise_dual
-from jupyter_autotrain.parallel.search.factors.problem import Factor, Problem, rank
+from jupyter_autotrain.parallel.search.factors.problem import CostTable, Factor, Problem, rank
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, alternatives
 
 
@@ -46,3 +49,21 @@ def test_the_dual_keeps_the_lighter_of_equally_fast_assignments():
     heavy, light = DualPoint(1.0, 10.0, "heavy"), DualPoint(9.0, 3.0, "light")
     found = maximise_dual(lambda _: Relaxation(-inf, DualPoint(9.0, 2.0, "lighter")), Bracket(heavy, light, 0.0), 4.0)
     assert found.best.what == "lighter"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_equally_light_assignments_the_fastest_is_found_however_many_bytes_they_hold(seed):
+    rng = np.random.default_rng(seed)
+    scopes = [(0, 1), (1, 2), (2, 3), (0, 3)]
+    held = [rng.integers(0, 2, (3, 3)) * 8e10 for _ in scopes]
+    seconds = [rng.integers(1, 9, (3, 3)) * 1e-6 for _ in scopes]
+    tables = [CostTable(scope, b + 1j * s) for scope, b, s in zip(scopes, held, seconds, strict=True)]
+
+    def rank_of(values):
+        at = [tuple(values[v] for v in scope) for scope in scopes]
+        return sum(b[i] for b, i in zip(held, at, strict=True)), sum(s[i] for s, i in zip(seconds, at, strict=True))
+
+    value, chosen, _ = minimise(tables)
+    found = rank_of([chosen[v] for v in range(4)])
+    assert found == pytest.approx(min(map(rank_of, product(range(3), repeat=4))))
+    assert (value.real, value.imag) == pytest.approx(found)

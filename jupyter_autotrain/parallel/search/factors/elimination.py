@@ -124,7 +124,7 @@ class _TableIndex:
 
     def add(self, table: CostTable) -> None:
         if not table.scope:
-            self.constant += float(table.values)
+            self.constant += table.values.item()
             return
         self._live[id(table)] = table
         for v in table.scope:

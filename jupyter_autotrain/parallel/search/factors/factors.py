@@ -25,9 +25,11 @@ PLAIN = (Recompute.NONE,)
 class LagrangianWeights:
     """What seconds and bytes weigh in a table: the terms of the Lagrangian.
 
-    value = rounds * micro_s + step_s + multiplier * (state_bytes + in_flight * act_bytes)
+    value = time_weight * (rounds * micro_s + step_s) + multiplier * (state_bytes + in_flight * act_bytes)
 
     Attributes:
+        time_weight: 1; 0 for bytes alone; 1j for bytes first and ties by seconds: numpy orders complex numbers by
+            their real parts (bytes), and equal ones by their imaginary parts (seconds), both exact.
         multiplier: The Lagrange multiplier of memory: seconds per byte at the peak.
         in_flight: Microbatches alive at the peak.
         rounds: Microbatches that a step lasts, bubble included; the model's microbatches unless given.
@@ -36,10 +38,11 @@ class LagrangianWeights:
     multiplier: float = 0.0
     in_flight: float = 1.0
     rounds: float = 0.0
+    time_weight: complex = 1.0
 
-    def lasting(self, model: CostModel) -> float:
-        """Rounds to count."""
-        return self.rounds or model.microbatches
+    def micro_weight(self, model: CostModel) -> complex:
+        """What the seconds of one microbatch weigh."""
+        return self.time_weight * (self.rounds or model.microbatches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def op_values(model: CostModel, table: OpTable, modes: Modes, weights: Lagrangia
     """(modes, strategies) weighted cost over a whole step, parameters kept the best way."""
     rows = [mode_index(mode) for mode in modes]
     compute = (table.forward_s + table.backward_s) + table.recompute_s[rows]
-    values = weights.lasting(model) * compute + state_sharding_values(model, table, weights).min(axis=0)
+    values = weights.micro_weight(model) * compute + state_sharding_values(model, table, weights).min(axis=0)
     if weights.multiplier:
         values = values + weights.multiplier * weights.in_flight * table.act_bytes[rows]
     return np.asarray(values)
@@ -113,7 +116,7 @@ def op_values(model: CostModel, table: OpTable, modes: Modes, weights: Lagrangia
 def state_sharding_values(model: CostModel, table: OpTable, weights: LagrangianWeights) -> Floats:
     """(state shardings, strategies) weighted cost of keeping an op's parameters."""
     states = table.states
-    values = weights.lasting(model) * states.micro_s + (states.step_s + states.update_s)
+    values = weights.micro_weight(model) * states.micro_s + weights.time_weight * (states.step_s + states.update_s)
     return np.asarray(values + weights.multiplier * states.state_bytes if weights.multiplier else values)
 
 
@@ -122,7 +125,7 @@ def edge_values(model: CostModel, edge: EdgeTable, modes: Modes, weights: Lagran
     repeats = model.graph_analysis.repeats[edge.target] > 1
     seconds = edge.forward_s + edge.backward_s
     again = [seconds + edge.forward_s if repeats and mode is Recompute.FULL else seconds for mode in modes]
-    values = weights.lasting(model) * np.array(again)
+    values = weights.micro_weight(model) * np.array(again)
     if weights.multiplier and edge.act_bytes.any():
         values = values + weights.multiplier * weights.in_flight * edge.act_bytes[[mode_index(mode) for mode in modes]]
     return np.asarray(values)

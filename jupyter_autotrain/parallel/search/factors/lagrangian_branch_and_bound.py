@@ -1,7 +1,7 @@
 """Exact minimisation under a memory limit: the Lagrangian dual, then branch and bound on its gap.
 
 Variables: as `problem`.
-Objective: minimise sum_f seconds_f(x), ties by memory (see `problem.rank`).
+Objective: minimise sum_f seconds_f(x), ties of compared plans by memory (see `problem.rank`).
 Constraints: sum_f bytes_f(x) <= limit.
 Recurrence: depth first against the order of elimination; each bucket (see `elimination`) gives the exact least
     completion of a partial assignment a, and a is cut unless

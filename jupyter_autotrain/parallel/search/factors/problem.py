@@ -21,9 +21,10 @@ Rank = tuple[float, float]
 
 
 def rank(seconds: float, held_bytes: float) -> Rank:
-    """The order of plans: by seconds, and of equally fast ones by bytes; seconds and bytes are never added up.
+    """The order in which plans are compared: by seconds, and of equally fast ones by bytes.
 
-    Only where memory has a price, the Lagrange multiplier, do both make one value (see `lagrangian`).
+    A minimisation by seconds alone may return any of equally fast assignments; `exhaustive` returns the first by this
+    order. Only the Lagrangian combines both: seconds + multiplier * bytes (see `lagrangian`).
     """
     return seconds, held_bytes
 
@@ -49,7 +50,10 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostTable:
-    """A cost for every combination of the scope's values."""
+    """A cost for every combination of the scope's values: seconds + multiplier * bytes, or bytes.
+
+    Where equal bytes are ordered by seconds, the values are complex (see `LagrangianWeights.time_weight`).
+    """
 
     scope: tuple[Variable, ...]
     values: Floats

@@ -1,7 +1,7 @@
 """The outer search: best-first branch and bound over candidates.
 
 Variables: the candidate c (stages, mesh, microbatches, schedule, chunks).
-Objective: minimise step(c), the least of its plans, ties by memory (see `problem.rank`).
+Objective: minimise step(c), the least of its plans, ties of compared plans by memory (see `problem.rank`).
 Constraints: the mesh and the stages use all devices; pins and the search space.
 Recurrence: best = min over c of step(c). A node holds all candidates of one mesh at first, under the compute time of
     the kernels alone; the node with the least bound gets a better bound or falls into halves (see `node`), one

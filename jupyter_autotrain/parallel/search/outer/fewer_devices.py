@@ -1,7 +1,7 @@
 """Plans that leave devices idle: a search on each part of the cluster that may be faster than the whole.
 
 Variables: the part C' of the cluster C (see `core.subset`), and the plan on all its devices.
-Objective: minimise the step over all parts.
+Objective: minimise the step over all parts; of equally fast plans the one with all devices, or found first.
 Constraints: as `branch_and_bound`, on the part.
 Recurrence: best(C) = min over C' of best plan on all devices of C'. A part is pruned when the least that its devices
     compute (see `cost.compute_lower_bound.DeviceCountBound`) is no less than the best so far; of the others those are

@@ -2,7 +2,8 @@
 
 Variables: the state s_i of the ops at the end of block i, the state k of the shared ops (read by all blocks); inside a
     block its ops' strategies and its recompute mode.
-Objective: minimise head(k, s_0) + sum_i T(k, s_i, s_(i+1)) + tail(k, s_n), in seconds + multiplier * bytes.
+Objective: minimise head(k, s_0) + sum_i T(k, s_i, s_(i+1)) + tail(k, s_n), in seconds + multiplier * bytes
+    (or bytes, ties by seconds).
 Constraints: none; memory enters through the multiplier.
 Recurrence: with T(k, a, c) the least cost of one block between its ends (see `elimination`),
 
@@ -92,7 +93,10 @@ class Reduced:
 
 
 class Path(NamedTuple):
-    """A way through the blocks: its value, the state of the shared ops, and of the ends before and after each step."""
+    """A way through the blocks: its value, the state of the shared ops, and of the ends before and after each step.
+
+    The value is in bytes where bytes come first (see `LagrangianWeights.time_weight`).
+    """
 
     value: float
     shared: int
@@ -185,7 +189,7 @@ class ChainTables:
         states = [state]
         for row in reversed(rows[:-1]):
             states.append(int((row[shared] + self.step[shared, :, states[-1]]).argmin()))
-        return Path(float(total[shared, state]), shared, states[::-1])
+        return Path(float(total[shared, state].real), shared, states[::-1])
 
     def ends(self, shared: int, state: int) -> dict[int, int]:
         """Strategies of the context and of the end of block 0."""

@@ -32,7 +32,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import SLACK
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.folding import step_back, step_forward
 from jupyter_autotrain.parallel.search.stage.partition import least_level, shared_out
-from jupyter_autotrain.parallel.search.stage.stage_problem import LIGHTEST, StageProblem
+from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
 
 ROOM = 1.5  # at first; few stages want more
 
@@ -106,7 +106,7 @@ class PartitionBounds:
     @property
     def _lightest(self) -> Floats:
         """(stages, blocks) bytes at least."""
-        return self._between(LagrangianWeights(LIGHTEST)) / LIGHTEST
+        return self._between(LagrangianWeights(multiplier=1.0, time_weight=0.0))
 
     @property
     def _blocks(self) -> int:
@@ -130,10 +130,10 @@ class PartitionBounds:
         """(stages, blocks) least value at some weights, each stage with its own number alive."""
         few = min(self.alive)
         many = max(self.alive)
-        low = self._paths(LagrangianWeights(weights.multiplier, few, weights.rounds))
+        low = self._paths(replace(weights, in_flight=few))
         if many == few:
             return low
-        high = self._paths(LagrangianWeights(weights.multiplier, many, weights.rounds))
+        high = self._paths(replace(weights, in_flight=many))
         share = (np.array(self.alive) - few) / (many - few)
         return np.asarray(low + share[:, None] * (high - low))
 

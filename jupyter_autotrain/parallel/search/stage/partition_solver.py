@@ -1,7 +1,8 @@
 """From a candidate to its plan: how many blocks each stage holds, and the best plan of each within its memory.
 
 Variables: n_i, the blocks of stage i; the decisions inside each stage (see `stage_problem`).
-Objective: minimise T = m max t + (sum t - max t)/v + once-per-step work, ties by memory (see `problem.rank`).
+Objective: minimise T = m max t + (sum t - max t)/v + once-per-step work, ties of compared plans by memory
+    (see `problem.rank`).
 Constraints: each stage within its memory with its own number of microbatches alive; every block in one stage;
     neighbouring stages meet in one layout, that of the first stage, which has the least room.
 Recurrence: partitions are tried in turn: even, then that of the bound (see `partition_bounds`; by speed where devices

@@ -1,7 +1,7 @@
 """One pipeline stage (or the whole model): head, some blocks, tail, under a memory limit.
 
 Variables: as `folding`; the ways to keep each op's parameters.
-Objective: minimise rounds * micro_s + step_s, ties by memory (see `problem.rank`).
+Objective: minimise rounds * micro_s + step_s, ties of compared plans by memory (see `problem.rank`).
 Constraints: state_bytes + in_flight * act_bytes <= limit; the layouts at the borders, where they are given.
 Recurrence: that of `folding` at each multiplier of the dual (see `lagrangian`). Two answers remain, one above the limit
     and one within it; spliced at block k,
@@ -9,7 +9,8 @@ Recurrence: that of `folding` at each multiplier of the dual (see `lagrangian`).
     best = min over k of  first k blocks of one + the rest of the other, of those within the limit
 
     which leaves at most one block's worth above the bound: so some layers recompute, or share out their parameters.
-Complexity: `most_multipliers` reductions of one block, then n splices of additions. The bound is the dual's.
+Complexity: `most_multipliers` reductions of one block, one more for the least memory, then n splices of additions.
+    The bound is the dual's.
 Source: as `folding` and `lagrangian`; mixed layers as in Galvatron (Miao et al. 2022), there by buckets of memory.
 Oracle: tests/oracle/test_search_solvers.py::test_a_stage_lies_between_its_bound_and_the_optimum_of_the_unfolded_graph
 """
@@ -17,7 +18,7 @@ Oracle: tests/oracle/test_search_solvers.py::test_a_stage_lies_between_its_bound
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from math import inf
 
@@ -43,7 +44,6 @@ from jupyter_autotrain.parallel.search.stage.folding import ChainTables, Path
 from jupyter_autotrain.parallel.search.stage.stage_plan import StagePlan, StageTables
 
 MULTIPLIERS = 10  # in practice four to eight maximise the dual
-LIGHTEST = 2.0**20  # seconds per byte: at this multiplier no time is worth a byte, and the lightest plan is optimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,8 @@ class StageProblem:
         return Bracket(heavy, light, bound_s, at_multiplier)
 
     def lightest(self) -> DualPoint[StagePlan]:
-        """The plan with the least memory."""
-        return self.solve(self.weights(LIGHTEST)).point
+        """The plan with the least memory, the fastest of those."""
+        return self.solve(replace(self.weights(1.0), time_weight=1j)).point
 
     def _point(self, plan: StagePlan) -> DualPoint[StagePlan]:
         load = plan.load

@@ -1,7 +1,7 @@
 """Graphs without repeated blocks: one stage, one problem over all ops, no recompute.
 
 Variables: per op its strategy and the way to keep its parameters.
-Objective: minimise microbatches * micro_s + step_s, ties by memory (see `problem.rank`).
+Objective: minimise microbatches * micro_s + step_s, ties of compared plans by memory (see `problem.rank`).
 Constraints: sum of bytes <= limit.
 Recurrence: that of `lagrangian_branch_and_bound` on the whole graph.
 Complexity: as there, with `NODES` nodes at most; what stays open is the gap.
