@@ -1,6 +1,6 @@
 """How long a slider of the plan preview waits: plan anew with the instant search, and lay out the new view.
 
-The models of `05_plan_a_split.ipynb` and one for 64 devices, from roomy to barely enough; a setting in which
+The models of `04_plan_a_split.ipynb` and one for 64 devices, from roomy to barely enough; a setting in which
 nothing fits is answered too. Limit: 0.2 s from the slider to the answer.
 
 Run: python benchmarks/replan.py

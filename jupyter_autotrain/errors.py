@@ -8,7 +8,7 @@ AutotrainError                 three clauses: what was found, what was expected,
 ├── StoreError                 the history cannot be read or written (full disk, locked, read-only)
 │   ├── LeaseLostError             another manager writes it now
 │   └── DamagedRowError            what a row of the store holds cannot be read, as after a flipped byte
-├── UnknownExperimentError     no experiment answers to that name
+├── UnknownExperimentError     no experiment has that name
 ├── ManagerError               the manager cannot be started or does not answer
 ├── BackendError               a backend refuses or fails a request
 │   └── BackendUnavailableError    the backend cannot be used here; says why in one sentence
@@ -53,7 +53,7 @@ class AutotrainError(Exception):
 
 
 class HeaderError(AutotrainError):
-    """Faults of a cell header, all at once; `found` holds one line per fault.
+    """All faults of a cell header; `found` holds one line per fault.
 
     Args:
         found: The faults to show, six lines at most.
@@ -91,7 +91,7 @@ class LeaseLostError(StoreError):
 
 
 class UnknownExperimentError(AutotrainError):
-    """No experiment answers to that name."""
+    """No experiment has that name."""
 
 
 class ManagerError(AutotrainError):

@@ -1,4 +1,4 @@
-"""Text that cannot steer a terminal: what trials, files and names say is shown, never obeyed."""
+"""Text from trials, files and names: escape sequences are removed before it is printed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def printable(text: str) -> str:
     """The text without escape sequences and control characters; newlines and tabs stay.
 
-    A line that carriage returns wrote anew, as progress bars do, is what it was last. Linear in the text.
+    Of a line that carriage returns overwrite, as in progress bars, the last version is kept. Linear in the text.
     """
     if "\r" in text:
         text = "\n".join(_last_written(line) for line in text.split("\n"))

@@ -73,7 +73,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
 
     Raises:
         CaptureError: A name is missing or cannot travel, the data is too big, or something looks like a secret; all
-            such names at once.
+            all such names.
         ShipError: The files are too many or too big, or a pattern of `ship` fits nothing.
     """
     tree, text, notes = parse_code(code, first_line)

@@ -53,7 +53,7 @@ def export_script(
     parts = [
         futures,
         _TITLE + _seed_line(seed, hash_seed),
-        _standing_in(),
+        _standalone_module(),
         *_seeding(seed, hash_seed),
         f"globals().update(__autotrain__.start(\n    {_literal(params)},\n{_packed(data)},\n"
         f"{_packed(files, bundle.folders)},\n))",
@@ -84,8 +84,8 @@ def _split_futures(main: str) -> tuple[str, str]:
     return "", main
 
 
-def _standing_in() -> str:
-    """The module that stands in for a trial, embedded; apart from the script's own names."""
+def _standalone_module() -> str:
+    """The embedded module that replaces a trial's API; apart from the script's own names."""
     code = _own_text("jupyter_autotrain.capture", "standalone.py")
     return (
         '__autotrain__ = __import__("types").ModuleType("autotrain_standalone")\n'

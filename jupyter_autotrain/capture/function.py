@@ -29,12 +29,13 @@ def from_function(  # noqa: PLR0913 - as `capture`
     ship: Sequence[str] = (),
     limits: CaptureLimits = _NO_LIMITS,
     not_secrets: Collection[str] = (),
+    returns: Collection[str] = (),
     seed: int | None = None,
     variables: Collection[str] = (),
 ) -> Capture:
     """Capture a call of a function: its source, what it uses of its globals and of the functions around it.
 
-    Parameters called like a searched name get its value; one other parameter may get `params`, all at once.
+    Parameters called like a searched name get its value; one other parameter may get all `params`.
     The call's value is bound to `result`.
 
     Args:
@@ -45,6 +46,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
         ship: Patterns of files to send.
         limits: How much may travel.
         not_secrets: Names whose values may travel although they look like secrets.
+        returns: Names of the code's variables that come back from the trial.
         seed: What trials seed all random generators with, if anything.
         variables: Names and patterns of environment variables that trials get by the header.
 
@@ -60,7 +62,8 @@ def from_function(  # noqa: PLR0913 - as `capture`
     code = f"{text.rstrip()}\n\n{_call(function, parameters)}\n"
     return capture(
         code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
-        first_line=line, label=label, limits=limits, not_secrets=not_secrets, seed=seed, variables=variables,
+        first_line=line, label=label, limits=limits, not_secrets=not_secrets, returns=returns,
+        seed=seed, variables=variables,
     )  # fmt: skip
 
 

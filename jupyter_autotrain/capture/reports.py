@@ -29,7 +29,7 @@ class Reports:
     Attributes:
         names: Metric -> the place of its first report, such as "this cell, line 4".
         complete: False where more may be reported than the text shows.
-        imports: The installed packages that the code uses; one that reports by itself is seen only when it is loaded.
+        imports: The installed packages that the code uses; one that reports itself is seen only when loaded.
         notebooks: What `report` is where it is the notebook's and not the trial's; else "".
     """
 

@@ -65,7 +65,7 @@ def place(source_map: Sequence[str], line: int) -> str:
 def _preparation(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
     """The lines that bind every captured name; a blank line or two around definitions."""
     written: set[str] = set()
-    before = ""  # what kind of text stands above
+    before = ""  # what kind of text precedes
     for item in items:
         if item.text in written:
             continue
@@ -79,7 +79,7 @@ def _preparation(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
 
 
 def without_futures(code: CapturedCode) -> str:
-    """The code without its `from __future__` lines, which must stand first in the script; other lines stay put."""
+    """The code without its `from __future__` lines, which must come first in the script; other lines stay put."""
     lines = code.text.split("\n")
     for node in code.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
@@ -102,7 +102,7 @@ def _written(text: str, node: ast.expr) -> str:
 
 
 def with_own_place(text: str) -> str:
-    """Let `__file__` lie beside the files that travelled, as it does where the code was written."""
+    """Put `__file__` next to the shipped files, as where the code was written."""
     if "__file__" not in text:
         return text
     named = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and node.id == "__file__"]

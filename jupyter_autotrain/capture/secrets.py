@@ -22,7 +22,7 @@ class SecretFinding:
     """A credential.
 
     Attributes:
-        where: Where it stands, for people.
+        where: Where it is, as shown to users.
         name: The name it has there; "" for none.
         variable: The captured variable that holds it; "" where code spells it out.
     """

@@ -62,7 +62,7 @@ def read(
         progress: Called with the bytes of data captured so far.
 
     Raises:
-        HeaderError: With all faults of the header at once.
+        HeaderError: With all faults of the header.
         CaptureError: Something the cell needs cannot be sent, or nothing reports its objective.
         ShipError: The files are too many or too big.
     """

@@ -90,7 +90,7 @@ class Experiment(ExperimentFiles, display.Displayable):
         """End its trials with their whole process trees, and wait until they are gone.
 
         Args:
-            trials: The numbers of the trials to end, while the experiment goes on with others; None ends all of it.
+            trials: The numbers of the trials to end, while the experiment continues with others; None ends all of it.
             grace_s: How long a trial may take to end itself before it is ended by force.
             timeout_s: The longest wait for the answer.
 

@@ -22,8 +22,8 @@ class LogTail:
 
     Attributes:
         text: The last lines, or the end of a line that is longer than the limit.
-        lines_before: How many lines stand before the text.
-        end_bytes: The offset after the text, where following goes on.
+        lines_before: How many lines precede the text.
+        end_bytes: The offset after the text, where following continues.
     """
 
     text: str = ""

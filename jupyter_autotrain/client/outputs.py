@@ -90,7 +90,7 @@ def _check_size(directory: Path, outputs: Sequence[Output]) -> None:
     if len(outputs) > MOST_FILES or total_bytes > MOST_BYTES:
         raise AutotrainError(
             f"The trial has left {count(len(outputs), 'file')}, {format_bytes(total_bytes)}.",
-            f"At most {MOST_FILES} files and {format_bytes(MOST_BYTES)} are copied at once.",
+            f"At most {MOST_FILES} files and {format_bytes(MOST_BYTES)} are copied in one call.",
             f"Take what you need from {directory / wire.WORK}",
         )
 

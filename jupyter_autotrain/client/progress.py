@@ -15,7 +15,7 @@ _BAR = 24
 
 
 class Progress:
-    """One line that is replaced as the work goes on; nothing is shown in the first half second.
+    """One line that is replaced as the work continues; nothing is shown in the first half second.
 
     Args:
         show: Puts a line in the place of the one before.

@@ -29,7 +29,7 @@ def before_rerun(
         ask: Asks the user a question.
 
     Returns:
-        The newest earlier run that goes on beside the new one; None where none does.
+        The newest earlier run that continues along with the new one; None if there is none.
 
     Raises:
         AutotrainError: A secret is not set.
@@ -58,7 +58,7 @@ def _ask(earlier: Sequence[Experiment], say: Say, ask: Callable[[str], str]) -> 
     if answer.strip().lower() in _YES:
         _stop(earlier, say)
         return None
-    say(f"{_label(earlier[-1])} goes on. {_commands(earlier)}\n")
+    say(f"{_label(earlier[-1])} continues. {_commands(earlier)}\n")
     return earlier[-1]
 
 

@@ -17,12 +17,12 @@ class StopReceipt(CancelReceipt):
 
     Attributes:
         name: What was stopped.
-        silent: The stopped trials of which it is not known which processes ended.
+        unreported: The stopped trials of which it is not known which processes ended.
         warnings: What the stopped trials warned of.
     """
 
     name: str = ""
-    silent: tuple[int, ...] = ()
+    unreported: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @classmethod
@@ -35,7 +35,7 @@ class StopReceipt(CancelReceipt):
 
     def _sentence(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
-        if self.note and not ended and not self.pids_left and not self.silent:
+        if self.note and not ended and not self.pids_left and not self.unreported:
             return f"{self.name}: {self.note}; no process was running."
         text = f"{self.name}: stopped in {self.elapsed_s:.1f} s; "
         text += f"{_count(ended)} ended ({_listed(ended)})" if ended else self._without_pids()
@@ -45,9 +45,9 @@ class StopReceipt(CancelReceipt):
         return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
 
     def _without_pids(self) -> str:
-        if not self.silent:
+        if not self.unreported:
             return "no process was running"
-        return f"which processes of trial {', '.join(map(str, self.silent))} ended is not known"
+        return f"which processes of trial {', '.join(map(str, self.unreported))} ended is not known"
 
     def __repr__(self) -> str:
         return str(self)

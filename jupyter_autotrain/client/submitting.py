@@ -40,7 +40,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
         header: The keys of a cell header, such as `search={"lr": "loguniform(1e-4, 1e-1)"}`, `trials=12`.
 
     Raises:
-        HeaderError: With all faults of the header at once.
+        HeaderError: With all faults of the header.
         CaptureError: Something the code needs cannot be sent.
         BackendUnavailableError: The chosen backend cannot do it.
         StoreError: It cannot be stored; then nothing was started.
@@ -75,8 +75,8 @@ def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, 
         )  # fmt: skip
     return capture.from_function(
         fn_or_source, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
-        limits=limits, not_secrets=header.not_secrets, seed=header.seed,
-        variables=header.variables,
+        limits=limits, not_secrets=header.not_secrets, returns=header.returns,
+        seed=header.seed, variables=header.variables,
     )  # fmt: skip
 
 

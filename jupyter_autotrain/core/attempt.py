@@ -9,7 +9,7 @@ from jupyter_autotrain.core.spec import ExperimentSpec, TrialSpec
 def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
     """The present attempt of a trial. A seed is shifted by the trial's number, from 0.
 
-    An attempt after the first goes on from the checkpoints of the one before it.
+    A later attempt continues from the checkpoints of the previous one.
     """
     return TrialSpec(
         experiment_id=trial.experiment_id,

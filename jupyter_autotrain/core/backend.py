@@ -1,6 +1,6 @@
 """The contract of a training service: nine methods and `close`, plain, synchronous, thread-safe, stateless.
 
-All state travels in the arguments, so that a manager that was killed goes on with a fresh instance.
+All state travels in the arguments, so that a restarted manager continues with a fresh instance.
 A new backend is one file with a `BackendType`, one entry-point line in the group `jupyter_autotrain.backends`, and one
 subclass of `jupyter_autotrain.testing.BackendContract`.
 """
@@ -193,7 +193,7 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Close connections; jobs go on."""
+        """Close connections; jobs continue."""
         ...
 
 

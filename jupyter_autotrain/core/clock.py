@@ -1,6 +1,6 @@
 """A clock that no one can set: seconds since the machine was started, and which start that was.
 
-The wall clock jumps when somebody sets it; how long something took is read from this one (CLOCK_BOOTTIME, see
+The wall clock jumps when it is set; how long something took is read from this one (CLOCK_BOOTTIME, see
 clock_gettime(2): it also runs while the machine sleeps).
 """
 
@@ -26,7 +26,7 @@ class BootTime:
         return cls(_boot(), time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)))
 
     def since(self, earlier: BootTime | None) -> float | None:
-        """The seconds from an earlier instant to this one; None when the machine was started anew in between."""
+        """The seconds from an earlier instant to this one; None after a reboot in between."""
         if earlier is None or earlier.boot != self.boot:
             return None
         return self.at_s - earlier.at_s

@@ -215,7 +215,7 @@ def _cpu() -> Preset:
 
 
 def presets() -> Mapping[str, Preset]:
-    """Every known device by name; the first of a family also answers to the family's short name."""
+    """Every known device by name; the first of a family is also found by the family's short name."""
     known = [
         _v100("V100-16GB", 16),
         _v100("V100-32GB", 32),

@@ -10,7 +10,7 @@ from jupyter_autotrain.core.sizes import format_bytes
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LITTLE_BYTES = 1 << 18
-_FEW_DESCRIPTORS = 8  # what a call may need at once
+_FEW_DESCRIPTORS = 8  # what one call may need at the same time
 _FOR_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 
 

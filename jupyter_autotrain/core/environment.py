@@ -1,7 +1,7 @@
-"""Which variables of whoever submits reach a trial. Pure.
+"""Which of the submitter's variables reach a trial. Pure.
 
 A trial sees a clean base, the submitter's variables that are listed here or under `pass_env:`, those of `env:`, and
-the named secrets. It never sees those of whoever happened to start the manager.
+the named secrets. It never sees those of the process that started the manager.
 """
 
 from __future__ import annotations

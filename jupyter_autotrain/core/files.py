@@ -1,6 +1,6 @@
 """Opening files that a trial may have put there: a trial's code can place anything in its directory.
 
-Whoever reads a trial directory reads through here. Nothing is followed out of the directory (links), nothing waits
+All reads of a trial directory go through here. Nothing is followed out of the directory (links), nothing waits
 (a FIFO without a writer), nothing is endless (`/dev/zero`), and text is bounded in length and depth.
 
 Imported by every supervisor, so it uses only the cheapest parts of the standard library.

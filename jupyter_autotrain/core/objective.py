@@ -63,7 +63,7 @@ class Objective:
 
 
 class RunningValue:
-    """The objective's value of a trial that goes on reporting. O(window) per report.
+    """The objective's value of a trial that is still reporting. O(window) per report.
 
     Args:
         objective: The objective.

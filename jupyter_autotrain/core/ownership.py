@@ -1,6 +1,6 @@
 """Whether a home is its user's alone: who owns it, who could replace it, and that nothing in it leads elsewhere.
 
-The rule is OpenSSH's (`safe_path`): the folder and all above it belong to the user or to root, and nobody else can
+The rule is OpenSSH's (`safe_path`): the folder and all above it belong to the user or to root, and no other user can
 write to them. A folder with the sticky bit, such as /tmp, is taken, since others cannot replace what is in it.
 """
 
@@ -26,7 +26,7 @@ def make_private(home: Home) -> None:
     """Make the home (0700) when there is none, and make sure that it is the user's alone.
 
     Raises:
-        StoreError: It belongs to somebody else, others could replace it or write to it, or a file in it is a link.
+        StoreError: It belongs to another user, others could replace it or write to it, or a file in it is a link.
         OSError: It cannot be made or looked at.
     """
     real = Path(os.path.realpath(home.root))

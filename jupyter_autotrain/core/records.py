@@ -35,7 +35,7 @@ class TrialRecord:
     placement: Placement = field(default_factory=Placement)
 
     def took_s(self, now_s: float | None = None) -> float | None:
-        """How long its present attempt took, or goes on until `now_s`; never negative, None where it is not known."""
+        """How long its present attempt took, or has run until `now_s`; never negative, None where it is not known."""
         end_s = now_s if self.ended_s is None else self.ended_s
         if self.started_s is None or end_s is None:
             return None
@@ -80,7 +80,7 @@ class ExperimentRecord:
         version: The N of `name@N`.
         superseded: True when a newer experiment has the same name.
         retried_s: When it was last begun again after its end; None: never.
-        begun: `created_s` on the clock that nobody can set; None when that is not known.
+        begun: `created_s` on the boot-time clock; None when that is not known.
     """
 
     id: str
@@ -101,11 +101,11 @@ class ExperimentRecord:
     def now_s(self, wall_s: float, now: BootTime) -> float:
         """The present time as it is counted for this experiment: `created_s` and what has passed since.
 
-        A wall clock that jumps changes no duration; where the machine was started anew, the wall clock is all there is.
+        A wall clock that jumps changes no duration; after a reboot only the wall clock is known.
 
         Args:
             wall_s: The wall clock, seconds since the epoch.
-            now: The same instant on the clock that nobody can set.
+            now: The same instant on the boot-time clock.
         """
         passed_s = now.since(self.begun)
         return wall_s if passed_s is None else self.created_s + passed_s
@@ -116,7 +116,7 @@ class ExperimentRecord:
         return self.created_s if self.retried_s is None else self.retried_s
 
     def took_s(self, now_s: float) -> float:
-        """How long its present round took, or goes on until now; never negative."""
+        """How long its present round took, or has run until now; never negative."""
         return max((now_s if self.ended_s is None else self.ended_s) - self.begun_s, 0.0)
 
     @property

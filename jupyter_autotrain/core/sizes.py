@@ -46,7 +46,7 @@ def format_bytes(size_bytes: float, *, binary: bool = False, up: bool = False) -
     Args:
         size_bytes: The size.
         binary: Units of 1024 (`80 GiB`), as the memory of devices is sold; else of 1000.
-        up: Round up, for a size that whoever reads it is to provide.
+        up: Round up, for a size that the reader has to provide.
     """
     base = 1024 if binary else 1000
     value = float(size_bytes)
@@ -60,7 +60,7 @@ def format_bytes(size_bytes: float, *, binary: bool = False, up: bool = False) -
 
 
 def _rounded(value: float, *, up: bool) -> float:
-    """The value in three digits, or in as many as stand before its point."""
+    """The value in three digits, or in as many as precede its decimal point."""
     digits_before = len(str(int(abs(value))))
     scale = 10 ** max(0, 3 - digits_before)
     scaled = value * scale

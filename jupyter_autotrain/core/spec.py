@@ -100,8 +100,8 @@ class ExperimentSpec:
         tuner: Name of the search algorithm (see `tuners`).
         early_stop: Name of the early-stopping rule, or "none".
         trials: How many trials to run.
-        concurrency: How many of them at once.
-        environment: The variables of whoever submitted that trials get, as they were then (`core.environment`).
+        concurrency: How many of them run at the same time.
+        environment: The submitter's variables that trials get, as of the submission (`core.environment`).
         env: Variables that the header sets; they go before `environment`.
         secrets: Names only; values never enter a spec.
         returns: Names of the cell's variables to bring back.
@@ -145,7 +145,7 @@ class TrialSpec:
         bundle_sha256: Digest of the bundle with its code.
         script: Name of the main script inside the bundle.
         environment, env: Its variables, those of the submitter below those of the header.
-        resume_attempt: The attempt whose checkpoints it goes on from; None: from the beginning.
+        resume_attempt: The attempt whose checkpoints it continues from; None: from the beginning.
         options: Options of the backend, from its section of the header.
     """
 
@@ -182,7 +182,7 @@ class NodePlacement:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the manager's allocator puts a trial, one entry per node; empty where the backend decides by itself."""
+    """Where the manager's allocator puts a trial, one entry per node; empty where the backend decides."""
 
     nodes: tuple[NodePlacement, ...] = ()
 

@@ -10,7 +10,7 @@ from typing import Final
 
 
 class TrialState(StrEnum):
-    """Where one trial stands."""
+    """The state of one trial."""
 
     WAITING = "WAITING"
     PREPARING = "PREPARING"
@@ -24,7 +24,7 @@ class TrialState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """True when the trial will not change by itself any more."""
+        """True when the trial does not change any more unless it is retried."""
         return self not in ACTIVE_STATES
 
 
@@ -56,7 +56,7 @@ class FinalState:
 
 
 class ExperimentState(StrEnum):
-    """Where one experiment stands; always derived from its trials, never cached beside them."""
+    """The state of one experiment; derived from its trials, never stored."""
 
     WAITING = "WAITING"
     RUNNING = "RUNNING"

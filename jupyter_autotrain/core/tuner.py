@@ -34,7 +34,7 @@ class Tuner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StopReason:
-    """Why a trial is not worth going on with: its value at a step, and what that was compared with, in words."""
+    """Why a trial is not worth continuing: its value at a step, and what that was compared with, in words."""
 
     step: int
     value: float
@@ -42,8 +42,8 @@ class StopReason:
 
 
 class EarlyStop(Protocol):
-    """Decides whether a running trial is worth going on with."""
+    """Decides whether a running trial is worth continuing."""
 
     def reason_to_stop(self, curve: Curve, others: Sequence[Curve]) -> StopReason | None:
-        """Judge a trial's curve, which has a point at least, against the curves of the others; None: it goes on."""
+        """Judge a trial's curve, which has a point at least, against the curves of the others; None: it continues."""
         ...

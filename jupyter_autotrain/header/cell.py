@@ -37,7 +37,7 @@ def parse_cell(line: str, cell: str, context: HeaderContext) -> ParsedCell:
         context: The folder, the environment and the usable backends.
 
     Raises:
-        HeaderError: With all faults of line, header and settings files at once.
+        HeaderError: With all faults of line, header and settings files.
     """
     parts = split(cell)
     flags, from_line = read_line(line)
@@ -59,7 +59,7 @@ def from_mapping(settings: Mapping[str, object], context: HeaderContext | None =
         context: Given: settings files count too, below `settings`.
 
     Raises:
-        HeaderError: With all faults at once.
+        HeaderError: With all faults.
     """
     document = Document({str(key): value for key, value in settings.items() if value is not None})
     if context is None:

@@ -1,4 +1,4 @@
-"""From settings as written to a checked `Header`, or to all faults at once."""
+"""From settings as written to a checked `Header`, or to all faults together."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check(
         dry_run: True when nothing will be submitted, so that keys that only plan have an effect.
 
     Raises:
-        HeaderError: With all faults at once.
+        HeaderError: With all faults.
     """
     faults = [*document.faults, *secrets.in_settings(document)]
     header = None

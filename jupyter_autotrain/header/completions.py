@@ -28,7 +28,7 @@ class Completions:
     Attributes:
         matches: The texts, best first.
         start: Where in the cell the replaced text begins.
-        sure: False when the cursor may as well stand in code, so that other completions fit too.
+        sure: False when the cursor may also be in code, so that other completions fit too.
     """
 
     matches: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def completions(text: str, cursor: int, backends: Sequence[str] = (), schema: ty
 
 
 def _has_begun(rows: Sequence[str], schema: type[Header]) -> bool:
-    """True when a row says a key of the header: nobody annotates variables of these names at the top of a cell."""
+    """True when a row begins with a key of the header; such variables are not annotated at the top of a cell."""
     keys = keys_of((), schema)
     return any((match := _KEY_LINE.match(row)) and match[2] in keys for row in rows)
 
@@ -105,7 +105,7 @@ def _on_line(before: str, cursor: int, cell: _CompletionInput) -> Completions:
 
 
 def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Iterable[str]]:
-    """The word before the cursor, and what may stand in its place."""
+    """The word before the cursor, and what may replace it."""
     row = rows[-1]
     path = _path_above(rows)
     match = _KEY_LINE.fullmatch(row)
@@ -125,7 +125,7 @@ def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Iterab
 
 
 def _path_above(rows: Sequence[str]) -> list[str]:
-    """The keys under which the last row stands, by indentation."""
+    """The keys that enclose the last row, by indentation."""
     indent = len(rows[-1]) - len(rows[-1].lstrip())
     path: list[str] = []
     for row in reversed(rows[:-1]):

@@ -1,4 +1,4 @@
-"""What may stand under `search:`, in every spelling, to the distributions of `core.space`.
+"""Converts the values under `search:`, in every spelling, to the distributions of `core.space`.
 
 ```
 lr: loguniform(1e-4, 1e-1)                              a call

@@ -1,4 +1,4 @@
-"""Faults of a header: where, what was found, what was expected, what to do. Gathered, then raised at once."""
+"""Faults of a header: where, what was found, what was expected, what to do. Collected, then raised together."""
 
 from __future__ import annotations
 

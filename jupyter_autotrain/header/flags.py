@@ -47,7 +47,7 @@ FLAGS: Sequence[Flag] = (
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the line says beside header keys."""
+    """What the line sets besides header keys."""
 
     wait: bool = False
     check: bool = False

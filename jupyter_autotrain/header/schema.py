@@ -91,7 +91,7 @@ class Header(Section):
         default=None, description="How many trials; 1 without a search, 10 with one, all with a grid.", examples=["40"]
     )
     concurrency: Annotated[int, Field(ge=1, le=10_000), AS_INTEGER] = Field(
-        default=1, description="How many trials run at once.", examples=["4"]
+        default=1, description="How many trials run at the same time.", examples=["4"]
     )
     resources: ResourcesSection = Field(
         default=ResourcesSection(), description="What one trial needs.", examples=["{gpus: 1, memory: 8GB}"]
@@ -110,7 +110,7 @@ class Header(Section):
     )
     pass_env: Patterns = Field(
         default=(),
-        description="Variables of your environment to pass on, beside the usual ones that --dry-run shows.",
+        description="Variables of your environment to pass on, besides the usual ones that --dry-run shows.",
         examples=["[WANDB_PROJECT, SLURM_*]"],
     )
     secrets: Secrets = Field(
@@ -169,7 +169,7 @@ class Header(Section):
         Args:
             bundle: The captured code.
             name: The experiment's name where the header gives none.
-            environ: The environment of whoever submits; trials get a part of it.
+            environ: The submitter's environment; trials get a part of it.
         """
         needs = self.resources
         return ExperimentSpec(

@@ -6,7 +6,7 @@ key: value                        #| key: value
 ---                               Python
 Python
 ```
-The first line that is just `---` ends a header, unless it stands in Python: in a cell that as a whole is Python, or
+The first line that is just `---` ends a header, unless it is part of Python: in a cell that as a whole is Python, or
 inside a string that began above. A cell with neither `---` nor leading `#|` lines is all code.
 """
 
@@ -76,7 +76,7 @@ def _uncommented(row: str) -> str:
 def missing_rule(parts: Parts, keys: list[str]) -> Fault | None:
     """The fault of a header that no `---` ends: not Python, and it begins with a key of the schema.
 
-    `trials: 3` is Python, the annotation of a variable, but nobody means it.
+    `trials: 3` is Python, the annotation of a variable, but is never meant so.
     """
     rows = parts.code.split("\n")
     first = next((i for i, row in enumerate(rows) if row.strip() and not row.startswith("#")), None)

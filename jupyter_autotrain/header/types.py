@@ -195,7 +195,7 @@ _LIST = {"items": {"type": "string"}}
 Text = Annotated[str, BeforeValidator(_text)]
 Name = Annotated[str, BeforeValidator(_name)]
 VariableName = Annotated[str, BeforeValidator(_variable)]
-# Bounds stand before these: the other way round they do not get into the JSON Schema.
+# Bounds precede these: the other way round they do not get into the JSON Schema.
 AS_INTEGER = BeforeValidator(_integer)
 AS_NUMBER = BeforeValidator(_number)
 Truth = Annotated[bool, BeforeValidator(_truth)]

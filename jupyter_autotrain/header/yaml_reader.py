@@ -1,4 +1,4 @@
-"""YAML text to a `Document`: with the line of every key, and all faults at once."""
+"""YAML text to a `Document`: with the line of every key, and all faults."""
 
 from __future__ import annotations
 

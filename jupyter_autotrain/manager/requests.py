@@ -177,5 +177,5 @@ def _receipt(stop: _StopInProgress, tick_s: float) -> JsonObject:
         **stop_receipts.merge(stop.receipts),
         "elapsed_s": round(tick_s - stop.begun_s, 3),
         "trials": [*stop.numbers],
-        "silent": sorted(stop.unreported),
+        "unreported": sorted(stop.unreported),
     }

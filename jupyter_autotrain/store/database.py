@@ -30,7 +30,7 @@ class Database:
     """One connection, shared by the threads of a process under a lock.
 
     The connection is renewed when another file has taken the place of the one it was opened on (a repaired store, a
-    home made anew) and after a fork. So nothing is ever written to a file that nobody will read again.
+    home that was recreated) and after a fork. So nothing is written to a file that is no longer in use.
 
     Attributes:
         path: The file.
@@ -80,7 +80,7 @@ class Database:
     def _current(self) -> sqlite3.Connection:
         """The connection to the file that is at the path now."""
         if not self._give_back.alive and self._file is not None:
-            return self._connection  # closed for good: its use raises
+            return self._connection  # closed permanently: its use raises
         there = self._file_at_path()
         if there is None:
             raise StoreError(
@@ -108,7 +108,7 @@ class Database:
             try:
                 return str(connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()[0])
             except sqlite3.OperationalError as error:
-                # SQLite does not wait for the lock of this one statement by itself.
+                # SQLite does not wait for the lock of this one statement.
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline_s:
                     raise
                 time.sleep(_RETRY_S)
@@ -166,7 +166,7 @@ class Database:
         row = connection.execute("SELECT generation, owner FROM lease").fetchone()
         if row is None or row[0] != self.generation:
             raise LeaseLostError(
-                f"Another manager has taken over {self.path}: {row[1] if row else 'nobody holds the lease'}.",
+                f"Another manager has taken over {self.path}: {row[1] if row else 'no manager holds the lease'}.",
                 f"Lease {self.generation} was expected to be the newest.",
                 "This one must end; nothing was changed.",
             )

@@ -31,13 +31,13 @@ class ExperimentTable(StoreMixin):
     def add_experiment(
         self, experiment_id: str, spec: ExperimentSpec, now_s: float, begun: BootTime | None = None
     ) -> ExperimentRecord:
-        """Keep a submission for good: when this returns, it is on disk.
+        """Store a submission durably: when this returns, it is on disk.
 
         Args:
             experiment_id: Its id.
             spec: What was requested.
             now_s: The time, seconds since the epoch, for people.
-            begun: The same instant on the clock that nobody can set; its durations are counted from there.
+            begun: The same instant on the boot-time clock, from which durations are counted.
 
         Raises:
             StoreError: It is not kept, and nothing was changed.
@@ -143,7 +143,7 @@ class ExperimentTable(StoreMixin):
         self._set_stop(experiment_id, wanted=False)
 
     def begin_retry(self, experiment_id: str, now_s: float) -> None:
-        """An experiment that had ended goes on: how long it takes is counted from here, and no decision holds on."""
+        """Resume an ended experiment: its duration is counted from now, its end decisions are removed."""
         with self._database.write() as connection:
             key = key_of(connection, experiment_id)
             connection.execute("UPDATE experiments SET retried_s = ? WHERE key = ?", (now_s, key))

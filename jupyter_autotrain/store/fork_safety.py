@@ -2,7 +2,7 @@
 
 SQLite keeps a table of the locks that this process holds. A forked child inherits the table and not the locks, so it
 would read and write without any, and the last of the others to leave would remove the log under it. So each handle
-is at rest while the process forks, and the child closes it; it is opened again when it is next used.
+is locked while the process forks, and the child closes it; its next use opens it again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 
 class ForkAware(Protocol):
-    """What has to rest while the process forks."""
+    """A handle that is locked while the process forks."""
 
     lock: threading.RLock
 
@@ -33,7 +33,7 @@ class OpenDatabases:
         )
 
     def add(self, handle: ForkAware) -> None:
-        """Have a handle rest at each fork, as long as it is in use."""
+        """Lock a handle during each fork, as long as it exists."""
         self._handles.add(handle)
 
     def _before_fork(self) -> None:

@@ -1,4 +1,4 @@
-"""The lease of the one manager: whoever took it last may write, and everyone before may not any more.
+"""The lease of the one manager: only its last holder may write; earlier holders are fenced off.
 
 A lock in the file system can be deleted or copied away; the lease lies in the store itself, and each write of a manager
 checks it in its own transaction (a fencing token: a number that only grows).
@@ -18,7 +18,7 @@ class LeaseTable(StoreMixin):
     """Who may write as the manager."""
 
     def take_lease(self, owner: str) -> int:
-        """Take the lease, whoever had it; from now on this handle writes under it.
+        """Take the lease from its present holder; from now on this handle writes under it.
 
         Args:
             owner: Who takes it, for people.
@@ -33,10 +33,10 @@ class LeaseTable(StoreMixin):
         return generation
 
     def confirm_lease(self) -> None:
-        """Make sure that nobody has taken the lease since.
+        """Check that this handle still has the lease.
 
         Raises:
-            LeaseLostError: Somebody has.
+            LeaseLostError: Another manager has taken it.
         """
         with self._database.write():
             pass

@@ -67,7 +67,7 @@ def unknown(connection: sqlite3.Connection, reference: str) -> UnknownExperiment
     names = [name for (name,) in rows if isinstance(name, str)]  # a flipped byte may have made one bytes
     near = difflib.get_close_matches(reference.partition("@")[0], names, n=3, cutoff=0.5) or names[:3]
     return UnknownExperimentError(
-        f"No experiment answers to {cut(reference, 80)!r}.",
+        f"No experiment has the name {cut(reference, 80)!r}.",
         f"Near or recent names: {', '.join(near)}." if near else "There is no experiment yet.",
         "List them all with '%autotrain ls'.",
     )

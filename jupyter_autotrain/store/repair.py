@@ -2,7 +2,7 @@
 
 Each table is read in the order of its rows up to the damage, then from the other end, then experiment by experiment
 through the indexes, which lead around damaged pages. What refers to a lost experiment or trial goes with it. The
-damaged file is kept beside the new one.
+damaged file is kept next to the new one.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def version(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
-    """Bring the file to the newest schema; all or nothing, also when two processes try at once.
+    """Bring the file to the newest schema; all or nothing, also when two processes do it concurrently.
 
     Raises:
         StoreError: The file was written by a newer version of this package.

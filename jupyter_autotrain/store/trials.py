@@ -129,7 +129,7 @@ class TrialTable(StoreMixin):
             return _trial(connection, experiment_id, key_of(connection, experiment_id), number)
 
     def state_changes(self, experiment_id: str, after_id: int = 0) -> list[StateChange]:
-        """The state changes of an experiment's trials whose id is above `after_id`, in order of arrival."""
+        """The log of state changes of an experiment's trials, oldest first, with ids above `after_id`."""
         query = (
             "SELECT id, number, attempt, state, time_s, reason FROM moves WHERE experiment = ? AND id > ? ORDER BY id"
         )

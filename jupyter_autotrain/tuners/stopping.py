@@ -51,17 +51,17 @@ class MedianStop:
 
 @dataclass(frozen=True, slots=True)
 class Asha:
-    """Asynchronous successive halving: at 1, 3, 9, ... reports only the best third of those that came there goes on.
+    """Asynchronous successive halving: at 1, 3, 9, ... reports only the best third of the trials there continues.
 
     Source: Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020, algorithm 2 (its stopping
     form). O(others x log others) per call and rung.
 
     Attributes:
         objective: What ranks trials.
-        warmup_steps: Rungs at earlier steps stop nobody.
+        warmup_steps: Rungs at earlier steps stop no trial.
         min_trials: How many others must have reached a rung before one is stopped there.
         first: Reports before the first rung.
-        factor: One in so many goes on, and each rung is so many times longer.
+        factor: One trial in `factor` continues, and each rung is `factor` times longer.
     """
 
     objective: Objective
@@ -90,7 +90,7 @@ class Asha:
             return None
         better.sort(reverse=self.objective.direction is Direction.MAXIMIZE)
         least = number(better[kept - 1])
-        reason = f"the best {kept} of {len(rivals) + 1} trials go on from report {rung}: {least} or better"
+        reason = f"the best {kept} of {len(rivals) + 1} trials continue after report {rung}: {least} or better"
         return StopReason(step, value, reason)
 
 

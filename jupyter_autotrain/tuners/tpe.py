@@ -1,6 +1,6 @@
 """The tree-structured Parzen estimator, by Optuna. This module loads Optuna; it is loaded when first needed.
 
-Optuna keeps a study between calls; here each call builds one from the history, so that a restarted manager goes on
+Optuna keeps a study between calls; here each call builds one from the history, so that a restarted manager continues
 as if nothing had happened: the same seed, number and history give the same suggestion.
 """
 

@@ -16,7 +16,7 @@ def complete_verb(text: str, experiments: Callable[[], Sequence[str]]) -> tuple[
 
     Args:
         text: The line up to the cursor, beginning with `%autotrain`.
-        experiments: Gives the names of the experiments, newest first; called only where a name may stand.
+        experiments: Gives the names of the experiments, newest first; called only where a name is expected.
     """
     words = text.removeprefix(MAGIC).split(" ")[1:]
     if not words:

@@ -12,7 +12,7 @@ from jupyter_autotrain.views.summary import headline, trial_table, warning_lines
 
 
 def wait(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Wait until an experiment ends; an interrupt detaches, the experiment goes on."""
+    """Wait until an experiment ends; an interrupt detaches, the experiment continues."""
     follow(command, command.find(arguments.experiment), timeout_s=arguments.timeout_s)
 
 
@@ -28,7 +28,7 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
                 return
     except KeyboardInterrupt:
         command.write(
-            f"Detached: {experiment.name} goes on in the background.\n"
+            f"Detached: {experiment.name} continues in the background.\n"
             f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}\n"
         )
         return

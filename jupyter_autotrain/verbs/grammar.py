@@ -123,7 +123,7 @@ def _add_ls(ls: argparse.ArgumentParser) -> None:
 
 
 def _add_logs(logs: argparse.ArgumentParser) -> None:
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until the trial ends")
+    logs.add_argument("-f", "--follow", action="store_true", help="continue until the trial ends")
     logs.add_argument("--trial", type=int, metavar="N", help="which trial (default: the newest that has begun)")
     logs.add_argument("--stderr", action="store_true", help="stderr instead of stdout")
     logs.add_argument("--raw", action="store_true", help="as printed, with colours and control characters")

@@ -54,4 +54,4 @@ def _follow(experiment: Experiment, number: int, follower: LogFollower, write: C
             for text in follower.read():
                 write(text)
     except KeyboardInterrupt:
-        write("\n(no longer following; the trial goes on)\n")
+        write("\n(no longer following; the trial continues)\n")

@@ -57,7 +57,9 @@ def _lines(report: repair.Repair, home: Home) -> list[str]:
     for table, many in report.dropped.items():
         lines.append(f"Lost: {many} rows of {table} that belong to lost experiments or trials.")
     if report.refused:
-        lines.append(f"Damaged: the file as a whole ({report.refused}); a mended copy could be read.")
+        lines.append(
+            f"Damaged: the file as a whole ({report.refused}); only a copy with a rebuilt header could be read."
+        )
     elif not report.damaged:
         lines.append("Nothing in it was damaged.")
     lines.append(f"The file as it was is kept: {report.kept_at.relative_to(home.root)} in {home.root}")

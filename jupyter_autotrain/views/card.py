@@ -42,7 +42,7 @@ class Card:
 
 
 def card(store: Store, record: ExperimentRecord, now_s: float | None = None, home: Home | None = None) -> Card:
-    """Draw the run card of an experiment as it stands; at most `LIMIT_BYTES`, both forms together.
+    """Draw the run card of an experiment as it is now; at most `LIMIT_BYTES`, both forms together.
 
     Args:
         store: The store the experiment lies in.

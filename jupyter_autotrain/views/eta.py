@@ -13,9 +13,9 @@ _MOST_DONE: Final = 0.95  # of a running trial, however old it is
 
 
 def eta_s(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float) -> float | None:
-    """Seconds until the end, if trials go on as they did; None before the first has ended, and at the end.
+    """Seconds until the end, if trials continue as they did; None before the first has ended, and at the end.
 
-    A running trial counts as far as its age says, measured by the mean duration of those that ended well. After a
+    A running trial counts with its elapsed share, measured by the mean duration of those that ended well. After a
     retry of an ended experiment only what has happened since counts.
     """
     missing = max(record.spec.trials - len(trials), 0)

@@ -39,7 +39,7 @@ _TRIAL_FIELDS: Final = ("number", "state", "params", "value", "attempt", "starte
 
 @dataclass(frozen=True, slots=True)
 class FeedFrame:
-    """What a view receives at once; `content` as drawn above."""
+    """One message to a view; `content` as drawn above."""
 
     content: JsonObject
     steps: bytes = b""
@@ -104,7 +104,7 @@ class Feed:
 
 
 def snapshot(store: Store, experiment_id: str, now_s: float, seq: int = 0) -> FeedFrame:
-    """The whole state, as the first delta of a fresh feed; `seq` is that of the feed that goes on with it."""
+    """The whole state, as the first delta of a fresh feed; `seq` is that of the feed that continues it."""
     whole = Feed(store, experiment_id).delta(now_s)
     return FeedFrame({**whole.content, "seq": seq}, whole.steps, whole.values, whole.times, whole.final)
 

@@ -21,7 +21,7 @@ _COUNTED_BYTES: Final = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class RenderedTail:
-    """The end of a log: the last lines as a terminal shows them, and in words what stands before them."""
+    """The end of a log: the last lines as a terminal shows them, and in words what precedes them."""
 
     text: str = ""
     left_out: str = ""
@@ -71,7 +71,7 @@ class LogTailReader:
         return RenderedTail("\n".join(lines[dropped:]), self._left_out(file, text_begin))
 
     def _left_out(self, file: BinaryIO, text_begin: int) -> str:
-        """What stands before the text: lines, or bytes while not all of them are counted."""
+        """What precedes the text: lines, or bytes while not all of them are counted."""
         if text_begin < self._counted_bytes:
             self._counted_bytes = 0
             self._counted_lines = 0

@@ -59,7 +59,7 @@ class FeedSender:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; returns at once."""
+        """End the thread; returns immediately."""
         self._stopped.set()
 
     def follow_log(self, request: JsonObject, path: Path) -> None:

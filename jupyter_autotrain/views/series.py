@@ -45,7 +45,7 @@ def blocks(pieces: Iterable[MetricChunk], rows: dict[SeriesKey, int]) -> dict[Se
 
 
 def objective_first(spec: ExperimentSpec, metrics: Iterable[str]) -> list[str]:
-    """The metrics in the order in which charts stand: that of the objective before the others."""
+    """The metrics in the order of the charts: that of the objective before the others."""
     first = spec.objective.metric if spec.objective else None
     return sorted(metrics, key=lambda name: name != first)
 

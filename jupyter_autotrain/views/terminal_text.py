@@ -73,7 +73,7 @@ class _LineBuffer:
 
 
 def rendered(lines: Iterable[str]) -> Iterator[str]:
-    """The lines as a terminal shows them; a colour goes on in the next line. Linear in the text."""
+    """The lines as a terminal shows them; a colour continues in the next line. Linear in the text."""
     style = Style()
     for line in lines:
         if style == Style() and not _SPECIAL.search(line):

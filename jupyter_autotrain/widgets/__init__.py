@@ -1,4 +1,4 @@
-"""Views of experiments and plans in a notebook: the run card, and in its place a widget that the kernel feeds."""
+"""Views of experiments and plans in a notebook: the run card, or a widget that receives updates from the kernel."""
 
 from __future__ import annotations
 

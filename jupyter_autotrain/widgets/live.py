@@ -61,7 +61,7 @@ class LiveView(anywidget.AnyWidget):
         return state
 
     def close(self) -> None:
-        """Close the view; the experiment goes on."""
+        """Close the view; the experiment continues."""
         self._sender.stop()
         super().close()
 

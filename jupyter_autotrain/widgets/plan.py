@@ -59,7 +59,7 @@ class LatestOnly:
         self._lock = threading.Lock()
 
     def put(self, request: Mapping[str, Any]) -> None:
-        """Take a request; returns at once."""
+        """Queue a request; returns immediately."""
         with self._lock:
             self._waiting = request
             if self._busy:

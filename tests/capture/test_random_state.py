@@ -50,7 +50,7 @@ def test_a_trial_goes_on_with_the_numbers_of_numpy(notebook):
     assert told(book, "print(np.random.rand())") == [
         (
             DifferenceKind.REPLAYED,
-            "the random numbers of numpy: every trial goes on from where they stand now",
+            "the random numbers of numpy: every trial continues from their present state",
             "cell [1]",
         )
     ]

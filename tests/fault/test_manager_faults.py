@@ -224,7 +224,7 @@ def test_a_manager_killed_while_it_stops_trials_still_tells_which_processes_ende
     until(lambda: served.store.request(request).done, "the receipt")
     result = served.store.request(request).result
     assert set(workers) <= {*result["pids_ended"], *result["pids_killed"]}
-    assert result["silent"] == result["pids_left"] == []
+    assert result["unreported"] == result["pids_left"] == []
 
 
 def test_damaged_status_files_make_no_trial_lost_and_stop_still_finds_every_process(served):

@@ -1,4 +1,4 @@
-"""Whether an expression of the notebook, run again in the trial, gives the very value that stands there now."""
+"""Whether an expression of the notebook, run again in the trial, gives the live value."""
 
 from __future__ import annotations
 

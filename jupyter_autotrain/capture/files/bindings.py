@@ -91,7 +91,7 @@ class Bindings(ABC):
         return [] if is_known or name == "checkpoint" else UNKNOWN
 
     def _given(self, name: str, scope: ProgramScope) -> list[PossibleValues]:
-        """What callers give for a parameter; of a function that nobody calls by name nothing is known."""
+        """What callers give for a parameter; nothing is known of a function that is not called by name."""
         assert scope.function is not None
         arguments = scope.function.args
         positional = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]

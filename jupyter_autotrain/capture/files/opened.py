@@ -24,9 +24,9 @@ class Opening:
     Attributes:
         use: The call, and what it does.
         texts: What the path may be; parts that are known only at run time are `ANY` or `STAR` (`path_methods`).
-        origin: Where the call stands, for people: "line 4" of the cell, or "cell [3], line 2".
+        origin: Where the call is, as shown to users: "line 4" of the cell, or "cell [3], line 2".
         order: (text, line): the order of the calls in the text.
-        root: The folder of the module that it stands in, where that is not the notebook's; else None.
+        root: The folder of the module that it is in, where that is not the notebook's; else None.
     """
 
     use: FileCall

@@ -127,7 +127,7 @@ class Program:
         return self.functions.get(dotted.rpartition(".")[2] or name, [])
 
     def note_call(self, call: ast.Call, scope: ProgramScope) -> None:
-        """Keep a call by the name of what it calls; a function handed on is called with what stands beside it."""
+        """Keep a call by the name of what it calls; a function that is passed on is called with its neighbours."""
         self.calls.append((call, scope))
         dotted = self.dotted(call.func, scope.source)
         if not dotted or self.own(dotted):

@@ -16,7 +16,7 @@ class RequiredFiles:
 
     Attributes:
         files: The files, by their place in the trial's folder.
-        origins: Where the first call stands that opens each of them.
+        origins: Where the first call is that opens each of them.
         folders: Folders that are made in a trial, empty as far as nothing travels into them.
         written: Places that the code may write to; parts may be unknown.
         notes: What would fail, as it would here.

@@ -88,7 +88,7 @@ def _shown(effect: Effect) -> str:
 
 
 def _is_candidate(effect: Effect) -> bool:
-    """A call that stands for itself, and that nothing else accounts for."""
+    """A call that is a statement of its own, and that nothing else covers."""
     if not effect.is_alone or effect.is_followed or effect.path.startswith(_QUIET):
         return False
     return not (generators.is_seeding(effect) or settings.covers(effect) or _is_undone(effect))
@@ -135,7 +135,7 @@ def _may_repeat(effect: Effect) -> bool:
 
 
 def _unit(effect: Effect) -> tuple[ast.stmt, str]:
-    """What is done again as one: the statement, or the whole block at the left margin that it stands in."""
+    """What is done again as one: the statement, or the whole block at the left margin that contains it."""
     if effect.scope.in_function or not effect.scope.blocks:
         return effect.node, effect.text
     outer = effect.scope.outer

@@ -1,4 +1,4 @@
-"""Global random generators that the notebook has seeded: trials go on from where they stand now."""
+"""Global random generators that the notebook has seeded: trials continue from their present states."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def restore_code(effects: Iterable[Effect], uses: UsedLibraries, seed: int | Non
         if state is not None:
             states[file] = pickle.dumps(state)
             lines.append(one.restore.replace("{state}", f'__autotrain_data__("{file}")'))
-    text = f"the random numbers of {names}: every trial goes on from where they stand now"
+    text = f"the random numbers of {names}: every trial continues from their present state"
     return RestoredState("\n".join(lines), states, (Difference(DifferenceKind.REPLAYED, text, origin),))
 
 

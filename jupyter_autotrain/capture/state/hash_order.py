@@ -1,6 +1,6 @@
 """Whether a cell's outcome may depend on the order of a set, which differs from one Python process to the next.
 
-Trials of an experiment share a hash seed; a kernel that was started without one has its own, which nobody can read.
+Trials of an experiment share a hash seed; a kernel that was started without one has its own, which cannot be read.
 Objects without a hash of their own are ordered in a set by their addresses, whatever the hash seed.
 """
 

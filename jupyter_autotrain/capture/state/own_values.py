@@ -65,7 +65,7 @@ def _is_used_at_import(name: str, own: ast.stmt, tree: ast.Module) -> bool:
 
 
 def _text(module: str, name: str, value: object) -> str:
-    """A list, dict or set is filled anew: others may hold it too."""
+    """A list, dict or set is refilled in place: others may refer to it."""
     if isinstance(value, list):
         return f"{module}.{name}[:] = {value!r}"
     if isinstance(value, dict | set):

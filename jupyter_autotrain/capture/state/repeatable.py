@@ -58,10 +58,10 @@ def repeatable(
 
     Args:
         node: The statement.
-        effect: What it does, and where it stands.
+        effect: What it does, and where it is.
         slice_: The captured names.
         calls: The calls in it that are meant to be made again.
-        text: Its text, where it stands at the left margin of a cell.
+        text: Its text, if it is at the left margin of a cell.
     """
     scope = effect.scope
     if not all(_is_harmless(part, scope, calls) for part in ast.walk(node)):

@@ -94,7 +94,7 @@ def cell_content(cell: CellType) -> object:
 
 
 def same_code(mine: CodeType, theirs: CodeType) -> bool:
-    """Whether two code objects do the same, wherever they stand."""
+    """Whether two code objects do the same, wherever they are defined."""
     if (mine.co_code, mine.co_names, mine.co_varnames) != (theirs.co_code, theirs.co_names, theirs.co_varnames):
         return False
     if len(mine.co_consts) != len(theirs.co_consts) or mine.co_argcount != theirs.co_argcount:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def put(lines: list[str], node: ast.stmt | ast.expr, new: str) -> None:
-    """Put `new` where a node stands; the number of lines stays, columns count UTF-8 bytes."""
+    """Replace a node by `new`; the number of lines stays, columns count UTF-8 bytes."""
     first = node.lineno - 1
     last = (node.end_lineno or node.lineno) - 1
     head = lines[first].encode()[: node.col_offset].decode()

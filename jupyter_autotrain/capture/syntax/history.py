@@ -36,7 +36,7 @@ class Binding:
         name: The name.
         kind: How it was bound.
         node: The innermost statement that did it.
-        outer: The cell's own statement around it; the same as `node` when it stands at the left margin.
+        outer: The cell's own statement around it; the same as `node` at the left margin.
         position: When.
         cell: The executed cell.
         text: The cell's text as Python.
@@ -58,7 +58,7 @@ class Binding:
 
     @property
     def source(self) -> str:
-        """The statement's text; a definition as whole lines, indented as it stands."""
+        """The statement's text; a definition as whole lines, indented as written."""
         if self.kind is not BindingKind.DEFINITION:
             return ast.get_source_segment(self.text, self.node) or ast.unparse(self.node)
         lines = self.text.split("\n")[self.first_line - 1 : self.node.end_lineno]
@@ -179,7 +179,7 @@ def compiler_flags(futures: Sequence[str]) -> int:
 
 
 def is_literal(node: ast.expr | None) -> bool:
-    """True for a value written out: it means the same wherever it stands."""
+    """True for a value written out: it means the same everywhere."""
     if node is None:
         return False
     try:

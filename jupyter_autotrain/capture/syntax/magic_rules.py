@@ -30,7 +30,7 @@ _NOTES: Mapping[str, str] = {
     "timeit": "it measures, and binds no names",
 }
 _REFUSED_LINES: Mapping[str, tuple[str, str]] = {
-    HELP: ("Help is shown here only; a trial has nobody to read it.", "Remove the line."),
+    HELP: ("Help is shown here only; it has no effect in a trial.", "Remove the line."),
     "cd": (
         "A trial works in a folder of its own, where the files lie that travel with the cell.",
         "Name files by their place beside the notebook, and remove the line.",

@@ -26,7 +26,7 @@ class Magic:
         target: What its result is assigned to, or "".
         is_cell: True for `%%name`, which takes the lines below too.
         index: Its first line in the text, from 0.
-        written: As it stands in the text.
+        written: As it is written.
     """
 
     name: str

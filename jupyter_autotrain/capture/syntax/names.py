@@ -1,7 +1,7 @@
 """Which names a piece of code needs from outside, and when it needs them.
 
 The walk follows the order of execution: a name read before it is bound is needed. The body of a function runs
-when the function is first read, not where it stands, so that a cell's own later bindings count.
+when the function is first read, not where it is defined, so that a cell's own later bindings count.
 """
 
 # ast.NodeVisitor names the methods.
@@ -29,7 +29,7 @@ class Names:
         called: Those of `eager` that may be called meanwhile (decorators, calls).
         deferred: Read when something that the statements define is called.
         optional: Needed names that may be missing: bound later here, or guarded.
-        hints: Read only by annotations that Python does not evaluate by itself.
+        hints: Read only by annotations that Python does not evaluate.
         bound: Bound for certain after the statements ran.
         sets: Module-level names that functions among them assign by `global`.
         texts: Those of `needed` that only texts name, such as that of `df.query(...)`: they may be missing.

@@ -68,11 +68,11 @@ class ArrayLayout:
         return self._is_joined and len(views) > 1
 
     def keep_apart(self, value: object) -> None:
-        """Let an array travel by itself, whatever else lies in its memory."""
+        """Pickle an array separately, whatever else is in its memory."""
         self._apart[id(value)] = value
 
     def is_apart(self, value: object) -> bool:
-        """Whether an array travels by itself."""
+        """Whether an array is pickled separately."""
         return id(value) in self._apart
 
     def once(self, key: object, make: Callable[[], object]) -> object:

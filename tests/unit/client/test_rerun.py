@@ -91,7 +91,7 @@ def test_the_user_may_be_asked(cell, stopped, answer, ended):
         "digits@1 (1 of 3 trials ended) still runs. Stop it before this new run begins? [y/N] ",
     ]
     assert stopped == ended
-    assert ("goes on" in said) == (not ended)
+    assert ("continues" in said) == (not ended)
 
 
 @pytest.mark.parametrize("fault", [EOFError(), NotImplementedError(), OSError()])

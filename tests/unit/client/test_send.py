@@ -6,8 +6,9 @@ import subprocess
 import pytest
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.client import submitting
 from jupyter_autotrain.client.send import send
-from jupyter_autotrain.client.submitting import trial
+from jupyter_autotrain.client.submitting import submit, trial
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, ManagerError, StoreError
@@ -149,3 +150,20 @@ def test_a_decorated_function_still_is_the_function():
     assert train(0.5) == 1.0
     assert train.__name__ == "train"
     assert train.__doc__ == "Train."
+
+
+HISTORY = []
+
+
+def fit():
+    HISTORY.append(1)
+
+
+@pytest.mark.parametrize(("returns", "is_copied"), [([], True), (["HISTORY"], False)])
+def test_a_variable_that_comes_back_from_a_function_is_not_reported_as_a_copy(
+    home, monkeypatch, capsys, returns, is_copied
+):
+    monkeypatch.setattr(submitting, "check", lambda spec, home: None)
+    monkeypatch.setattr(submitting, "send", lambda *arguments: None)
+    submit(fit, home=home, returns=returns)
+    assert ("copied: HISTORY" in capsys.readouterr().out) == is_copied

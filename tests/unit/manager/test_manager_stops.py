@@ -97,9 +97,9 @@ def test_a_stop_carried_out_by_a_manager_that_died_is_answered_with_what_it_ende
 
 
 def test_a_stop_of_which_nobody_tells_the_processes_says_so():
-    answer = {"pids_ended": [], "pids_killed": [], "pids_left": [], "elapsed_s": 1.0, "trials": [2], "silent": [2]}
+    answer = {"pids_ended": [], "pids_killed": [], "pids_left": [], "elapsed_s": 1.0, "trials": [2], "unreported": [2]}
     assert "which processes of trial 2 ended is not known" in str(StopReceipt.of("exp", answer))
-    assert "no process was running" in str(StopReceipt.of("exp", {**answer, "silent": []}))
+    assert "no process was running" in str(StopReceipt.of("exp", {**answer, "unreported": []}))
 
 
 def test_a_stop_of_an_ended_experiment_has_an_empty_receipt_and_of_an_unknown_one_an_error(world):
@@ -110,4 +110,4 @@ def test_a_stop_of_an_ended_experiment_has_an_empty_receipt_and_of_an_unknown_on
     ended, unknown = world.request("stop", experiment), world.request("stop", "nothing")
     world.step()
     assert world.store.request(ended).result["trials"] == []
-    assert "No experiment answers" in world.store.request(unknown).result["error"]
+    assert "No experiment has the name" in world.store.request(unknown).result["error"]

@@ -97,7 +97,7 @@ def test_asha_lets_the_best_third_of_a_rung_go_on(direction, stopped):
 
 def test_asha_says_at_which_rung_and_against_whom():
     reason = rule("asha").reason_to_stop(flat(0.1, 3), GOOD)
-    assert reason == StopReason(0, 0.1, "the best 1 of 4 trials go on from report 1: 0.9 or better")
+    assert reason == StopReason(0, 0.1, "the best 1 of 4 trials continue after report 1: 0.9 or better")
 
 
 def test_asha_judges_at_rungs_even_when_reports_come_in_bulk():
