@@ -16,10 +16,11 @@ from math import inf
 import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.activations import analyse_graph
 from jupyter_autotrain.parallel.cost.compute_lower_bound import compute_lower_bound
-from jupyter_autotrain.parallel.cost.layout import NONE, Ints
-from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.cost.layout import NONE
+from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
 from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding
@@ -147,7 +148,7 @@ def predict(case: Case, mode: Recompute) -> Outcome:
         chain=chain_of(graph),
         cluster=cluster,
         settings=Settings(
-            assumptions=Assumptions(Optimizer(gradient_bytes=4)), state_shardings=(StateSharding(Zero.NOTHING),)
+            assumptions=Assumptions(Optimizer(gradient_bytes=4)), state_shardings=(StateSharding(ZeroLevel.NONE),)
         ),
         modes=(mode,),
         limit_bytes=inf,

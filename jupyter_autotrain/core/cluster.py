@@ -29,7 +29,7 @@ from jupyter_autotrain.errors import PlanError
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class LinkGroup:
     """The part of a mesh axis that runs on one level: `size` of the level's `whole` parts."""
 
     size: int
@@ -108,7 +108,7 @@ class ClusterSpec:
     def _usable_bytes(self, device: Device) -> int:
         return device.usable_bytes if self.reserved_bytes is None else device.memory_bytes - self.reserved_bytes
 
-    def segments(self, stride: int, size: int) -> tuple[Segment, ...]:
+    def link_groups(self, stride: int, size: int) -> tuple[LinkGroup, ...]:
         """The levels that devices 0, stride, 2*stride ... (`size` of them) are joined by, innermost first.
 
         An axis that does not fall on level borders is priced on the outermost level it touches, which is safe.
@@ -119,11 +119,11 @@ class ClusterSpec:
             low = max(inner, stride)
             high = min(inner * level.size, stride * size)
             if high > low:
-                found.append((low, high, Segment(high // low, level.size, level.link)))
+                found.append((low, high, LinkGroup(high // low, level.size, level.link)))
             inner *= level.size
         whole = math.prod(high // low if high % low == 0 else 0 for low, high, _ in found)
         if whole == size or not found:
-            return tuple(segment for _, _, segment in found)
+            return tuple(group for _, _, group in found)
         return (replace(found[-1][2], size=size),)
 
     def scaled(

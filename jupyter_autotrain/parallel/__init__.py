@@ -1,4 +1,5 @@
-"""Data flow B: from a model to a running split.
+"""Data flow B: from a model to a plan of its split over devices.
 
-Inner layers, bottom-up: placement, graph, cost, search, plan, trace, api. `api.plan` is the entry point.
+Inner layers, bottom-up: arrays and placement, graph, cost, decision, search, plan, trace, api.
+`api.plan` is the entry point.
 """

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.cluster import MeshSpec
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.graph import Loop, Op
 from jupyter_autotrain.parallel.placement import Placements
 
-REPLICATED_STATES = StateSharding(Zero.NOTHING)
+REPLICATED_STATES = StateSharding(ZeroLevel.NONE)
 
 
 @dataclass(frozen=True, slots=True)

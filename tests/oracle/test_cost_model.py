@@ -10,7 +10,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import presets
 from jupyter_autotrain.parallel.cost.collectives import all_reduce_s, all_to_all_s, axes_of, bandwidth, gather_s
 from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Layouts, strategies
-from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, Zero, in_flight
+from jupyter_autotrain.parallel.cost.memory import Optimizer, Recompute, Schedule, ZeroLevel, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
@@ -44,14 +44,14 @@ def test_small_messages_take_the_tree_and_large_ones_the_ring():
 
 
 def test_a_part_of_a_ring_has_half_its_bandwidth_and_of_a_torus_one_dimension():
-    assert bandwidth(axis(level("ring"), (2, 4), 1).segments[0]) == pytest.approx(0.5e9)
-    assert bandwidth(axis(level("torus", dims=3), (2, 4), 1).segments[0]) == pytest.approx(1e9 / 3)
-    assert bandwidth(axis(level("full"), (2, 4), 1).segments[0]) == pytest.approx(3e9 / 7)
-    assert bandwidth(axis(level("switch"), (2, 4), 1).segments[0]) == pytest.approx(1e9)
+    assert bandwidth(axis(level("ring"), (2, 4), 1).link_groups[0]) == pytest.approx(0.5e9)
+    assert bandwidth(axis(level("torus", dims=3), (2, 4), 1).link_groups[0]) == pytest.approx(1e9 / 3)
+    assert bandwidth(axis(level("full"), (2, 4), 1).link_groups[0]) == pytest.approx(3e9 / 7)
+    assert bandwidth(axis(level("switch"), (2, 4), 1).link_groups[0]) == pytest.approx(1e9)
 
 
 def test_a_shared_card_divides_its_bandwidth():
-    assert bandwidth(axis(level("switch", shared_by=4)).segments[0]) == pytest.approx(0.25e9)
+    assert bandwidth(axis(level("switch", shared_by=4)).link_groups[0]) == pytest.approx(0.25e9)
 
 
 def test_an_all_to_all_on_a_ring_crosses_several_links():
@@ -61,7 +61,7 @@ def test_an_all_to_all_on_a_ring_crosses_several_links():
 
 def test_two_levels_beat_one_flat_ring_over_the_slow_one():
     whole = axis(ClusterSpec.parse("4x8xA100"), (32,))
-    slowest = max(1 / bandwidth(s) for s in whole.segments)
+    slowest = max(1 / bandwidth(s) for s in whole.link_groups)
     assert float(all_reduce_s(whole, 1e9)) < 0.3 * 2 * 31 / 32 * 1e9 * slowest
 
 
@@ -105,9 +105,13 @@ def test_small_products_are_inefficient_and_large_ones_reach_the_stated_share():
 
 
 def test_the_last_wave_of_tiles_idles_more_in_small_products_up_to_a_quarter():
-    idle = Roofline(presets()["A100"].device).idle(np.array([2048 * 768, 2048 * 12288, 8192 * 25600], dtype=float))
+    idle = Roofline(presets()["A100"].device).wave_quantization_loss(
+        np.array([2048 * 768, 2048 * 12288, 8192 * 25600], dtype=float)
+    )
     assert idle == pytest.approx([0.25, 54 * 128 * 256 / (2048 * 12288), 54 * 128 * 256 / (8192 * 25600)])
-    assert Roofline(presets()["V100"].device).idle(np.array([2048.0 * 12288])) < idle[1]  # fewer multiprocessors
+    assert (
+        Roofline(presets()["V100"].device).wave_quantization_loss(np.array([2048.0 * 12288])) < idle[1]
+    )  # fewer multiprocessors
 
 
 def test_a_split_makes_the_products_of_a_layer_less_efficient():
@@ -140,7 +144,7 @@ def test_states_take_sixteen_bytes_per_parameter_less_what_zero_shares_out(zero,
     model = CostModel(graph, ClusterSpec.parse("8xA100"), MeshSpec(("a",), (8,)))
     table = model.op(0)
     row = int(np.flatnonzero(table.table[:, 0] == 0)[0])
-    held = table.states.state_bytes[Zero(zero), row]
+    held = table.states.state_bytes[ZeroLevel(zero), row]
     parameters = 4096 * 1024 + 4096
     gathered = 2 * 7 / 8 * parameters if zero == 3 else 0  # the slices of the seven others, while the layer is in use
     assert held == pytest.approx(per_parameter * parameters + gathered, rel=0.01)
@@ -155,9 +159,9 @@ def test_the_gradient_of_a_data_parallel_weight_is_summed_and_hides_behind_compu
     graph = mlp(width=4096, layers=1, batch=4096)
     cluster = ClusterSpec.parse("8xA100")
     states = CostModel(graph, cluster, MeshSpec(("a",), (8,))).op(0).states
-    assert states.step_s[Zero.NOTHING].max() > 0
+    assert states.step_s[ZeroLevel.NONE].max() > 0
     plain = 2 * 4096 * 4 * 4096 * 2 * 7 / 8 / (300e9 * 0.7)
-    assert states.step_s[Zero.NOTHING].max() < plain
+    assert states.step_s[ZeroLevel.NONE].max() < plain
 
 
 def test_microbatches_shrink_activations_and_keep_the_states():

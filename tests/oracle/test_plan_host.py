@@ -9,7 +9,7 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.cost.memory import Zero
+from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.cost.model import CostModel, Settings
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.build import gpt
@@ -19,7 +19,7 @@ from jupyter_autotrain.parallel.search import StrategySpace
 WORDS, WIDTH, ROWS = 200_000, 256, 16 * 128
 GRAPH = gpt(width=WIDTH, layers=4, heads=8, sequence=128, batch=16, vocabulary=WORDS)
 SMALL = StrategySpace(max_axes=1, stages=(1,))
-ON_DEVICE, ON_HOST = StateSharding(Zero.NOTHING), StateSharding(Zero.NOTHING, offload=True, host_table=True)
+ON_DEVICE, ON_HOST = StateSharding(ZeroLevel.NONE), StateSharding(ZeroLevel.NONE, offload=True, host_table=True)
 
 
 def planned(memory=None, *, offload, graph=GRAPH):
@@ -62,7 +62,7 @@ def test_replicas_gather_the_gradients_of_each_others_rows():
 
 
 def test_other_weights_keep_to_the_optimizer_on_the_host():
-    _, states = states_of("h.0.mlp.c_fc", (StateSharding(Zero.NOTHING, offload=True), ON_HOST))
+    _, states = states_of("h.0.mlp.c_fc", (StateSharding(ZeroLevel.NONE, offload=True), ON_HOST))
     assert (states.state_bytes[0] == states.state_bytes[1]).all()
     assert (states.update_s[0] == states.update_s[1]).all()
 

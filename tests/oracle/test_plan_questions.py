@@ -12,7 +12,7 @@ from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.cost.memory import Zero
+from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.build import gpt, mlp
 from jupyter_autotrain.parallel.plan.timeline import passes_of
@@ -46,7 +46,7 @@ def test_the_runner_up_costs_what_the_explanation_says(found, op):
     op = found.op(name)
     names = [loop.name for loop in op.loops]
     loops = [None if loop is None else names.index(loop) for loop in rival.loops]
-    changed = op_decision(op, loops, StateSharding(Zero(rival.zero)))
+    changed = op_decision(op, loops, StateSharding(ZeroLevel(rival.zero)))
     decision = replace(found.decision, ops={**found.strategies, name: changed})
     other = replace(found, solution=replace(found.solution, decision=decision))
     assert step_of(other) - step_of(found) == pytest.approx(rival.seconds - told.chosen.seconds, rel=1e-6, abs=1e-12)

@@ -7,7 +7,7 @@ import pytest
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import InfeasibleError, PlanError
-from jupyter_autotrain.parallel.cost.memory import Schedule, Zero
+from jupyter_autotrain.parallel.cost.memory import Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp, random_graph
 from jupyter_autotrain.parallel.graph.fold import fold
@@ -74,7 +74,7 @@ def test_the_decision_holds_the_strategies_that_were_priced(method):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_exact_search_equals_the_oracle_on_random_models(seed):
     graph = replace(random_graph(seed, ops=4), runs=())
-    asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(Zero.NOTHING, Zero.PARAMETERS)))
+    asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(ZeroLevel.NONE, ZeroLevel.PARAMETERS)))
     exact, oracle = solve(graph, "4xCPU", asked), solve(graph, "4xCPU", replace(asked, search=ORACLE))
     assert exact.gap == 0.0
     assert exact.cost.step_s == pytest.approx(oracle.cost.step_s, rel=1e-9)
@@ -83,7 +83,7 @@ def test_the_exact_search_equals_the_oracle_on_random_models(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_exact_search_equals_the_oracle_under_a_memory_bound(seed):
     graph = replace(random_graph(seed, ops=4), runs=())
-    asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(Zero.NOTHING, Zero.PARAMETERS)))
+    asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(ZeroLevel.NONE, ZeroLevel.PARAMETERS)))
     free = solve(graph, "4xCPU", asked).cost.peak_memory_bytes
     with pytest.raises(InfeasibleError) as refused:
         solve(graph, "4xCPU", replace(asked, limits=SearchLimits(memory_bytes=1.0)))
@@ -190,7 +190,7 @@ def test_modes_restrict_what_is_searched():
     assert alone.decision.mesh.devices == 1
     data = solve(MODELS["gpt"], "8xA100", SearchRequest(mode=Mode.DATA_PARALLEL))
     assert data.decision.mesh.axes == ("data",)
-    assert {op.states.zero for op in data.decision.ops.values()} == {Zero.NOTHING}
+    assert {op.states.zero for op in data.decision.ops.values()} == {ZeroLevel.NONE}
 
 
 def test_a_pinned_op_keeps_its_split_and_the_rest_is_searched():

@@ -42,7 +42,7 @@ class GraphAnalysis:
         made: Tensors that some op makes.
         charged_parameters: Op → parameters whose states it is charged for (shared ones once).
         looked_up: Tables that nothing does with but look rows up, in one op.
-        twins: Op of a run → the op at its place in the run's first block.
+        block_representatives: Op of a run → the op at its place in the run's first block.
         forms: Op outside runs → a number, equal for ops that cost the same.
     """
 
@@ -56,7 +56,7 @@ class GraphAnalysis:
     made: frozenset[int]
     charged_parameters: Mapping[int, tuple[int, ...]]
     looked_up: frozenset[int]
-    twins: Mapping[int, int]
+    block_representatives: Mapping[int, int]
     forms: Mapping[int, int]
 
 
@@ -77,7 +77,7 @@ def analyse_graph(graph: OpGraph) -> GraphAnalysis:
         made=frozenset(graph.producers),
         charged_parameters=_parameters(graph),
         looked_up=_looked_up(graph),
-        twins={i: run.start + (i - run.start) % run.length for run, span in spans for i in span},
+        block_representatives={i: run.start + (i - run.start) % run.length for run, span in spans for i in span},
         forms={},
     )
     return replace(analysis, forms=_forms(graph, analysis))
@@ -192,7 +192,7 @@ def _looked_up(graph: OpGraph) -> frozenset[int]:
 
 def _forms(graph: OpGraph, analysis: GraphAnalysis) -> dict[int, int]:
     numbers: dict[object, int] = {}
-    alone = (op for op in graph.ops if op.id not in analysis.twins)
+    alone = (op for op in graph.ops if op.id not in analysis.block_representatives)
     return {op.id: numbers.setdefault(_form(graph, op, analysis), len(numbers)) for op in alone}
 
 

@@ -19,12 +19,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec, Segment
+from jupyter_autotrain.core.cluster import ClusterSpec, LinkGroup, MeshSpec
 from jupyter_autotrain.core.devices import LinkKind
-
-Floats = NDArray[np.float64]
+from jupyter_autotrain.parallel.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,95 +43,95 @@ class Axis:
 
     name: str
     size: int
-    segments: tuple[Segment, ...]
+    link_groups: tuple[LinkGroup, ...]
     gather: tuple[AlphaBeta, ...]
     reduce: tuple[AlphaBeta, ...]
     all_to_all: tuple[AlphaBeta, ...]
 
 
-def axis_of(name: str, size: int, segments: tuple[Segment, ...]) -> Axis:
+def axis_of(name: str, size: int, link_groups: tuple[LinkGroup, ...]) -> Axis:
     """Work out the algorithms of an axis."""
     if size == 1:
         free = (AlphaBeta(0.0, 0.0),)
-        return Axis(name, size, segments, free, free, free)
-    start_s = max(s.link.latency_s for s in segments)
-    slowest = max(1 / bandwidth(s) for s in segments)
+        return Axis(name, size, link_groups, free, free, free)
+    start_s = max(s.link.latency_s for s in link_groups)
+    slowest = max(1 / bandwidth(s) for s in link_groups)
     share = (size - 1) / size
-    gather = [AlphaBeta(sum(_steps(s) for s in segments) * start_s, share * slowest)]
-    if len(segments) > 1:
-        gather.append(_by_levels(segments))
+    gather = [AlphaBeta(sum(_steps(s) for s in link_groups) * start_s, share * slowest)]
+    if len(link_groups) > 1:
+        gather.append(_by_levels(link_groups))
     tree = AlphaBeta(2 * math.log2(size) * start_s, 2 * slowest)
     rings = [AlphaBeta(2 * line.start_s, 2 * line.s_per_byte) for line in gather]
-    all_to_all = AlphaBeta((size - 1) * start_s, share * max(_hops(s) / bandwidth(s) for s in segments))
-    return Axis(name, size, segments, tuple(gather), (*rings, tree), (all_to_all,))
+    all_to_all = AlphaBeta((size - 1) * start_s, share * max(_hops(s) / bandwidth(s) for s in link_groups))
+    return Axis(name, size, link_groups, tuple(gather), (*rings, tree), (all_to_all,))
 
 
-def _steps(segment: Segment) -> float:
+def _steps(group: LinkGroup) -> float:
     """Consecutive messages of a gather: log2 where all pairs can communicate, else around the ring."""
-    anywhere = segment.link.kind in {LinkKind.SWITCH, LinkKind.FULL}
-    return math.log2(segment.size) if anywhere else segment.size - 1
+    anywhere = group.link.kind in {LinkKind.SWITCH, LinkKind.FULL}
+    return math.log2(group.size) if anywhere else group.size - 1
 
 
-def _by_levels(segments: tuple[Segment, ...]) -> AlphaBeta:
+def _by_levels(link_groups: tuple[LinkGroup, ...]) -> AlphaBeta:
     """Each level in turn: the innermost on all bytes, the next on what one inner group leaves to a device."""
     start_s = 0.0
     s_per_byte = 0.0
     inner = 1
-    for segment in segments:
-        steps = segment.size - 1
-        start_s += _steps(segment) * segment.link.latency_s
-        s_per_byte += steps / segment.size / inner / bandwidth(segment)
-        inner *= segment.size
+    for group in link_groups:
+        steps = group.size - 1
+        start_s += _steps(group) * group.link.latency_s
+        s_per_byte += steps / group.size / inner / bandwidth(group)
+        inner *= group.size
     return AlphaBeta(start_s, s_per_byte)
 
 
 def axes_of(mesh: MeshSpec, cluster: ClusterSpec) -> tuple[Axis, ...]:
     """The mesh's axes on the cluster's levels."""
     return tuple(
-        axis_of(name, size, cluster.segments(mesh.stride(index), size))
+        axis_of(name, size, cluster.link_groups(mesh.stride(index), size))
         for index, (name, size) in enumerate(zip(mesh.axes, mesh.shape, strict=True))
     )
 
 
-def bandwidth(segment: Segment) -> float:
-    """Bytes/s per device and direction that a group of `segment.size` gets when all groups work at once.
+def bandwidth(group: LinkGroup) -> float:
+    """Bytes/s per device and direction that a group of `group.size` gets when all groups work at once.
 
     A part of a ring is a line, which leaves one direction idle; a part of a mesh or torus uses one of its dimensions;
     in a full graph only the links between members count.
     """
-    link = segment.link
+    link = group.link
     usable = link.bytes_per_s * link.efficiency / link.shared_by
-    part = segment.size < segment.whole
+    part = group.size < group.whole
     if link.kind is LinkKind.RING:
         return usable / 2 if part else usable
     if link.kind in {LinkKind.MESH, LinkKind.TORUS}:
         return usable / link.dims if part else usable
-    if link.kind is LinkKind.FULL and segment.whole > 1:
-        return usable * (segment.size - 1) / (segment.whole - 1)
+    if link.kind is LinkKind.FULL and group.whole > 1:
+        return usable * (group.size - 1) / (group.whole - 1)
     return usable
 
 
-def _hops(segment: Segment) -> float:
+def _hops(group: LinkGroup) -> float:
     """Mean number of links that a message of an all-to-all crosses."""
-    kind = segment.link.kind
-    dims = segment.link.dims
-    side = math.pow(segment.size, 1 / dims)
+    kind = group.link.kind
+    dims = group.link.dims
+    side = math.pow(group.size, 1 / dims)
     if kind in {LinkKind.RING, LinkKind.TORUS}:
         return max(1.0, dims * side / 4)
     return max(1.0, dims * side / 3) if kind is LinkKind.MESH else 1.0
 
 
-def _least(lines: tuple[AlphaBeta, ...], n_bytes: Floats | float, share: Floats | float = 1.0) -> Floats:
-    first, *others = lines
+def _least(alternatives: tuple[AlphaBeta, ...], n_bytes: Floats | float, share: Floats | float = 1.0) -> Floats:
+    first, *others = alternatives
     best = np.asarray(first.start_s * share + first.s_per_byte * n_bytes)
     for line in others:
         best = np.minimum(best, line.start_s * share + line.s_per_byte * n_bytes)
     return best
 
 
-def amortised_s(lines: tuple[AlphaBeta, ...], n_bytes: Floats, bucket_bytes: float) -> Floats:
-    """A collective on tensors that travel in buckets: a small one pays its share of the latency; seconds."""
-    return _least(lines, n_bytes, np.minimum(1.0, n_bytes / bucket_bytes))
+def amortised_s(alternatives: tuple[AlphaBeta, ...], n_bytes: Floats, bucket_bytes: float) -> Floats:
+    """A collective on bucketed tensors: a small one pays its share of the latency of a bucket; seconds."""
+    return _least(alternatives, n_bytes, np.minimum(1.0, n_bytes / bucket_bytes))
 
 
 def gather_s(axis: Axis, n_bytes: Floats | float) -> Floats:
@@ -151,8 +149,8 @@ def all_to_all_s(axis: Axis, local_bytes: Floats | float) -> Floats:
     return _least(axis.all_to_all, local_bytes)
 
 
-def send_s(segments: tuple[Segment, ...], n_bytes: float) -> float:
-    """One message between neighbours on the outermost of `segments`; seconds."""
-    if not segments:
+def send_s(link_groups: tuple[LinkGroup, ...], n_bytes: float) -> float:
+    """One message between neighbours on the outermost of `link_groups`; seconds."""
+    if not link_groups:
         return 0.0
-    return segments[-1].link.latency_s + n_bytes / bandwidth(segments[-1])
+    return link_groups[-1].link.latency_s + n_bytes / bandwidth(link_groups[-1])

@@ -1,4 +1,4 @@
-"""The least that a step can take, before any table is made: every op in its finest slices, nothing ever sent.
+"""The least time of a step, before any table is made: every op at its maximal degree of sharding, no communication.
 
 Variables: none; the bound holds for every strategy of every op.
 Objective: a lower bound on the seconds of one microbatch, and of a step on some of the devices.
@@ -24,7 +24,7 @@ import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.devices import Device
-from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 

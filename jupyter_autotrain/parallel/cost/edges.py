@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.activations import GraphAnalysis
-from jupyter_autotrain.parallel.cost.collectives import Floats
-from jupyter_autotrain.parallel.cost.layout import Ints, Layouts, needed, produced
+from jupyter_autotrain.parallel.cost.layout import Layouts, input_layouts, output_layouts
 from jupyter_autotrain.parallel.cost.ops import OpPricer, OpTable
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.graph.graph import Op, Operand
@@ -41,7 +41,7 @@ class EdgeEnd:
 
     table: OpTable
     operand: Operand
-    alike: int
+    representative: int
 
 
 @dataclass(eq=False, slots=True)
@@ -74,8 +74,8 @@ class EdgePricer:
         source_op = source.table.op
         target_op = target.table.op
         shares = self.analysis.edge_shares.get((tensor, target_op.id), _NOTHING_KEPT)
-        before = self.op_pricer.split(source_op, source.operand, source.table.table)
-        after = self.op_pricer.split(target_op, target.operand, target.table.table)
+        before = self.op_pricer.shard_counts(source_op, source.operand, source.table.table)
+        after = self.op_pricer.shard_counts(target_op, target.operand, target.table.table)
         slices = np.maximum(before[:, None], after[None, :])
         kept = np.multiply.outer(np.array(shares), self.op_pricer.tensor_bytes(tensor) / slices)
         return EdgeTable(tensor, source_op.id, target_op.id, forward, backward, kept)
@@ -84,15 +84,15 @@ class EdgePricer:
         """The tensor forward; where it has a gradient, that back, and the tensor gathered again."""
         tensor = target.operand.tensor
         size = self.op_pricer.tensor_bytes(tensor)
-        left = self._layouts(source, produced)
-        wanted = self._layouts(target, needed)
+        left = self._layouts(source, output_layouts)
+        wanted = self._layouts(target, input_layouts)
         yield left, wanted, size
         if tensor in self.analysis.differentiable:
-            yield self._layouts(target, produced), left.reduced, size
+            yield self._layouts(target, output_layouts), left.reduced, size
             yield left.reduced, wanted, size
 
     def _layouts(self, end: EdgeEnd, placed: Callable[[Op, Operand, Ints], Ints]) -> Layouts:
-        key = (end.alike, end.operand.loops, placed is produced)
+        key = (end.representative, end.operand.loops, placed is output_layouts)
         if key not in self.layouts:
             self.layouts[key] = Layouts.of(placed(end.table.op, end.operand, end.table.table))
         return self.layouts[key]

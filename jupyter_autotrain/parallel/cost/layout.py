@@ -11,14 +11,11 @@ from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jupyter_autotrain.parallel.cost.collectives import Axis, Floats
+from jupyter_autotrain.parallel.arrays import Floats, Ints
+from jupyter_autotrain.parallel.cost.collectives import Axis
 from jupyter_autotrain.parallel.graph.graph import Op, Operand
 from jupyter_autotrain.parallel.placement import Partial, Placement, Placements, Replicate, Shard
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 NONE = -1
 REPLICATE = -1
@@ -65,18 +62,18 @@ def _dims(op: Op, operand: Operand, missing: int) -> Ints:
     return dims
 
 
-def needed(op: Op, operand: Operand, table: Ints) -> Ints:
+def input_layouts(op: Op, operand: Operand, table: Ints) -> Ints:
     """How `op` needs an input to lie: split along its loops, whole elsewhere."""
     return _dims(op, operand, REPLICATE)[table]
 
 
-def produced(op: Op, operand: Operand, table: Ints) -> Ints:
+def output_layouts(op: Op, operand: Operand, table: Ints) -> Ints:
     """How an output lies, and also the gradient of an input: Partial over split loops that it lacks."""
     return _dims(op, operand, PARTIAL)[table]
 
 
-def split_of(placed: Ints, axes: tuple[Axis, ...]) -> Ints:
-    """Number of slices that each placement row cuts a tensor into."""
+def shard_counts(placed: Ints, axes: tuple[Axis, ...]) -> Ints:
+    """Number of shards of a tensor under each row of placements."""
     sizes = np.array([axis.size for axis in axes], dtype=np.int64)
     return np.asarray(np.multiply.reduce(np.where(placed >= 0, sizes, 1), axis=1))
 
@@ -92,30 +89,30 @@ class Layouts:
     """Placements of a tensor, one per strategy: each different one once, and which one a strategy has.
 
     Attributes:
-        different: (placements, axes) codes.
-        which: Row of `different`, by strategy.
-        key: `different` as bytes, to look tables up by.
-        summed: The same with all partial sums made whole; None where there are none.
+        unique: (placements, axes) codes.
+        inverse: Row of `unique`, by strategy.
+        key: `unique` as bytes, to look tables up by.
+        without_partial: The same with all partial sums made whole; None where there are none.
     """
 
-    different: Ints
-    which: Ints
+    unique: Ints
+    inverse: Ints
     key: bytes
-    summed: Layouts | None = None
+    without_partial: Layouts | None = None
 
     @classmethod
     def of(cls, placed: Ints) -> Layouts:
         """From rows of codes; meshes with as many axes have most of them in common."""
         return _layouts_of(placed.tobytes(), placed.shape)
 
-    def spread(self, table: Floats, axis: int) -> Floats:
+    def expand(self, table: Floats, axis: int) -> Floats:
         """From one entry per different placement to one per strategy, along an axis."""
-        return table if len(self.which) == len(self.different) else table.take(self.which, axis=axis)
+        return table if len(self.inverse) == len(self.unique) else table.take(self.inverse, axis=axis)
 
     @property
     def reduced(self) -> Layouts:
         """The same with all partial sums made whole."""
-        return self.summed or self
+        return self.without_partial or self
 
 
 @lru_cache(maxsize=1024)
@@ -123,10 +120,10 @@ def _layouts_of(codes: bytes, shape: tuple[int, int]) -> Layouts:
     """On so few rows a dict beats sorting."""
     place: dict[tuple[int, ...], int] = {}
     rows = np.frombuffer(codes, dtype=np.int64).reshape(shape).tolist()
-    which = np.array([place.setdefault(tuple(row), len(place)) for row in rows], dtype=np.int64)
-    different = np.array(list(place), dtype=np.int64)
-    summed = None
-    if (different == PARTIAL).any():
-        whole = np.where(different == PARTIAL, REPLICATE, different)
-        summed = Layouts(whole, which, whole.tobytes())
-    return Layouts(different, which, different.tobytes(), summed)
+    inverse = np.array([place.setdefault(tuple(row), len(place)) for row in rows], dtype=np.int64)
+    unique = np.array(list(place), dtype=np.int64)
+    without_partial = None
+    if (unique == PARTIAL).any():
+        whole = np.where(unique == PARTIAL, REPLICATE, unique)
+        without_partial = Layouts(whole, inverse, whole.tobytes())
+    return Layouts(unique, inverse, unique.tobytes(), without_partial)

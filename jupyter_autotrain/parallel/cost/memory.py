@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 
-class Zero(IntEnum):
+class ZeroLevel(IntEnum):
     """What the replicas of a parameter share out (ZeRO, Rajbhandari et al. 2020, section 5)."""
 
-    NOTHING = 0
+    NONE = 0
     OPTIMIZER = 1
     GRADIENTS = 2
     PARAMETERS = 3

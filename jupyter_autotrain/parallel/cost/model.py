@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
+from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.activations import MODES, GraphAnalysis, analyse_graph
 from jupyter_autotrain.parallel.cost.collectives import Axis, axes_of
 from jupyter_autotrain.parallel.cost.edges import EdgeEnd, EdgePricer, EdgeTable
-from jupyter_autotrain.parallel.cost.layout import Ints, strategies
-from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
+from jupyter_autotrain.parallel.cost.layout import strategies
+from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.cost.ops import OpPricer, OpTable
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline
@@ -23,7 +24,7 @@ from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding
 from jupyter_autotrain.parallel.cost.table_cache import ModelTables
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, Operand, OpGraph
 
-ALL_STATE_SHARDINGS = tuple(StateSharding(zero) for zero in Zero)
+ALL_STATE_SHARDINGS = tuple(StateSharding(zero) for zero in ZeroLevel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class CostModel:
         analysis = self.analysis or analyse_graph(self.graph)
         roofline = Roofline(self.device or self.cluster.device, self.settings.efficiency)
         states = StatePricer(axes, roofline, assumptions, self.settings.state_shardings)
-        ops = OpPricer(self.graph, analysis, axes, self.microbatches, roofline, states, self.tables.slices)
+        ops = OpPricer(self.graph, analysis, axes, self.microbatches, roofline, states, self.tables.shard_counts)
         redistribution = Redistribution(axes, self.tables.redistribution_s)
         self.axes = axes
         self.graph_analysis = analysis
@@ -106,12 +107,12 @@ class CostModel:
     def _make_op(self, op_id: int) -> OpTable:
         self.price_ops([op_id])
         tables = self.tables.ops
-        return tables.setdefault(op_id, replace(tables[self.alike(op_id)], op=self.graph.ops[op_id]))
+        return tables.setdefault(op_id, replace(tables[self.cost_representative(op_id)], op=self.graph.ops[op_id]))
 
     def price_ops(self, ops: Iterable[int]) -> None:
         """Make the tables of some ops in one go, for `op` to find."""
         known = self.tables.ops
-        missing = [first for first in dict.fromkeys(map(self.alike, ops)) if first not in known]
+        missing = [first for first in dict.fromkeys(map(self.cost_representative, ops)) if first not in known]
         tables = self.op_pricer.tables([(self.graph.ops[first], self.table_rows(first)) for first in missing])
         known.update(zip(missing, tables, strict=True))
 
@@ -122,27 +123,27 @@ class CostModel:
         self.price_ops({op for _, maker, reader in edges for op in (maker, reader)})
         self.edge_pricer.redistribution.prepare(self.tensor_bytes(x.tensor) for x, _, _ in edges)
 
-    def alike(self, op_id: int) -> int:
+    def cost_representative(self, op_id: int) -> int:
         """The first op seen that costs the same: in a run that of the first block, else one of equal form and rows."""
-        twin = self.twin(op_id)
-        form = self.graph_analysis.forms.get(twin)
+        representative = self.block_representative(op_id)
+        form = self.graph_analysis.forms.get(representative)
         if form is None:
-            return twin
-        return self.tables.first_alike.setdefault((form, self.table_rows(twin).tobytes()), twin)
+            return representative
+        return self.tables.representatives.setdefault((form, self.table_rows(representative).tobytes()), representative)
 
-    def twin(self, op_id: int) -> int:
+    def block_representative(self, op_id: int) -> int:
         """The op in the first block of its run that costs the same."""
-        return self.graph_analysis.twins.get(op_id, op_id)
+        return self.graph_analysis.block_representatives.get(op_id, op_id)
 
     def table_rows(self, op_id: int) -> Ints:
         """The op's strategies without pricing them; rows as in `op(op_id).table`."""
-        twin = self.twin(op_id)
+        representative = self.block_representative(op_id)
         known = self.tables.strategies
-        if twin not in known:
-            op = self.graph.ops[twin]
+        if representative not in known:
+            op = self.graph.ops[representative]
             table = strategies(op, self.loop_sizes(op), self.mesh.shape)
-            known[twin] = self.restrict(op, table) if self.restrict else table
-        return known[twin]
+            known[representative] = self.restrict(op, table) if self.restrict else table
+        return known[representative]
 
     def edges_into(self, op_id: int) -> list[EdgeTable]:
         """Tables of all tensors that other ops make and this op reads."""
@@ -161,38 +162,39 @@ class CostModel:
         key = (operand.tensor, op_id)
         known = self.tables.edges
         if key not in known:
-            known[key] = self._twin_edge(operand, maker, op_id) or self._alike_edge(operand, maker, op_id)
+            first = self._edge_of_first_block(operand, maker, op_id)
+            known[key] = first or self._equal_cost_edge(operand, maker, op_id)
         return known[key]
 
-    def _alike_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
+    def _equal_cost_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
         """The same edge between other ops, where there was one."""
         tensor = operand.tensor
         outputs = [x.tensor for x in self.graph.ops[maker].outputs]
-        source = self.alike(maker)
-        target = self.alike(op_id)
+        source = self.cost_representative(maker)
+        target = self.cost_representative(op_id)
         key = (
             (source, outputs.index(tensor)),
             (target, self.graph.ops[op_id].inputs.index(operand)),
             tensor in self.graph_analysis.differentiable,
             self.graph_analysis.edge_shares.get((tensor, op_id)),
         )
-        known = self.tables.alike_edges
+        known = self.tables.representative_edges
         if key not in known:
             output = self.graph.ops[maker].outputs[outputs.index(tensor)]
             begin = EdgeEnd(self.op(maker), output, source)
             known[key] = self.edge_pricer.table(begin, EdgeEnd(self.op(op_id), operand, target))
         return replace(known[key], tensor=tensor, source=maker, target=op_id)
 
-    def _twin_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable | None:
+    def _edge_of_first_block(self, operand: Operand, maker: int, op_id: int) -> EdgeTable | None:
         """The same edge in the first block, when both ends lie in one block."""
-        twin = self.twin(op_id)
-        source = self.twin(maker)
-        if twin == op_id or op_id - twin != maker - source:
+        representative = self.block_representative(op_id)
+        source = self.block_representative(maker)
+        if representative == op_id or op_id - representative != maker - source:
             return None
-        same = self.graph.ops[twin].inputs[self.graph.ops[op_id].inputs.index(operand)]
+        same = self.graph.ops[representative].inputs[self.graph.ops[op_id].inputs.index(operand)]
         if self.graph.producers.get(same.tensor) != source:  # the ends lie in blocks of two runs
             return None
-        return replace(self._edge(same, source, twin), tensor=operand.tensor, source=maker, target=op_id)
+        return replace(self._edge(same, source, representative), tensor=operand.tensor, source=maker, target=op_id)
 
 
 def mode_index(mode: Recompute) -> int:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.activations import MODES, GraphAnalysis
-from jupyter_autotrain.parallel.cost.collectives import Axis, Floats
-from jupyter_autotrain.parallel.cost.layout import Ints, needed, produced, split_of
+from jupyter_autotrain.parallel.cost.collectives import Axis
+from jupyter_autotrain.parallel.cost.layout import input_layouts, output_layouts, shard_counts
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
 from jupyter_autotrain.parallel.cost.state_pricer import ComputeTime, OpParameter, StatePricer
 from jupyter_autotrain.parallel.cost.states import StateTable
@@ -50,7 +51,7 @@ class OpTable:
 class OpPricer:
     """Prices ops on one mesh, for one number of microbatches; attributes as of `model.CostModel`.
 
-    `slices` is where numbers of slices are kept, see `table_cache.ModelTables`.
+    `known_shard_counts` is where numbers of shards are kept, see `table_cache.ModelTables`.
     """
 
     graph: OpGraph
@@ -59,7 +60,7 @@ class OpPricer:
     microbatches: int
     roofline: Roofline
     states: StatePricer
-    slices: dict[SplitKey, Ints]
+    known_shard_counts: dict[SplitKey, Ints]
 
     def tables(self, ops: Sequence[tuple[Op, Ints]]) -> list[OpTable]:
         """Tables of some ops, each with its strategies."""
@@ -86,12 +87,12 @@ class OpPricer:
         size = float(self.graph.tensors[tensor].size_bytes)
         return size / self.microbatches if tensor in self.graph_analysis.batched else size
 
-    def split(self, op: Op, operand: Operand, table: Ints) -> Ints:
-        """Number of slices that each strategy cuts an operand into."""
+    def shard_counts(self, op: Op, operand: Operand, table: Ints) -> Ints:
+        """Number of shards that each strategy cuts an operand into."""
         key = (op.id, operand.loops)
-        if key not in self.slices:
-            self.slices[key] = split_of(needed(op, operand, table), self.axes)
-        return self.slices[key]
+        if key not in self.known_shard_counts:
+            self.known_shard_counts[key] = shard_counts(input_layouts(op, operand, table), self.axes)
+        return self.known_shard_counts[key]
 
     def _compute(self, ops: Sequence[tuple[Op, Ints]]) -> list[ComputeTime]:
         """Roofline of the local work; the forward pass is one kernel, the backward pass two."""
@@ -108,7 +109,7 @@ class OpPricer:
 
     def _passes(self, op: Op, table: Ints) -> Iterator[Work]:
         """The forward pass touches each operand once, the backward pass twice (gradients of both operands)."""
-        parts = split_of(table, self.axes) * self._batch_share(op)
+        parts = shard_counts(table, self.axes) * self._batch_share(op)
         tensors = [x for x in (*op.inputs, *op.outputs) if not self._is_looked_up(op, x)]
         whole = sum(float(self.graph.tensors[x.tensor].size_bytes) for x in tensors) or 1.0
         share = sum((self._local_bytes(op, x, table) for x in tensors), np.zeros(len(table))) / whole
@@ -116,15 +117,16 @@ class OpPricer:
         for touched, (flops, moved) in enumerate(sides, start=1):
             own = min(moved, touched * whole) if op.flops_forward else moved
             made = op.outputs[:1] if touched == 1 else op.inputs[:2]
-            yield Work(flops / parts * (1 + self._idle(op, made, table)), own * share, (moved - own) * share)
+            idle = self._wave_quantization_loss(op, made, table)
+            yield Work(flops / parts * (1 + idle), own * share, (moved - own) * share)
 
-    def _idle(self, op: Op, made: Sequence[Operand], table: Ints) -> Floats:
+    def _wave_quantization_loss(self, op: Op, made: Sequence[Operand], table: Ints) -> Floats:
         """Mean share that products idle, one for each of what they make."""
         idle = np.zeros(len(table))
         if op.family in _TILED and op.flops_forward:
             for operand in made:
                 item = DTYPE_BYTES[self.graph.tensors[operand.tensor].dtype]
-                idle += self.roofline.idle(self._local_bytes(op, operand, table) / item) / len(made)
+                idle += self.roofline.wave_quantization_loss(self._local_bytes(op, operand, table) / item) / len(made)
         return idle
 
     def _is_half(self, op: Op) -> bool:
@@ -138,7 +140,7 @@ class OpPricer:
         return op.family is Family.EMBEDDING and self.graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
 
     def _local_bytes(self, op: Op, operand: Operand, table: Ints) -> Floats:
-        return np.asarray(self.tensor_bytes(operand.tensor) / self.split(op, operand, table))
+        return np.asarray(self.tensor_bytes(operand.tensor) / self.shard_counts(op, operand, table))
 
     def _own_activations(self, op: Op, table: Ints) -> Floats:
         held = np.zeros((len(MODES), len(table)))
@@ -149,7 +151,7 @@ class OpPricer:
         if extra and op.outputs:
             out = op.outputs[0]
             batch = self.microbatches if out.tensor in self.graph_analysis.batched else 1
-            local = extra / batch / self.split(op, out, table)
+            local = extra / batch / self.shard_counts(op, out, table)
             held += np.outer(self.graph_analysis.extra_shares[op.id], local)
         return held
 
@@ -162,4 +164,4 @@ class OpPricer:
                     self._local_bytes(op, op.outputs[0], table) if tensor.id in self.graph_analysis.looked_up else None
                 )
                 item = DTYPE_BYTES[tensor.dtype]
-                yield OpParameter(tensor.numel, item, produced(op, operand, table), rows, self.microbatches)
+                yield OpParameter(tensor.numel, item, output_layouts(op, operand, table), rows, self.microbatches)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from jupyter_autotrain.core.cluster import Segment
+from jupyter_autotrain.core.cluster import LinkGroup
 from jupyter_autotrain.parallel.cost.collectives import gather_s, send_s
-from jupyter_autotrain.parallel.cost.layout import REPLICATE, produced, split_of
+from jupyter_autotrain.parallel.cost.layout import REPLICATE, output_layouts, shard_counts
 from jupyter_autotrain.parallel.cost.model import CostModel
 
 
@@ -27,7 +27,7 @@ def pipeline_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> 
     return microbatches * slowest + (sum(stage_s) - slowest) / chunks
 
 
-def p2p_s(model: CostModel, span: tuple[Segment, ...], rows: Mapping[int, int]) -> float:
+def p2p_s(model: CostModel, span: tuple[LinkGroup, ...], rows: Mapping[int, int]) -> float:
     """What a stage sends its neighbour in one microbatch, forward or back; seconds.
 
     Of what several ranks hold replicas, each sends a slice, gathered on the receiving stage (Narayanan et al. 2021,
@@ -42,8 +42,8 @@ def p2p_s(model: CostModel, span: tuple[Segment, ...], rows: Mapping[int, int]) 
     for op, row in rows.items():
         table = model.op(op)
         for out in table.op.outputs:
-            placed = produced(table.op, out, table.table)[row]
-            held = model.tensor_bytes(out.tensor) / float(split_of(placed[None], model.axes)[0])
+            placed = output_layouts(table.op, out, table.table)[row]
+            held = model.tensor_bytes(out.tensor) / float(shard_counts(placed[None], model.axes)[0])
             alike = [axis for axis, code in zip(model.axes, placed.tolist(), strict=True) if code == REPLICATE]
             sliced = send_s(span, held / prod(axis.size for axis in alike))
             sliced += sum(float(gather_s(axis, held)) for axis in alike)

@@ -17,8 +17,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, all_reduce_s, all_to_all_s, gather_s
-from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Ints, Layouts, split_of
+from jupyter_autotrain.parallel.arrays import Floats, Ints
+from jupyter_autotrain.parallel.cost.collectives import Axis, all_reduce_s, all_to_all_s, gather_s
+from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Layouts, shard_counts
 
 
 class Redistribution:
@@ -33,7 +34,7 @@ class Redistribution:
         """Time table (sources, targets) for a tensor of `size_bytes` in full."""
         self.prepare([size_bytes])
         kinds = _kinds(source.key, target.key, len(self._axes))
-        return target.spread(source.spread(self._seconds[size_bytes][kinds], 0), 1)
+        return target.expand(source.expand(self._seconds[size_bytes][kinds], 0), 1)
 
     def prepare(self, sizes_bytes: Iterable[float]) -> None:
         """Work out the times of several sizes in one go, for `seconds` to look up."""
@@ -44,7 +45,7 @@ class Redistribution:
     def _all_kinds(self, sizes_bytes: Floats) -> Floats:
         """(sizes, combinations) seconds of every combination of kinds, the last axis fastest."""
         now, goal = _combinations(len(self._axes))
-        held = np.divide.outer(sizes_bytes, split_of(now, self._axes))
+        held = np.divide.outer(sizes_bytes, shard_counts(now, self._axes))
         seconds = np.zeros_like(held)
         for transition in _TRANSITIONS:
             for index, axis in enumerate(self._axes):

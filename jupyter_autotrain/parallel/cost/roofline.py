@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jupyter_autotrain.core.devices import Device
-from jupyter_autotrain.parallel.cost.collectives import Floats
-from jupyter_autotrain.parallel.cost.layout import Bools, Ints
+from jupyter_autotrain.parallel.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Efficiency:
         tile: Elements of the output that a multiprocessor makes at a time [1]; 128 x 256 is the largest tile of the
             vendors' libraries, and the fastest. The last wave of tiles is half empty on average, so that
             idle = multiprocessors * tile / 2 / output elements.
-        most_idle: Where that would be more, smaller tiles keep it to about a quarter [1].
+        max_wave_quantization: Where that would be more, smaller tiles keep it to about a quarter [1].
         ramp_flops: Work [FLOP] at peak rate that filling and draining the device costs per kernel; makes small local
             matrices inefficient: half of `matrix` at this size. 3 GFLOP is 10 us of an A100.
         memory: Share of the memory bandwidth [1]: STREAM-like copies reach 0.9, the softmax, dropout and elementwise
@@ -34,7 +33,7 @@ class Efficiency:
 
     matrix: float = 0.79
     tile: int = 128 * 256
-    most_idle: float = 0.25
+    max_wave_quantization: float = 0.25
     ramp_flops: float = 3e9
     memory: float = 0.8
     launch_s: float = 4e-6
@@ -74,10 +73,10 @@ class Roofline:
         busy = np.maximum(filled / rate, self.stream_s(work.own_bytes)) + self.stream_s(work.other_bytes)
         return np.where(busy > 0, busy + kernels * self.efficiency.launch_s, 0.0)
 
-    def idle(self, elements: Floats) -> Floats:
+    def wave_quantization_loss(self, elements: Floats) -> Floats:
         """What the last wave of tiles leaves idle, as a share of a product with so many output elements."""
         wave = self.device.multiprocessors * self.efficiency.tile
-        return np.minimum(self.efficiency.most_idle, wave / 2 / elements)
+        return np.minimum(self.efficiency.max_wave_quantization, wave / 2 / elements)
 
     def stream_s(self, moved_bytes: Floats) -> Floats:
         """Time to move bytes through the device's memory."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Axis, Floats, amortised_s
-from jupyter_autotrain.parallel.cost.layout import PARTIAL, Ints, split_of
+from jupyter_autotrain.parallel.arrays import Floats, Ints
+from jupyter_autotrain.parallel.cost.collectives import Axis, amortised_s
+from jupyter_autotrain.parallel.cost.layout import PARTIAL, shard_counts
 from jupyter_autotrain.parallel.cost.roofline import Roofline
 from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding, StateTable
 
@@ -132,7 +133,7 @@ class StatePricer:
         ZeRO-0 all-reduces gradients once per step; 1 scatters gradients and gathers parameters once; 2 scatters in
         every microbatch; 3 gathers for forward and for backward and scatters, in every microbatch.
         """
-        held = stacked.whole_bytes / split_of(stacked.gradient, self.axes)
+        held = stacked.whole_bytes / shard_counts(stacked.gradient, self.axes)
         shared = held / self._replicas(stacked.gradient)
         reduces_s, moves_s = self._over_replicas(stacked.gradient, np.stack([held * stacked.wide, held]))
         reduce_s = reduces_s[0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.parallel.cost.collectives import Floats
-from jupyter_autotrain.parallel.cost.memory import Optimizer, Zero
+from jupyter_autotrain.parallel.arrays import Floats
+from jupyter_autotrain.parallel.cost.memory import Optimizer, ZeroLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class StateSharding:
             other parameters the same as `offload`.
     """
 
-    zero: Zero
+    zero: ZeroLevel
     offload: bool = False
     host_table: bool = False
 

@@ -1,8 +1,9 @@
-"""The one cache of a search: what is worked out once and found again by a plain key.
+"""Caches of a search: values that are computed once and looked up by a plain key.
 
-A search run makes a `TableCache` and passes it on. A frozen value holds no cache: it refers to the tables that were
-passed to it. What is filled in on first use is an ordinary class, and an entry of the cache. An entry
-that refers to many tables has them in a part of its own, so that they are dropped together.
+A search run makes a `TableCache` for its cost models and its lower bounds, and one for each candidate, which is dropped
+with it; keys in that one leave out what the candidate fixes. A cost model has its own `ModelTables`, an entry of the
+cache of the run. No frozen value fills a dict of its own. Layouts, redistributions, elimination orders and strategies
+depend only on their arguments, and are memoised by `functools` in their own modules.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.edges import EdgeTable, LayoutKey
-from jupyter_autotrain.parallel.cost.layout import Ints, Layouts
+from jupyter_autotrain.parallel.cost.layout import Layouts
 from jupyter_autotrain.parallel.cost.ops import OpTable, SplitKey
 
 RECENT = 24  # entries of one kind; the tables of one mesh take megabytes
@@ -22,7 +23,7 @@ Made = TypeVar("Made")
 
 
 class TableCache:
-    """Entries by kind and key; a key names everything that its entry depends on."""
+    """Entries by kind and key; a key names everything that its entry depends on and varies while it lives."""
 
     def __init__(self) -> None:
         self._made: dict[type, dict[Hashable, object]] = {}
@@ -57,27 +58,28 @@ class ModelTables:
 
     Attributes:
         strategies: By the op in the first block of its run.
-        first_alike: By form and strategies, the first op seen that costs the same.
+        representatives: By form and strategies, the first op seen that costs the same.
         ops: By op.
         edges: By tensor and the op that reads it.
         edges_into: By op.
-        alike_edges: By what both ends cost the same as.
+        representative_edges: By what both ends cost the same as.
         layouts: By op, loops of the operand, and whether it is produced.
-        slices: Numbers of slices, by op and loops of the operand.
+        shard_counts: Numbers of shard_counts, by op and loops of the operand.
         redistribution_s: Seconds of every change of layout, by the bytes of the tensor.
     """
 
     strategies: dict[int, Ints] = field(default_factory=dict)
-    first_alike: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    representatives: dict[tuple[int, bytes], int] = field(default_factory=dict)
     ops: dict[int, OpTable] = field(default_factory=dict)
     edges: dict[tuple[int, int], EdgeTable] = field(default_factory=dict)
     edges_into: dict[int, list[EdgeTable]] = field(default_factory=dict)
-    alike_edges: dict[Hashable, EdgeTable] = field(default_factory=dict)
+    representative_edges: dict[Hashable, EdgeTable] = field(default_factory=dict)
     layouts: dict[LayoutKey, Layouts] = field(default_factory=dict)
-    slices: dict[SplitKey, Ints] = field(default_factory=dict)
+    shard_counts: dict[SplitKey, Ints] = field(default_factory=dict)
     redistribution_s: dict[float, Floats] = field(default_factory=dict)
 
     def clear(self) -> None:
         """Drop the tables of ops and edges; they are made again on use."""
-        for tables in (self.ops, self.edges, self.edges_into, self.alike_edges, self.layouts, self.slices):
+        edges = (self.edges, self.edges_into, self.representative_edges)
+        for tables in (self.ops, *edges, self.layouts, self.shard_counts):
             tables.clear()

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from jupyter_autotrain.parallel.arrays import Bools, Ints
 from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph, Tensor, TensorKind
 
 CANDIDATE_PERIODS = 32
@@ -57,7 +57,7 @@ def fold(graph: OpGraph) -> OpGraph:
     return replace(graph, runs=tuple(sorted(runs, key=lambda run: run.start)))
 
 
-def _labels(graph: OpGraph) -> npt.NDArray[np.int64]:
+def _labels(graph: OpGraph) -> Ints:
     """One number per op, equal for ops of equal form."""
     numbers: dict[object, int] = {}
     return np.array([numbers.setdefault(_form(graph, op), len(numbers)) for op in graph.ops], dtype=np.int64)
@@ -84,7 +84,7 @@ def _owned(tensor: Tensor) -> bool:
     return tensor.kind in (TensorKind.PARAMETER, TensorKind.BUFFER)
 
 
-def _periods(labels: npt.NDArray[np.int64]) -> list[int]:
+def _periods(labels: Ints) -> list[int]:
     """Distances between neighbouring equal labels that would explain the most ops."""
     if not len(labels):
         return []
@@ -94,7 +94,7 @@ def _periods(labels: npt.NDArray[np.int64]) -> list[int]:
     return sorted(gaps, key=lambda gap: -gap * gaps[gap])[:CANDIDATE_PERIODS]
 
 
-def _stretches(labels: npt.NDArray[np.int64], period: int) -> Iterator[_Stretch]:
+def _stretches(labels: Ints, period: int) -> Iterator[_Stretch]:
     """Places where at least two blocks of that period follow each other."""
     equal = np.concatenate(([False], labels[:-period] == labels[period:], [False]))
     edges = np.flatnonzero(equal[1:] != equal[:-1])
@@ -103,7 +103,7 @@ def _stretches(labels: npt.NDArray[np.int64], period: int) -> Iterator[_Stretch]
             yield _Stretch(start, stop + period, period)
 
 
-def _pieces(free: npt.NDArray[np.bool_], stretch: _Stretch) -> list[_Stretch]:
+def _pieces(free: Bools, stretch: _Stretch) -> list[_Stretch]:
     """What no earlier run has taken of a stretch, where it still holds two blocks."""
     window = np.concatenate(([False], free[stretch.start : stretch.stop], [False]))
     edges = (np.flatnonzero(window[1:] != window[:-1]) + stretch.start).tolist()

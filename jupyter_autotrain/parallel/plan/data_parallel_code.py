@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from jupyter_autotrain.parallel.cost.memory import Zero
+from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.plan.caveats import data_axes, split_elsewhere
 from jupyter_autotrain.parallel.plan.modules import Module
 from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, matches
@@ -21,17 +21,17 @@ def replicas(record: PlanRecord, modules: Sequence[Module]) -> str:
         return ""
     lines = [f"data = {submesh(record, shared)}"]
     apart = [m for m in modules if m.host_table or split_elsewhere(m, shared)]
-    levels = Counter(dict.fromkeys(Zero, 0))
+    levels = Counter(dict.fromkeys(ZeroLevel, 0))
     for module in modules:
         levels[module.zero] += module.weight
     away = any(module.offload for module in modules)
-    if levels[Zero.GRADIENTS] + levels[Zero.PARAMETERS] or (away and levels[Zero.OPTIMIZER]):
+    if levels[ZeroLevel.GRADIENTS] + levels[ZeroLevel.PARAMETERS] or (away and levels[ZeroLevel.OPTIMIZER]):
         return "\n".join([*lines, *_fully_sharded(modules, apart)])
     if apart:
         lines += [APART, f"apart = [name for name, _ in model.named_parameters() if {matches(apart, modules)}]"]
         lines.append("DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, apart)")
     lines.append("model = DistributedDataParallel(model, device_mesh=data)")
-    return "\n".join([*lines, *_optimizer(sharded=levels[Zero.OPTIMIZER] > 0)])
+    return "\n".join([*lines, *_optimizer(sharded=levels[ZeroLevel.OPTIMIZER] > 0)])
 
 
 def submesh(record: PlanRecord, axes: Sequence[int]) -> str:
@@ -57,7 +57,7 @@ def _fully_sharded(modules: Sequence[Module], apart: Sequence[Module]) -> Iterat
     for (container, index), inside in layers_of(modules).items():
         weights: Counter[bool] = Counter()
         for module in inside:
-            weights[module.zero is Zero.PARAMETERS] += module.weight
+            weights[module.zero is ZeroLevel.PARAMETERS] += module.weight
         by_choice[container, weights[True] >= weights[False]].append(index)
     ignored = ""
     if apart:

@@ -17,10 +17,9 @@ from itertools import groupby
 
 import numpy as np
 
+from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.activations import MODES
-from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.edges import EdgeTable
-from jupyter_autotrain.parallel.cost.layout import Ints
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.ops import OpTable
 from jupyter_autotrain.parallel.graph.graph import Op

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import Loop, Op, OpGraph
 from jupyter_autotrain.parallel.plan.megatron import tensor_loops
 from jupyter_autotrain.parallel.search import Pins
@@ -79,7 +79,7 @@ class Megatron:
             stages=self.pipeline,
             microbatches=self.microbatches,
             schedule=schedule if self.pipeline > 1 else None,
-            zero=Zero(self.zero),
+            zero=ZeroLevel(self.zero),
             recompute=Recompute(self.recompute),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
+from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand, TensorKind
 from jupyter_autotrain.parallel.placement import Placement, Shard
 from jupyter_autotrain.parallel.plan.megatron import summed_loops
@@ -31,7 +31,7 @@ class Module:
 
     path: str
     styles: tuple[str, ...]
-    zero: Zero
+    zero: ZeroLevel
     recompute: Recompute
     stage: int
     weight: int

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision, OpDecision, StageDecision
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
 from jupyter_autotrain.parallel.plan.notes import notes_of
@@ -131,9 +131,9 @@ class PlanRecord:
         return notes_of(self.graph, self.solution)
 
     @property
-    def zero(self) -> Mapping[Zero, int]:
+    def zero(self) -> Mapping[ZeroLevel, int]:
         """ZeRO level → number of trainable parameters kept that way."""
-        found: Counter[Zero] = Counter()
+        found: Counter[ZeroLevel] = Counter()
         for op in self.graph.ops:
             found[self.strategies[op.name].states.zero] += sum(t.numel for t in weights_of(self.graph, op))
         return {level: count for level, count in sorted(found.items()) if count}

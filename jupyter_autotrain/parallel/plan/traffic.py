@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
+from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Op, Operand
 from jupyter_autotrain.parallel.placement import Partial, Placement, Placements, Replicate, Shard
 from jupyter_autotrain.parallel.plan.folded import FoldedEdge
@@ -145,13 +145,13 @@ def forward_passes(priced: PricedDecision, op: Op) -> int:
     return 2 if full else 1
 
 
-def _syncs(zero: Zero, microbatches: int) -> tuple[tuple[str, int, int], ...]:
+def _syncs(zero: ZeroLevel, microbatches: int) -> tuple[tuple[str, int, int], ...]:
     """(collective, passes over the bytes, times per step) of a weight's replicas."""
-    if zero is Zero.NOTHING:
+    if zero is ZeroLevel.NONE:
         return (("all-reduce", 2, 1),)
-    if zero is Zero.OPTIMIZER:
+    if zero is ZeroLevel.OPTIMIZER:
         return ("reduce-scatter", 1, 1), ("all-gather", 1, 1)
-    if zero is Zero.GRADIENTS:
+    if zero is ZeroLevel.GRADIENTS:
         return ("reduce-scatter", 1, microbatches), ("all-gather", 1, 1)
     return ("all-gather", 2, microbatches), ("reduce-scatter", 1, microbatches)
 

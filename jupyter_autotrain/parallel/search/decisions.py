@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from jupyter_autotrain.core.cluster import MeshSpec
-from jupyter_autotrain.parallel.cost.layout import NONE, as_placements, needed, produced
+from jupyter_autotrain.parallel.cost.layout import NONE, as_placements, input_layouts, output_layouts
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.decision import REPLICATED_STATES, Decision, OpDecision, StageDecision
@@ -57,9 +57,9 @@ def op_decision(op: Op, loops: Sequence[int | None], states: StateSharding = REP
     row = np.array([[NONE if loop is None else loop for loop in loops]], dtype=np.int64)
     return OpDecision(
         tuple(loops),
-        tuple(as_placements(needed(op, x, row)[0]) for x in op.inputs),
-        tuple(as_placements(produced(op, x, row)[0]) for x in op.outputs),
-        tuple(as_placements(produced(op, x, row)[0]) for x in op.inputs),
+        tuple(as_placements(input_layouts(op, x, row)[0]) for x in op.inputs),
+        tuple(as_placements(output_layouts(op, x, row)[0]) for x in op.outputs),
+        tuple(as_placements(output_layouts(op, x, row)[0]) for x in op.inputs),
         states,
     )
 
@@ -68,7 +68,7 @@ def _stage_ops(model: CostModel, index: int, stage: Stage) -> Iterator[tuple[str
     alike: dict[tuple[int, OpChoice], OpDecision] = {}
     for op_id, choice in sorted(stage.choices.items()):
         op = model.graph.ops[op_id]
-        key = (model.twin(op_id), choice)
+        key = (model.block_representative(op_id), choice)
         if key not in alike:
             row = model.table_rows(op_id)[choice.strategy].tolist()
             loops = [None if loop == NONE else loop for loop in row]
@@ -79,7 +79,7 @@ def _stage_ops(model: CostModel, index: int, stage: Stage) -> Iterator[tuple[str
 def _named_mesh(model: CostModel, stage: Stage) -> MeshSpec:
     """Name each axis by the role that it splits most work along."""
     weights: list[dict[str, float]] = [defaultdict(float) for _ in model.mesh.axes]
-    alike = Counter((model.twin(op_id), choice.strategy) for op_id, choice in stage.choices.items())
+    alike = Counter((model.block_representative(op_id), choice.strategy) for op_id, choice in stage.choices.items())
     for (op_id, row), count in alike.items():
         op = model.graph.ops[op_id]
         for axis, loop in enumerate(model.table_rows(op_id)[row].tolist()):

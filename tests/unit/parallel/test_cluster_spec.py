@@ -165,17 +165,17 @@ def test_what_if_refuses_a_number_of_devices_that_no_machine_has(devices):
 def test_an_axis_knows_the_levels_it_runs_on():
     cluster = ClusterSpec.parse("8x8xA100")
     mesh = MeshSpec(("dp", "tp"), (16, 4))
-    assert [s.size for s in cluster.segments(mesh.stride(1), 4)] == [4]
-    assert [s.size for s in cluster.segments(mesh.stride(0), 16)] == [2, 8]
+    assert [s.size for s in cluster.link_groups(mesh.stride(1), 4)] == [4]
+    assert [s.size for s in cluster.link_groups(mesh.stride(0), 16)] == [2, 8]
 
 
 def test_an_axis_off_the_level_borders_is_priced_on_the_outer_level():
     link = Link(LinkKind.SWITCH, 1e9, 1e-6)
     device = presets()["A100"].device
     cluster = ClusterSpec(((device, 12),), (Level("card", 4, link), Level("pod", 3, link)))
-    (segment,) = cluster.segments(1, 6)
-    assert segment.size == 6
-    assert segment.whole == 3
+    (group,) = cluster.link_groups(1, 6)
+    assert group.size == 6
+    assert group.whole == 3
 
 
 def test_what_if_changes_devices_bandwidth_and_memory():

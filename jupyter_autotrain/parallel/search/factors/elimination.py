@@ -24,7 +24,7 @@ from math import prod
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.search.factors.elimination_order import min_fill_order
 from jupyter_autotrain.parallel.search.factors.problem import Assignment, CostTable, Variable
 

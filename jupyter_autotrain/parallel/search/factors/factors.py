@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.cost.activations import MODES
-from jupyter_autotrain.parallel.cost.collectives import Floats
 from jupyter_autotrain.parallel.cost.edges import EdgeTable
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel, mode_index

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.arrays import Floats
 
 Variable = int
 Assignment = dict[Variable, int]

@@ -13,8 +13,9 @@ from math import inf
 import numpy as np
 
 from jupyter_autotrain.core.sizes import format_memory
-from jupyter_autotrain.parallel.cost.layout import NONE, Ints
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.arrays import Ints
+from jupyter_autotrain.parallel.cost.layout import NONE
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
@@ -33,7 +34,7 @@ class Baseline:
     name: str
     candidates: Callable[[SearchContext], Iterator[Candidate]]
     restrict: Restriction
-    zero: Zero
+    zero: ZeroLevel
     modes: tuple[Recompute, ...]
 
 
@@ -60,11 +61,11 @@ def all_baselines() -> tuple[Baseline, ...]:
     none = (Recompute.NONE,)
     full = (Recompute.FULL,)
     return (
-        Baseline("data parallel", _flat, data_only, Zero.NOTHING, none),
-        Baseline("fully sharded", _flat, data_only, Zero.PARAMETERS, none),
-        Baseline("megatron tensor 8", _tensor, megatron, Zero.NOTHING, none),
-        Baseline("megatron 3-D", _three_d, megatron, Zero.OPTIMIZER, none),
-        Baseline("megatron 3-D, recompute", _three_d, megatron, Zero.OPTIMIZER, full),
+        Baseline("data parallel", _flat, data_only, ZeroLevel.NONE, none),
+        Baseline("fully sharded", _flat, data_only, ZeroLevel.PARAMETERS, none),
+        Baseline("megatron tensor 8", _tensor, megatron, ZeroLevel.NONE, none),
+        Baseline("megatron 3-D", _three_d, megatron, ZeroLevel.OPTIMIZER, none),
+        Baseline("megatron 3-D, recompute", _three_d, megatron, ZeroLevel.OPTIMIZER, full),
     )
 
 

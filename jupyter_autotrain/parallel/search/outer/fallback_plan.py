@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
-from jupyter_autotrain.parallel.cost.layout import Ints
+from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.search.outer.baselines import data_only

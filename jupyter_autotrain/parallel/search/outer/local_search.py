@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from jupyter_autotrain.parallel.cost.layout import Ints
+from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
@@ -49,7 +49,7 @@ class MeshSolution:
         found = {}
         for piece in whole.solve(whole.weights(0.0)).point.what.pieces:
             for op, choice in piece.choices.items():
-                if (twin := model.twin(op)) not in found:
+                if (twin := model.block_representative(op)) not in found:
                     found[twin] = tuple(model.table_rows(op)[choice.strategy].tolist())
         return found
 

@@ -10,7 +10,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.activations import analyse_graph
 from jupyter_autotrain.parallel.cost.compute_lower_bound import compute_lower_bound
-from jupyter_autotrain.parallel.cost.memory import Recompute, Zero
+from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
@@ -186,7 +186,7 @@ def _context(
     if request.mode in {Mode.DATA_PARALLEL, Mode.STAND_ALONE}:
         only = (machine.devices,) if machine.devices > 1 else ()
         pins = replace(pins, mesh=pins.mesh or only)
-        space = replace(space, stages=(1,), zero=(Zero.NOTHING,), modes=(Recompute.NONE,), microbatches=(1,))
+        space = replace(space, stages=(1,), zero=(ZeroLevel.NONE,), modes=(Recompute.NONE,), microbatches=(1,))
         restrict = data_only
     settings = replace(request.settings, state_shardings=space.state_shardings)
     limit = request.limits.memory_bytes

@@ -13,7 +13,8 @@ import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.cost.layout import NONE, Ints
+from jupyter_autotrain.parallel.arrays import Ints
+from jupyter_autotrain.parallel.cost.layout import NONE
 from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph
 from jupyter_autotrain.parallel.search.request.space import Pins, cut_of

@@ -11,7 +11,7 @@ from operator import mul
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.parallel.cost.activations import MODES
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, Zero
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.graph import LoopRole, OpGraph
 
@@ -77,7 +77,7 @@ class StrategySpace:
     microbatches: tuple[int, ...] = ()
     schedules: tuple[Schedule, ...] = (Schedule.ONE_F_ONE_B, Schedule.INTERLEAVED)
     modes: tuple[Recompute, ...] = MODES
-    zero: tuple[Zero, ...] = tuple(Zero)
+    zero: tuple[ZeroLevel, ...] = tuple(ZeroLevel)
     offload: bool = False
     all_devices: bool = False
 
@@ -115,7 +115,7 @@ class Pins:
     stages: int | None = None
     microbatches: int | None = None
     schedule: Schedule | None = None
-    zero: Zero | None = None
+    zero: ZeroLevel | None = None
     recompute: Recompute | None = None
 
     def narrow(self, space: StrategySpace) -> StrategySpace:

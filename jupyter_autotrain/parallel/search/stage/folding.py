@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.factors.elimination import LIMIT, Reduction, eliminate, joined

@@ -21,8 +21,7 @@ from operator import add
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Floats
-from jupyter_autotrain.parallel.cost.layout import Ints
+from jupyter_autotrain.parallel.arrays import Floats, Ints
 
 
 def least_level(values: Floats, blocks: int, beyond: int = 0) -> float:

@@ -162,6 +162,6 @@ def _send_s(pipeline: Pipeline, stage: int, end: int) -> float:
     ends = pipeline.chain.end(0)
     candidate = pipeline.candidate
     rows = np.unravel_index(end, [len(model.op(op).table) for op in ends])
-    span = pipeline.cluster.segments(model.mesh.devices, candidate.stages)
+    span = pipeline.cluster.link_groups(model.mesh.devices, candidate.stages)
     borders = 1 if stage in {0, candidate.stages - 1} else 2
     return p2p_s(model, span, dict(zip(ends, map(int, rows), strict=True))) * borders * candidate.chunks

@@ -24,7 +24,7 @@ from math import inf
 
 import numpy as np
 
-from jupyter_autotrain.parallel.cost.collectives import Floats
+from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
