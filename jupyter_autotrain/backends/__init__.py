@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, MetadataPathFinder, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jupyter_autotrain.core.backend import Backend, BackendContext, BackendType, Profile
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def _load(type_name: str) -> BackendType:
 def _unknown(name: str) -> BackendError:
     known = names()
     _forget()
-    near = get_close_matches(name, known, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
+    near = closest_match(name, known)
+    hint = f"Did you mean {near!r}? " if near else ""
     return BackendError(
         f"There is no backend {name!r}.",
         f"{hint}Backends here: {', '.join(known)}.",

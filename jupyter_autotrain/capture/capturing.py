@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from jupyter_autotrain.capture.syntax.scopes import bound_by
 from jupyter_autotrain.capture.values import autograd
 from jupyter_autotrain.capture.values.pickles import PickledValues
 from jupyter_autotrain.capture.values.stream import ByteBudget
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.text_format import count
@@ -164,10 +164,8 @@ def _missing(slice_: Slice) -> CaptureError:
     known = sorted({*slice_.namespace, *dir(builtins), *TRIAL_NAMES, *slice_.parameters})
     lines = []
     for name, user in sorted(slice_.missing.items()):
-        near = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1)
-        lines.append(
-            f"  {name}" + (f", used by {user}" if user else "") + (f"; did you mean {near[0]}?" if near else "")
-        )
+        near = closest_match(name, [k for k in known if not k.startswith("_")])
+        lines.append(f"  {name}" + (f", used by {user}" if user else "") + (f"; did you mean {near}?" if near else ""))
     return CaptureError(
         f"{_count(lines, 'name')} that this cell uses {_verb(lines, 'does', 'do')} not exist:\n{_listed(lines)}",
         "Every name must be bound in the cell, in the notebook or by the search space.",

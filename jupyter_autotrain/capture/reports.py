@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import difflib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.name_conflicts import NameConflict
 from jupyter_autotrain.capture.script import place as script_place
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.errors import CaptureError
 
 _NAME = "report"
@@ -94,7 +94,7 @@ def check(reports: Reports, objective: str) -> None:
             "A trial is ranked by a metric that it reports.",
             f"Write report({objective}=...) where its value is known.",
         )
-    near = next(iter(difflib.get_close_matches(objective, reports.names, 1)), "")
+    near = closest_match(objective, reports.names)
     shown = near or next(iter(reports.names))
     more = f" and {len(reports.names) - _SHOWN} more" if len(reports.names) > _SHOWN else ""
     guess = f" Did you mean {near!r}?" if near else ""

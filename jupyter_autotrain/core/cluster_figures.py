@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -10,6 +9,7 @@ from typing import TypeAlias
 
 from jupyter_autotrain.core.devices import Device, Link, LinkKind
 from jupyter_autotrain.core.json import JsonValue, from_json
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.sizes import format_memory, parse_bytes
 from jupyter_autotrain.errors import PlanError
 
@@ -180,7 +180,7 @@ def _checked(value: JsonValue, cls: type[Device] | type[Link], what: str, more: 
     known = [f.name for f in fields(cls)]
     odd = [key for key in value if key not in (*known, *more)]
     if odd:
-        near = difflib.get_close_matches(str(odd[0]), known, n=1, cutoff=0.0)[0]
+        near = closest_match(str(odd[0]), known, cutoff=0.0)
         raise PlanError(
             f"The cluster's {what} has an unknown figure {odd[0]!r}.",
             f"Known: {', '.join((*more, *known))}; the nearest is {near!r}.",

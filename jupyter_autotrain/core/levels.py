@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from dataclasses import dataclass, replace
 
 from jupyter_autotrain.core.cluster_figures import FORMS
 from jupyter_autotrain.core.devices import Device, Link, LinkKind, Preset, presets
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.errors import PlanError
 
 _LEVEL_NAMES = ("chassis", "pod", "cluster")
@@ -35,10 +35,10 @@ def preset_of(name: str) -> Preset:
     by_lower = {key.lower(): preset for key, preset in known.items()}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
-    near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)
+    near = closest_match(name, known, cutoff=0.0)
     raise PlanError(
         f"Unknown device {name!r}.",
-        f"The nearest known name is {near[0]!r}; known: {', '.join(sorted(known))}.",
+        f"The nearest known name is {near!r}; known: {', '.join(sorted(known))}.",
         "Use a known name, or give the cluster as a mapping with the device's figures.",
     )
 

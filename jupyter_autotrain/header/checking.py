@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from jupyter_autotrain.core import grid
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.space import Choice
 from jupyter_autotrain.header import secrets
 from jupyter_autotrain.header.document import Document
@@ -15,7 +16,6 @@ from jupyter_autotrain.header.faults import (
     Fault,
     KeyPath,
     UnfitError,
-    closest_match,
     combined_error,
     expected_instead,
     shown,

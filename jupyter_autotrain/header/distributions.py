@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.space import Choice, Distribution, NestedSpace, Normal, RandInt, Uniform
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 from jupyter_autotrain.header.document import PlainScalar, resolve
-from jupyter_autotrain.header.faults import KeyPath, UnfitError, closest_match, expected_instead, shown
+from jupyter_autotrain.header.faults import KeyPath, UnfitError, expected_instead, shown
 from jupyter_autotrain.header.yaml_reader import load
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)

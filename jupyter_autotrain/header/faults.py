@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.credentials import holds_credential
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.errors import HeaderError
 
 KeyPath = tuple[str | int, ...]
 SHOWN = 6  # lines of a notebook's error
 _TOKEN = re.compile(r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)[\w\-]{12,}|\w{24,}")
 _FORM = re.compile(r"(?:hf_|gh[pousr]_|github_pat_|glpat-|sk[-_]|xox[abp]-|AKIA|AIza|eyJ)")
-_LONGEST_WORD = 64  # of a word that may be another one misspelt
 _READ_CHARS = 400
 _SHOWN_CHARS = 40
 
@@ -68,15 +67,6 @@ def combined_error(faults: Iterable[Fault]) -> HeaderError:
     lines = [str(fault) for fault in unique]
     shown = lines if len(lines) <= SHOWN else [*lines[: SHOWN - 1], f"and {len(lines) - SHOWN + 1} more"]
     return HeaderError("\n".join(shown), faults=tuple(lines))
-
-
-def closest_match(word: str, known: Iterable[str]) -> str:
-    """The known word most like `word`, or ""; letter case does not count."""
-    if len(word) > _LONGEST_WORD:
-        return ""
-    by_fold = {name.casefold(): name for name in known}
-    found = difflib.get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
-    return by_fold[found[0]] if found else ""
 
 
 def expected_instead(word: str, known: Sequence[str]) -> str:

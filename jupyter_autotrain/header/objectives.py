@@ -7,8 +7,9 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.objective import Direction, Objective, Summary
-from jupyter_autotrain.header.faults import UnfitError, closest_match, shown
+from jupyter_autotrain.header.faults import UnfitError, shown
 
 FORM: Final = "expected `maximize METRIC`, `maximize max(METRIC)` or `minimize mean(METRIC, last=5)`"
 LARGEST_WINDOW: Final = 1000

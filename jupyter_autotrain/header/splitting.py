@@ -17,8 +17,9 @@ import re
 import warnings
 from dataclasses import dataclass
 
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.header.document import Lines
-from jupyter_autotrain.header.faults import Fault, SourceLocation, closest_match
+from jupyter_autotrain.header.faults import Fault, SourceLocation
 
 FIRST_LINE = 2  # the cell's line 1 is the magic itself
 _RULE = re.compile(r"---\s*")

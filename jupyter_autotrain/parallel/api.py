@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.json import JsonObject, from_json
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.graph import OpGraph
@@ -142,7 +142,7 @@ def _pins(given: PinSource, traced: OpGraph, graph: OpGraph, cluster: ClusterSpe
     known = [f.name for f in fields(Pins)]
     unknown = [key for key in given if key not in known]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], known, n=1, cutoff=0.0)[0]
+        near = closest_match(unknown[0], known, cutoff=0.0)
         raise PlanError(
             f"Unknown pin {unknown[0]!r}.",
             f"Known: {', '.join(known)}; the nearest is {near!r}.",
@@ -169,7 +169,7 @@ def _member(kind: type[E], given: str, what: str) -> E:
         return kind(given)
     except ValueError:
         known = [str(member) for member in kind]
-        near = difflib.get_close_matches(str(given), known, n=1, cutoff=0.0)[0]
+        near = closest_match(str(given), known, cutoff=0.0)
         raise PlanError(
             f"Unknown {what} {given!r}.", f"One of {', '.join(known)}; the nearest is {near!r}.", "Correct it."
         ) from None

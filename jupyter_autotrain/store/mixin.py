@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import UnionType
 
+from jupyter_autotrain.core.matching import closest_matches
 from jupyter_autotrain.core.text_format import cut
 from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
 from jupyter_autotrain.store.database import Database
@@ -65,7 +65,7 @@ def unknown(connection: sqlite3.Connection, reference: str) -> UnknownExperiment
     """The error for a reference that names nothing, with the nearest names."""
     rows = connection.execute("SELECT name FROM experiments GROUP BY name ORDER BY max(key) DESC")
     names = [name for (name,) in rows if isinstance(name, str)]  # a flipped byte may have made one bytes
-    near = difflib.get_close_matches(reference.partition("@")[0], names, n=3, cutoff=0.5) or names[:3]
+    near = closest_matches(reference.partition("@")[0], names, cutoff=0.5) or names[:3]
     return UnknownExperimentError(
         f"No experiment has the name {cut(reference, 80)!r}.",
         f"Near or recent names: {', '.join(near)}." if near else "There is no experiment yet.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 
 from jupyter_autotrain import backends, header
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.cell_names import CELL_NAMES
 from jupyter_autotrain.verbs.context import CommandContext
@@ -47,9 +47,9 @@ def help_text(command: CommandContext, arguments: argparse.Namespace) -> None:
 def _key_help(key: str, schema: type[header.Header], known: list[str]) -> str:
     if key in header.known_keys(schema):
         return header.help_text(key, schema)
-    near = difflib.get_close_matches(key, known, n=1)
+    near = closest_match(key, known)
     raise AutotrainError(
         f"%autotrain help: there is no {key!r}.",
-        f"Did you mean {near[0]!r}?" if near else "Expected a header key, a verb, or a name of the cell.",
+        f"Did you mean {near!r}?" if near else "Expected a header key, a verb, or a name of the cell.",
         "See: %autotrain help",
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.grammar import grammar
@@ -56,8 +56,8 @@ def run(arguments: Sequence[str], command: CommandContext) -> None:
     if words[0] in {"-h", "--help"}:
         words[0] = "help"
     if words[0] not in VERBS:
-        near = difflib.get_close_matches(words[0], VERBS, n=1)
-        guess = f" Did you mean {near[0]!r}?" if near else ""
+        near = closest_match(words[0], VERBS)
+        guess = f" Did you mean {near!r}?" if near else ""
         raise AutotrainError(
             f"%autotrain: there is no verb {words[0]!r}.",
             f"Expected one of: {', '.join(VERBS)}.{guess}",

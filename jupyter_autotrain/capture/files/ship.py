@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.sizes import tree
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.text_format import count, cut
 from jupyter_autotrain.errors import ShipError
@@ -147,9 +147,9 @@ def _fits_nothing(pattern: str, folder: Path, *, left_out: bool) -> ShipError:
             "Take the files out of the ignore file, or take the pattern out of the header.",
         )
     names = sorted(path.name for path in folder.iterdir())
-    near = difflib.get_close_matches(pattern, names, 1)
+    near = closest_match(pattern, names)
     return ShipError(
         f"ship: {pattern!r} fits no file.",
-        f"Patterns are relative to {folder}." + (f" Did you mean {near[0]!r}?" if near else ""),
+        f"Patterns are relative to {folder}." + (f" Did you mean {near!r}?" if near else ""),
         "Correct the pattern, or take it out of the header.",
     )

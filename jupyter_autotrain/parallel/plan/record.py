@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
+from jupyter_autotrain.core.matching import closest_matches
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision, OpDecision, StageDecision
@@ -184,6 +184,6 @@ def weights_of(graph: OpGraph, op: Op) -> list[Tensor]:
 
 
 def _not_found(name: str, names: list[str]) -> tuple[str, str, str]:
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.0)
+    near = closest_matches(name, names, cutoff=0.0)
     expected = f"The nearest are: {', '.join(near)}."
     return f"The plan has no op {name!r}.", expected, "Take a name from plan.strategies."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +11,7 @@ from itertools import chain, groupby
 import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.layout import NONE
@@ -96,8 +96,8 @@ def _inner(pins: Pins, graph: OpGraph) -> list[str]:
     for pattern, axes in pins.ops.items():
         hit = [op for op in graph.ops if pin_of(Pins(ops={pattern: axes}), op) is not None]
         if not hit:
-            near = difflib.get_close_matches(pattern, names, n=1, cutoff=0.0)
-            faults.append(f"no op is named {pattern!r}" + (f" (nearest: {near[0]!r})" if near else ""))
+            near = closest_match(pattern, names, cutoff=0.0)
+            faults.append(f"no op is named {pattern!r}" + (f" (nearest: {near!r})" if near else ""))
         if pins.mesh and len(axes) != sum(size > 1 for size in pins.mesh):
             faults.append(f"{pattern!r} names {len(axes)} axes, mesh {pins.mesh} has {len(pins.mesh)}")
         meant = [op for op in hit if pin_of(pins, op) == axes]  # an earlier pattern may name an op first
