@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
-from jupyter_autotrain.backends import folder, settle
-from jupyter_autotrain.backends import status as statuses
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local import status_resolution, trial_directory
+from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Profile, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-class DebugBackend(folder.TrialFolders):
+class DebugBackend(trial_directory.TrialDirectoryBackend):
     """Runs a trial inside `submit`, which returns when the cell has ended. One at a time; no limits, no GPU slots.
 
     Args:
@@ -49,7 +49,7 @@ class DebugBackend(folder.TrialFolders):
     @staticmethod
     def options_model() -> type[BaseModel]:
         """None."""
-        from jupyter_autotrain.backends.options import DebugOptions  # noqa: PLC0415 - the manager has no use for it
+        from jupyter_autotrain.backends.local.options import DebugOptions  # noqa: PLC0415 - the manager has no use for it
 
         return DebugOptions
 
@@ -65,7 +65,7 @@ class DebugBackend(folder.TrialFolders):
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """No command: the script runs right here."""
-        content = folder.content(trial, placement, self._profile, self._context)
+        content = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
         return Submission(
             argv=(),
             env=environment.complete(content, {}),
@@ -89,7 +89,7 @@ class DebugBackend(folder.TrialFolders):
         plan = self.render(trial, placement)
         bundle = str(self._context.bundle(trial))
         for name in wire.FOLDERS:
-            folder.make(directory / name)
+            trial_directory.make_directories(directory / name)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode())
         status = _first_status()
         statuses.write(directory, status)
@@ -105,7 +105,7 @@ class DebugBackend(folder.TrialFolders):
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:  # noqa: ARG002 - nothing can be forced here
         """Ask a trial that still runs, in another thread, to stop; only the end of this process would force it."""
         try:
-            status = settle.settled(folder.directory(ref))
+            status = status_resolution.resolve_status(trial_directory.directory(ref))
         except statuses.UnknownError as error:
             raise BackendError(f"How job {ref.job_id} stands is not known: {error}.", "", "Ask again later.") from error
         if status is None or statuses.is_final(status):
@@ -127,7 +127,7 @@ def _first_status() -> statuses.Status:
 
 
 class _Tee:
-    """Writes to the trial's file and to the stream that was there, where a debugger talks."""
+    """Writes to the trial's file and to the original stream, for the debugger's prompt."""
 
     def __init__(self, file: TextIO, stream: TextIO) -> None:
         self._file = file
@@ -151,7 +151,7 @@ def _inside(directory: Path, env: Mapping[str, str]) -> Iterator[None]:
     kept = (Path.cwd(), dict(os.environ), list(sys.path), list(sys.argv), sys.modules["__main__"])
     with contextlib.ExitStack() as stack:
         for name, redirect in ((wire.STDOUT, contextlib.redirect_stdout), (wire.STDERR, contextlib.redirect_stderr)):
-            file = stack.enter_context(os.fdopen(_private(directory / name), "a", buffering=1, encoding="utf-8"))
+            file = stack.enter_context(_append_to(directory / name))
             stack.enter_context(redirect(_Tee(file, getattr(sys, name))))
         os.environ.clear()
         os.environ.update(env)
@@ -172,5 +172,5 @@ def _forget_modules_of(directory: Path) -> None:
             del sys.modules[name]
 
 
-def _private(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+def _append_to(path: Path) -> TextIO:
+    return open(path, "a", buffering=1, encoding="utf-8", opener=files.private_opener)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from jupyter_autotrain.capture.result import Capture
+from jupyter_autotrain.core.files import private_opener
 from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.errors import CaptureError
@@ -136,7 +137,7 @@ class _Writer:
         path = self._directory / place
         digest = hashlib.sha256()
         _make(path.parent)
-        with open(path, "wb", opener=_private) as file:
+        with open(path, "wb", opener=private_opener) as file:
             for part in parts:
                 digest.update(part)
                 self._written_bytes += file.write(part)
@@ -149,10 +150,6 @@ class _Writer:
 def _size_bytes(capture: Capture) -> int:
     data_bytes = sum(len(content) for content in capture.data.values())
     return len(capture.script.encode()) + data_bytes + sum(path.stat().st_size for path in capture.files.values())
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def _sync_folder(folder: Path) -> None:

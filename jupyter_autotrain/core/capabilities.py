@@ -1,4 +1,4 @@
-"""What a backend can do, and how often it wants to be asked."""
+"""What a backend can do, and how often its jobs are polled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Capabilities:
         gpu_slots: Gives a trial the accelerators of its placement, and no others (`resources.gpus`).
         limits_memory: Ends a trial that takes more than `resources.memory`.
         limits_cpu: Gives a trial no more than `resources.cpus`.
-        secrets: Hands secrets over without keeping them.
+        secrets: Passes secrets to a trial without storing them.
         shares_home: Trials run in the home's own trial directories, so their files need not be copied.
         queues: Queues trials by itself: the manager submits all at once and chooses no nodes.
     """
@@ -36,9 +36,9 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class PollInterval:
-    """How often a backend wants to be asked about a job: after a share of the job's age, within bounds.
+    """How often a job is polled: after a share of the job's age, within bounds.
 
-    So a trial of milliseconds is seen at once, and a trial of hours costs next to nothing.
+    So a trial of milliseconds is seen immediately, and a trial of hours is polled rarely.
 
     Attributes:
         least_s, most_s: The bounds.
@@ -52,7 +52,7 @@ class PollInterval:
     unknown_most_s: float = 2.0
 
     def after_s(self, age_s: float, *, known: bool = True) -> float:
-        """How long to leave a job alone.
+        """Seconds until the next poll of a job.
 
         Args:
             age_s: How long it has been watched; where its state is not known, for how long.

@@ -165,9 +165,10 @@ def copy_file(directory: str | os.PathLike[str], name: str, target: str) -> None
     """Copy one regular file below a directory; `target` may not be a link. Errors as `open_regular`."""
     import shutil  # noqa: PLC0415 - no trial copies this way, and each would pay for it
 
-    with open_regular(directory, name) as source, open(target, "wb", opener=_private) as goal:
+    with open_regular(directory, name) as source, open(target, "wb", opener=private_opener) as goal:
         shutil.copyfileobj(source, goal, 1 << 20)
 
 
-def _private(path: str, flags: int) -> int:
+def private_opener(path: str, flags: int) -> int:
+    """An `opener` for `open`: makes a file that only its owner may read; a link is not followed."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -142,7 +142,7 @@ class TrialSpec:
         experiment_id: The experiment's id.
         number: The trial's number in its experiment, from 1.
         attempt: From 1; a retry is a new attempt of the same trial.
-        bundle_sha256: Digest of the bundle with its code.
+        bundle_sha256: Digest of the bundle: the key by which a backend may store it once for all trials.
         script: Name of the main script inside the bundle.
         environment, env: Its variables, those of the submitter below those of the header.
         resume_attempt: The attempt whose checkpoints it continues from; None: from the beginning.

@@ -6,7 +6,7 @@ It listens on no port.
 """
 
 from jupyter_autotrain.manager.explain import explain
-from jupyter_autotrain.manager.start import Status, ensure, status, stopped
+from jupyter_autotrain.manager.start import ManagerStatus, ensure, status, stopped
 from jupyter_autotrain.manager.wakeup_socket import notify
 
-__all__ = ["Status", "ensure", "explain", "notify", "status", "stopped"]
+__all__ = ["ManagerStatus", "ensure", "explain", "notify", "status", "stopped"]

@@ -50,7 +50,7 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
     import time  # noqa: PLC0415 - after the fork, so that the starting process stays quick
 
     from jupyter_autotrain import backends  # noqa: PLC0415
-    from jupyter_autotrain.backends.leave import leave_trial  # noqa: PLC0415
+    from jupyter_autotrain.backends.local.cgroup_exit import leave_trial_cgroups  # noqa: PLC0415
     from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext  # noqa: PLC0415
     from jupyter_autotrain.manager.event_loop import EventLoop  # noqa: PLC0415
     from jupyter_autotrain.manager.identity import ManagerIdentity  # noqa: PLC0415
@@ -58,7 +58,7 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
     from jupyter_autotrain.store import Store  # noqa: PLC0415
 
     if trial := os.environ.get(MANAGER_VARIABLE):
-        leave_trial(trial)
+        leave_trial_cgroups(trial)
     me = ManagerIdentity.of(os.getpid())
     factories = Factories(backends.profile, backends.create, _create_tuner, _create_early_stop)
     store = Store.open(home)

@@ -15,21 +15,23 @@ GRACE_S = 5.0
 class Attempt:
     """An attempt that a backend has, or is being given.
 
-    `ending` is the manager's decision to end it, in the store too; `cancel_at_s` is the tick from which on it shall be
-    cancelled; `last` its end, held back until a cancel is through; `read_again_from` the byte from which on its stream
-    has to be read again, until that has begun.
+    Attributes:
+        final_state: What the manager decided to end it with, if it did; in the store too.
+        cancel_at_s: The tick at which it is cancelled.
+        pending_status: Its final status, held back until its cancel has returned.
+        read_again_from: The byte from which its stream has to be read again, until that has begun.
     """
 
     trial: TrialSpec
     placement: Placement
     ref: JobRef | None = None
-    sent: bool = False
-    ending: FinalState | None = None
+    submitted: bool = False
+    final_state: FinalState | None = None
     grace_s: float = GRACE_S
     stop_asked: bool = False
     cancel_at_s: float | None = None
     cancelling: bool = False
-    last: JobStatus | None = None
+    pending_status: JobStatus | None = None
     objective_seen: bool = False
     read_again_from: int | None = None
 
@@ -42,10 +44,10 @@ class Attempt:
     @property
     def is_stop_due(self) -> bool:
         """True when the backend has it, it shall end early, and it has not been asked to end itself."""
-        early = self.ending is not None and self.ending.state is TrialState.EARLY_STOPPED
-        return early and self.sent and self.ref is not None and not self.stop_asked
+        early = self.final_state is not None and self.final_state.state is TrialState.EARLY_STOPPED
+        return early and self.submitted and self.ref is not None and not self.stop_asked
 
     def is_cancel_due(self, tick_s: float) -> bool:
         """True when the backend has it, it shall be cancelled by now, and that has not begun."""
         due = self.cancel_at_s is not None and self.cancel_at_s <= tick_s
-        return due and self.sent and self.ref is not None and not self.cancelling
+        return due and self.submitted and self.ref is not None and not self.cancelling

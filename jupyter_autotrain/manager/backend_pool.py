@@ -15,7 +15,7 @@ from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.job_watcher import JobWatcher
-from jupyter_autotrain.manager.resources import Grant, ResourceAllocator
+from jupyter_autotrain.manager.resources import Reservation, ResourceAllocator
 from jupyter_autotrain.manager.trial_end import mark_lost
 
 _FRESH_S = 2.0
@@ -29,9 +29,9 @@ class _OpenBackend:
     profile: Profile
     watcher: JobWatcher
     allocator: ResourceAllocator
-    known: bool = False
-    asking: bool = False
-    asked_s: float = 0.0
+    has_inventory: bool = False
+    discovering: bool = False
+    discovered_s: float = 0.0
     unreachable_reason: str = ""
 
 
@@ -61,10 +61,10 @@ class BackendPool:
             self._backends[name] = _OpenBackend(profile, watcher, ResourceAllocator(None))
             if self._start_watchers:
                 watcher.start()
-            self._ask(self._backends[name])
+            self._refresh_inventory(self._backends[name])
         for number, attempt in run.attempts.items():
             opened = self._backends[name]
-            opened.allocator.hold(Grant(run.need(number, opened.profile), attempt.placement))
+            opened.allocator.reserve(Reservation(run.resource_request(number, opened.profile), attempt.placement))
 
     def watcher(self, name: str) -> JobWatcher:
         """The job watcher of a backend in use."""
@@ -81,9 +81,9 @@ class BackendPool:
     def discovered(self, event: Discovered) -> None:
         """Take what a backend has; a backend that queues by itself grants all."""
         backend = self._backends[event.backend]
-        backend.asking = False
-        backend.known = event.inventory is not None
-        backend.asked_s = self._context.clocks.tick_s()
+        backend.discovering = False
+        backend.has_inventory = event.inventory is not None
+        backend.discovered_s = self._context.clocks.tick_s()
         backend.allocator.inventory = None if backend.watcher.backend.capabilities.queues else event.inventory
 
     def begin_round(self) -> None:
@@ -91,9 +91,9 @@ class BackendPool:
         for backend in self._backends.values():
             backend.allocator.begin_round()
 
-    def free(self, run: ExperimentRun, job_id: str) -> None:
+    def release(self, run: ExperimentRun, job_id: str) -> None:
         """Release what a job held."""
-        self._backends[run.record.spec.backend].allocator.free(job_id)
+        self._backends[run.record.spec.backend].allocator.release(job_id)
 
     def start(self, run: ExperimentRun, number: int, secrets: Mapping[str, str]) -> None:
         """Start a waiting trial if the backend has what it asks for; else note what blocks it."""
@@ -101,20 +101,20 @@ class BackendPool:
         if not self._is_fresh(backend, wants_gpus=run.record.spec.resources.gpus > 0):
             run.blocked.setdefault(number, "waits for the inventory of its backend")
             return
-        answer = backend.allocator.ask(run.need(number, backend.profile))
-        if isinstance(answer, Grant):
-            backend.allocator.hold(answer)
+        answer = backend.allocator.try_allocate(run.resource_request(number, backend.profile))
+        if isinstance(answer, Reservation):
+            backend.allocator.reserve(answer)
             run.change_state(number, TrialState.PREPARING, placement=answer.placement)
             run.attempts[number] = attempt = Attempt(run.trial_spec(number), answer.placement)
-            self.send(run, attempt, secrets)
+            self.submit(run, attempt, secrets)
         elif answer.permanent:
             run.fail_waiting(number, answer.sentence)
         else:
             run.blocked[number] = answer.sentence
 
-    def send(self, run: ExperimentRun, attempt: Attempt, secrets: Mapping[str, str]) -> None:
+    def submit(self, run: ExperimentRun, attempt: Attempt, secrets: Mapping[str, str]) -> None:
         """Submit an attempt to its backend, or only watch it where the backend has it already."""
-        attempt.sent = True
+        attempt.submitted = True
         run.blocked.pop(attempt.trial.number, None)
         watcher = self.watcher(run.record.spec.backend)
         trial = attempt.trial
@@ -127,13 +127,13 @@ class BackendPool:
             watcher.submit(trial, attempt.placement, own, offset)
 
     def _is_fresh(self, backend: _OpenBackend, *, wants_gpus: bool) -> bool:
-        old = wants_gpus and self._context.clocks.tick_s() - backend.asked_s > _FRESH_S
-        if not backend.known or old:
-            self._ask(backend)
+        old = wants_gpus and self._context.clocks.tick_s() - backend.discovered_s > _FRESH_S
+        if not backend.has_inventory or old:
+            self._refresh_inventory(backend)
             return False
         return True
 
-    def _ask(self, backend: _OpenBackend) -> None:
-        if not backend.asking:
-            backend.asking = True
+    def _refresh_inventory(self, backend: _OpenBackend) -> None:
+        if not backend.discovering:
+            backend.discovering = True
             backend.watcher.discover()

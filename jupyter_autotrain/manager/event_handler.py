@@ -129,11 +129,11 @@ class EventHandler:
 
     def _update(self, run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> None:
         if reason := run.reason_to_stop(attempt, event.frames):
-            run.end(attempt, FinalState(TrialState.EARLY_STOPPED, reason))
+            run.cancel(attempt, FinalState(TrialState.EARLY_STOPPED, reason))
         if not event.status.state.is_final:
             run.update(attempt, event.status)
         elif attempt.cancelling:
-            attempt.last = event.status
+            attempt.pending_status = event.status
         else:
             self._finish(run, attempt, event.status)
 
@@ -144,11 +144,11 @@ class EventHandler:
             attempt.cancel_at_s = self._context.clocks.tick_s() + _CANCEL_AGAIN_S
         else:
             self._requests.note_receipt(run.id, attempt.trial.number, event.receipt)
-        if attempt.last is not None:
-            self._finish(run, attempt, attempt.last)
+        if attempt.pending_status is not None:
+            self._finish(run, attempt, attempt.pending_status)
 
     def _finish(self, run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
-        self._backend_pool.free(run, attempt.trial.job_id)
+        self._backend_pool.release(run, attempt.trial.job_id)
         if "receipt" in status.detail:
             self._requests.note_receipt(run.id, attempt.trial.number, receipt_of(status.detail))
         finish(run, attempt, status)
@@ -158,7 +158,7 @@ class EventHandler:
         if event.inventory is None:
             for run in list(self._runs.values()):
                 if run.record.spec.backend == event.backend:
-                    run.give_up(f"the backend {event.backend!r} cannot be used here: {event.reason}")
+                    run.fail_all_waiting(f"the backend {event.backend!r} cannot be used here: {event.reason}")
 
 
 def _ingest(run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> Ingest:

@@ -1,4 +1,4 @@
-"""The manager's main thread: wait for events, take a turn, and end after some idle time."""
+"""The manager's main thread: wait for events, take a step, and end after some idle time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
 
 _THREADS = 32
-_LOOK_S = 0.4  # a message may be lost, yet a submit is seen within a second; asking costs 0.1 ms
+_STORE_CHECK_S = 0.4  # a message may be lost, yet a submit is seen within a second; asking costs 0.1 ms
 _log = logging.getLogger(__name__)
 
 
@@ -34,7 +34,7 @@ class EventLoop:
         self._event_queue = EventQueue()
         self._manager = Manager(context, self._event_queue, ThreadPoolExecutor(_THREADS, thread_name_prefix="call"))
         self._seen_version = -1
-        self._looked_s = 0.0
+        self._checked_s = 0.0
 
     def serve(self) -> None:
         """Work until nothing has been to do for `idle_s`.
@@ -44,38 +44,38 @@ class EventLoop:
         """
         while True:
             self._socket.open()
-            self._leadership.announce(True)
+            self._leadership.publish_identity(True)
             self._serve_until_idle()
-            self._leadership.announce(False)
+            self._leadership.publish_identity(False)
             self._socket.close()
-            # A message sent right before the socket was closed has been read by nobody.
-            self._manager.turn((), look=True)
+            # A message sent right before the socket was closed may not have been read yet: one more step.
+            self._manager.step((), read_store=True)
             if self._manager.is_idle:
                 return
 
     def _serve_until_idle(self) -> None:
         idle_since = self._context.clocks.tick_s()
         while True:
-            self._turn()
+            self._step()
             now = self._context.clocks.tick_s()
             if not self._manager.is_idle:
                 idle_since = now
             elif now - idle_since >= self._idle_s:
                 return
-            self._wait(min(_LOOK_S, max(idle_since + self._idle_s - now, 0.0)))
+            self._wait(min(_STORE_CHECK_S, max(idle_since + self._idle_s - now, 0.0)))
 
-    def _turn(self) -> None:
-        self._leadership.keep()
+    def _step(self) -> None:
+        self._leadership.renew()
         messages = self._socket.messages()
         self._socket.reopen_if_deleted()
-        self._manager.turn(messages, look=bool(messages) or self._store_changed())
+        self._manager.step(messages, read_store=bool(messages) or self._store_changed())
 
     def _store_changed(self) -> bool:
         """Ask now and then, in case a message was lost; one that arrives needs no asking."""
         now = self._context.clocks.tick_s()
-        if now - self._looked_s < _LOOK_S and self._seen_version >= 0:
+        if now - self._checked_s < _STORE_CHECK_S and self._seen_version >= 0:
             return False
-        self._looked_s = now
+        self._checked_s = now
         version = self._context.retry_store(self._context.store.data_version)
         changed, self._seen_version = version != self._seen_version, version
         return changed

@@ -20,7 +20,7 @@ from jupyter_autotrain.manager.attempt import GRACE_S, Attempt
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.frames import Frames
-from jupyter_autotrain.manager.node_allocator import Need
+from jupyter_autotrain.manager.node_allocator import ResourceRequest
 from jupyter_autotrain.manager.objective_check import ObjectiveCheck
 from jupyter_autotrain.store.decisions import DecisionKind
 
@@ -47,7 +47,7 @@ class ExperimentRun:
     concurrency: int
     closed: bool
     stopping: bool
-    over_at_s: float | None
+    deadline_s: float | None
     early_stopping: EarlyStopping | None = None
     tuner: Tuner | None = None
     active: set[int] = field(default_factory=set)
@@ -65,7 +65,7 @@ class ExperimentRun:
 
     @property
     def label(self) -> str:
-        """How people call it."""
+        """Its display name."""
         return f"{self.record.name}@{self.record.version}"
 
     @property
@@ -90,8 +90,8 @@ class ExperimentRun:
     def close(self, reason: str = "") -> None:
         """Create no further trial.
 
-        The store marks it closed when the last trial has ended (`store_end`), not before: an experiment that is closed
-        and has no active trial is not run again.
+        The store marks it closed when the last trial has ended (`store_closing`), not before: an experiment that is
+        closed and has no active trial is not run again.
         """
         self.closed = True
         self.closing_reason = reason
@@ -102,7 +102,7 @@ class ExperimentRun:
         """Store a decision on the experiment; an empty reason withdraws it."""
         self.context.retry_store(self.context.store.decide, self.id, kind, reason)
 
-    def store_end(self) -> None:
+    def store_closing(self) -> None:
         """Mark the experiment closed in the store: nothing more will happen."""
         context = self.context
         context.retry_store(context.store.close_experiment, self.id, self.now_s(), self.closing_reason)
@@ -130,13 +130,13 @@ class ExperimentRun:
         if trial.state is not TrialState.WAITING:
             self.blocked.pop(trial.number, None)
 
-    def need(self, number: int, profile: Profile) -> Need:
+    def resource_request(self, number: int, profile: Profile) -> ResourceRequest:
         """What a trial requests of a backend."""
         trial = self.trials[number]
         spec = self.record.spec
         label = f"trial {number} of {self.label}"
         policy = from_json(AcceleratorPolicy, {**profile.options, **spec.backend_options})
-        return Need(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy)
+        return ResourceRequest(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy)
 
     def trial_spec(self, number: int) -> TrialSpec:
         """The present attempt of a trial, as a backend takes it."""
@@ -165,7 +165,7 @@ class ExperimentRun:
         attempt.objective_seen = attempt.objective_seen or frames.objective_seen
         if frames.objective_seen and self.objective_check.mark_reported():
             self.store_decision("objective", "")
-        if self.early_stopping is None or attempt.ending is not None:
+        if self.early_stopping is None or attempt.final_state is not None:
             return ""
         try:
             return self.early_stopping.reason_to_stop(attempt.trial.number, frames)
@@ -173,15 +173,15 @@ class ExperimentRun:
             _log.exception("%s: the early-stopping rule failed", self.label)
             self.early_stopping = None
             reason = f"the early-stopping rule failed: {type(error).__name__}: {error}"
-            self.end(attempt, FinalState(TrialState.FAILED, reason))
+            self.cancel(attempt, FinalState(TrialState.FAILED, reason))
             return ""
 
     def count_failure(self) -> None:
-        """Count a trial that failed for good."""
+        """Count a trial that failed and is not tried again."""
         self.failures += 1
-        self.keep_budget()
+        self.enforce_budget()
 
-    def keep_budget(self) -> None:
+    def enforce_budget(self) -> None:
         """Close the experiment when its budget of failures is used up."""
         budget = self.record.spec.budget.failures
         if budget is not None and self.failures >= budget and not self.closed:
@@ -192,46 +192,46 @@ class ExperimentRun:
         self.change_state(number, TrialState.FAILED, reason)
         self.count_failure()
 
-    def end_all(self, ending: FinalState, grace_s: float = GRACE_S) -> None:
-        """End every trial and create no more."""
+    def cancel_all(self, final_state: FinalState, grace_s: float = GRACE_S) -> None:
+        """Cancel every trial and create no more."""
         self.stopping = True
         if not self.closed:
-            self.close(ending.reason)
-        self.end_some(self.active.copy(), ending, grace_s)
+            self.close(final_state.reason)
+        self.cancel_trials(self.active.copy(), final_state, grace_s)
 
-    def end_some(self, numbers: Collection[int], ending: FinalState, grace_s: float = GRACE_S) -> None:
-        """End some trials: the waiting ones now, the others by a cancel that is due at once."""
-        self._store_ends([self.attempts[number] for number in numbers if number in self.attempts], ending)
+    def cancel_trials(self, numbers: Collection[int], final_state: FinalState, grace_s: float = GRACE_S) -> None:
+        """Cancel these trials: the waiting ones now, the others by a cancel that is due immediately."""
+        self._store_final_states([self.attempts[number] for number in numbers if number in self.attempts], final_state)
         for number in sorted(numbers):
             if number in self.attempts:
-                self._end(self.attempts[number], ending, grace_s)
+                self._schedule_cancel(self.attempts[number], final_state, grace_s)
             elif self.trials[number].state is TrialState.WAITING:
-                self.change_state(number, ending.state, ending.reason)
+                self.change_state(number, final_state.state, final_state.reason)
 
-    def end(self, attempt: Attempt, ending: FinalState) -> None:
-        """Have one attempt end; what was decided first stays decided."""
-        self._store_ends([attempt], ending)
-        self._end(attempt, ending, GRACE_S)
+    def cancel(self, attempt: Attempt, final_state: FinalState) -> None:
+        """Cancel one attempt; the first decision stays."""
+        self._store_final_states([attempt], final_state)
+        self._schedule_cancel(attempt, final_state, GRACE_S)
 
-    def resume_end(self, attempt: Attempt, ending: FinalState) -> None:
+    def resume_cancel(self, attempt: Attempt, final_state: FinalState) -> None:
         """Carry out a decision that the store holds from before."""
-        self._end(attempt, ending, GRACE_S)
+        self._schedule_cancel(attempt, final_state, GRACE_S)
 
-    def _store_ends(self, attempts: Sequence[Attempt], ending: FinalState) -> None:
+    def _store_final_states(self, attempts: Sequence[Attempt], final_state: FinalState) -> None:
         """Store the decision before anything is done, so that the next manager carries it out as well."""
-        new = {(a.trial.number, a.trial.attempt): ending for a in attempts if a.ending is None}
+        new = {(a.trial.number, a.trial.attempt): final_state for a in attempts if a.final_state is None}
         if new:
             self.context.retry_store(self.context.store.decide_ends, self.id, new)
 
-    def _end(self, attempt: Attempt, ending: FinalState, grace_s: float) -> None:
-        """Cancel an attempt: at once, or after some time to end itself when it is stopped early."""
-        attempt.ending = attempt.ending or ending
+    def _schedule_cancel(self, attempt: Attempt, final_state: FinalState, grace_s: float) -> None:
+        """Schedule the cancel of an attempt: now, or after some time to end itself when it is stopped early."""
+        attempt.final_state = attempt.final_state or final_state
         attempt.grace_s = grace_s
-        wait_s = SOFT_STOP_S if ending.state is TrialState.EARLY_STOPPED else 0.0
+        wait_s = SOFT_STOP_S if final_state.state is TrialState.EARLY_STOPPED else 0.0
         due = self.context.clocks.tick_s() + wait_s
         attempt.cancel_at_s = due if attempt.cancel_at_s is None else min(due, attempt.cancel_at_s)
 
-    def give_up(self, reason: str) -> None:
+    def fail_all_waiting(self, reason: str) -> None:
         """Fail what waits and create no more: the backend cannot be used."""
         self.stopping = True
         if not self.closed:

@@ -29,7 +29,7 @@ def explain(store: Store, home: Home, experiment: ExperimentRecord | str) -> lis
         experiment: The experiment, or a name for it.
 
     Raises:
-        UnknownExperimentError: When nothing answers to the name.
+        UnknownExperimentError: When no experiment has that name.
     """
     record = store.find(experiment) if isinstance(experiment, str) else store.experiment(experiment.id)
     trials = store.trials(record.id)

@@ -19,4 +19,4 @@ def isolated(run: ExperimentRun, step: Callable[[], None]) -> None:
         _log.exception("%s: a fault", run.label)
         if not run.stopping:
             reason = f"a fault in the manager: {type(error).__name__}: {error}"
-            run.end_all(FinalState(TrialState.FAILED, reason))
+            run.cancel_all(FinalState(TrialState.FAILED, reason))

@@ -1,4 +1,4 @@
-"""One round of asking a backend: one poll for all jobs that are due, then one read for all their streams.
+"""One round of polling a backend: one poll for all jobs that are due, then one read for all their streams.
 
 Where more lies there than one read gives, the jobs concerned share the next read, and so on for a while.
 """
@@ -17,7 +17,7 @@ from jupyter_autotrain.manager.events import Event, JobUpdate, StatusUnknown, Un
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.watched_job import WatchedJob
 
-_SLOW_SHARE = 4.0  # a slow backend is left alone four times as long as a round takes; one slow round is chance
+_SLOW_SHARE = 4.0  # the least pause after a round, in durations of a round; a single slow round is ignored
 _MOST_READS = 16  # of one job in one round, so that a long stream does not keep the others waiting
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class JobPoller:
     Args:
         backend: The backend to poll.
         emit: Takes the events.
-        end: Takes a job that has ended and is read out, with its last event; it is not polled again.
+        on_end: Takes a job that has ended and is read out, with its last event; it is not polled again.
         clocks: The time.
     """
 
@@ -45,90 +45,90 @@ class JobPoller:
         self,
         backend: Backend,
         emit: Callable[[Event], None],
-        end: Callable[[WatchedJob, JobUpdate], None],
+        on_end: Callable[[WatchedJob, JobUpdate], None],
         clocks: Clocks,
     ) -> None:
         self._backend = backend
         self._emit = emit
-        self._end = end
+        self._on_end = on_end
         self._clocks = clocks
         self._is_unreachable = False
         self._round_s = 0.0
 
-    def ask(self, due: Sequence[WatchedJob]) -> float:
-        """Poll and read these jobs; gives the least time to leave the backend alone, in seconds."""
+    def poll(self, due: Sequence[WatchedJob]) -> float:
+        """Poll and read these jobs; gives the least pause before the next round, in seconds."""
         begun_s = self._clocks.tick_s()
         try:
             statuses = self._backend.poll([job.ref for job in due])
             self._read(zip(due, statuses, strict=True))
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the other backends' watchers go on
-            self._say_unreachable(reason_of(error))
+            self._report_unreachable(reason_of(error))
             return self._backend.poll_interval.unknown_most_s
-        self._say_unreachable("")
+        self._report_unreachable("")
         before_s = self._round_s
         self._round_s = self._clocks.tick_s() - begun_s
         return min(before_s, self._round_s) * _SLOW_SHARE
 
     def _read(self, jobs: zip[tuple[WatchedJob, JobStatus]]) -> None:
-        readings = [self._begin(job, job.final_after_cancel(status)) for job, status in jobs]
+        readings = [self._begin_reading(job, job.final_after_cancel(status)) for job, status in jobs]
         for _ in range(_MOST_READS):
             asked = [reading for reading in readings if reading is not None]
             if not asked:
                 return
             cursors = [cursor for reading in asked for cursor in reading.cursors]
             chunks = iter(self._backend.read(cursors))
-            readings = [self._take(reading, list(islice(chunks, len(reading.cursors)))) for reading in asked]
+            readings = [self._process_chunks(reading, list(islice(chunks, len(reading.cursors)))) for reading in asked]
 
-    def _begin(self, job: WatchedJob, status: JobStatus) -> _Reading | None:
+    def _begin_reading(self, job: WatchedJob, status: JobStatus) -> _Reading | None:
         try:
             return _Reading(job, status, job.cursors())
         except OSError as error:
-            self._say_unknown(job, reason_of(error))
+            self._report_unknown(job, reason_of(error))
             return None
 
-    def _take(self, reading: _Reading, chunks: list[Chunk]) -> _Reading | None:
-        """Take what one job says; gives what to read of it at once. A fault of its files is no other job's."""
+    def _process_chunks(self, reading: _Reading, chunks: list[Chunk]) -> _Reading | None:
+        """Process what was read of one job; gives what to read next. A fault of its files affects no other job."""
         job = reading.job
         try:
-            reads_on = self._follow(job, reading.status, chunks)
+            has_more = self._process(job, reading.status, chunks)
         except Exception as error:  # noqa: BLE001 - the log has it whole, and the user its text
-            _log.exception("%s: what it left cannot be taken", job.job_id)
-            self._say_unknown(job, reason_of(error))
+            _log.exception("%s: its output cannot be processed", job.job_id)
+            self._report_unknown(job, reason_of(error))
             return None
-        return self._begin(job, reading.status) if reads_on else None
+        return self._begin_reading(job, reading.status) if has_more else None
 
-    def _follow(self, job: WatchedJob, status: JobStatus, chunks: list[Chunk]) -> bool:
-        self._say_unknown(job, status.doubt)
+    def _process(self, job: WatchedJob, status: JobStatus, chunks: list[Chunk]) -> bool:
+        self._report_unknown(job, status.doubt)
         frames = job.take(chunks, self._clocks.now_s(), self._clocks.tick_s())
         if frames is None:
             return True
         if status.doubt:
             status = JobStatus(job.ref, job.state or TrialState.PREPARING)
         if status.state.is_final:
-            return self._follow_to_the_end(job, status, frames)
+            return self._process_final(job, status, frames)
         if status.state is not job.state or frames.is_news:
             job.state = status.state
             self._emit(JobUpdate(job.job_id, status, frames))
         return False
 
-    def _follow_to_the_end(self, job: WatchedJob, status: JobStatus, frames: Frames) -> bool:
-        """The job has ended, so what is read until nothing more comes is all there will ever be."""
+    def _process_final(self, job: WatchedJob, status: JobStatus, frames: Frames) -> bool:
+        """The job has ended, so its streams are read until nothing more comes."""
         if not job.is_read_out(frames, self._clocks.tick_s()):
             self._emit(JobUpdate(job.job_id, JobStatus(job.ref, TrialState.RUNNING), frames))
             return True
         frames.notes += job.metrics.last_note(self._clocks.now_s())
-        self._end(job, JobUpdate(job.job_id, status, frames))
+        self._on_end(job, JobUpdate(job.job_id, status, frames))
         return False
 
-    def _say_unknown(self, job: WatchedJob, reason: str) -> None:
-        """Say when a job's state is not known any more, and when it is again."""
+    def _report_unknown(self, job: WatchedJob, reason: str) -> None:
+        """Report when a job's state becomes unknown, and when it is known again."""
         if reason and not job.unknown:
             job.unknown_since_s = self._clocks.tick_s()
         if reason != job.unknown:
             job.unknown = reason
             self._emit(StatusUnknown(job.job_id, reason))
 
-    def _say_unreachable(self, reason: str) -> None:
+    def _report_unreachable(self, reason: str) -> None:
         if bool(reason) != self._is_unreachable:
             self._is_unreachable = bool(reason)
             _log.warning("%s: %s", self._backend.name, reason or "answers again")

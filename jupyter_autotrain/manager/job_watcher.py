@@ -37,7 +37,7 @@ class JobWatcher:
         self._clocks = context.clocks
         self._jobs: dict[str, WatchedJob] = {}
         self._changed = threading.Condition()  # guards `_jobs`
-        self._poller = JobPoller(backend, emit, self._end, context.clocks)
+        self._poller = JobPoller(backend, emit, self._remove_job, context.clocks)
 
     def start(self) -> None:
         """Begin to watch, in a thread of its own that does not keep the process alive."""
@@ -83,13 +83,13 @@ class JobWatcher:
         if job is not None:
             self._executor.submit(self._put, job.ref, path, data)
 
-    def look(self) -> float | None:
+    def poll_due(self) -> float | None:
         """Poll the jobs that are due; gives the seconds until the next one is, None when there is none."""
         begun_s = self._clocks.tick_s()
         with self._changed:
             due = [job for job in self._jobs.values() if job.due_s <= begun_s and not job.cancelling]
         if due:
-            least_s = self._poller.ask(due)
+            least_s = self._poller.poll(due)
             now_s = self._clocks.tick_s()
             for job in due:
                 job.due_s = now_s + max(job.pause_s(now_s, self.backend.poll_interval), least_s)
@@ -99,7 +99,7 @@ class JobWatcher:
 
     def _watch_forever(self) -> None:
         while True:
-            pause_s = self.look()
+            pause_s = self.poll_due()
             with self._changed:
                 if pause_s is None:
                     self._changed.wait_for(self._has_polled_jobs)
@@ -109,12 +109,12 @@ class JobWatcher:
     def _has_polled_jobs(self) -> bool:
         return any(not job.cancelling for job in self._jobs.values())
 
-    def _end(self, job: WatchedJob, seen: JobUpdate) -> None:
+    def _remove_job(self, job: WatchedJob, seen: JobUpdate) -> None:
         with self._changed:
             del self._jobs[job.job_id]
-        self._executor.submit(self._finish, job, seen)
+        self._executor.submit(self._emit_final, job, seen)
 
-    def _finish(self, job: WatchedJob, seen: JobUpdate) -> None:
+    def _emit_final(self, job: WatchedJob, seen: JobUpdate) -> None:
         """Bring the results of an ended job home, then report its end."""
         if not self.backend.capabilities.shares_home:
             faults = fetch_results(self.backend, job.ref, self._directory(job.trial), seen.status)
@@ -149,9 +149,9 @@ class JobWatcher:
         except Exception:  # noqa: BLE001 - whatever a plugin raises
             _log.exception("could not write %s of %s", path, ref.job_id)
 
-    def _guarded(self, call: Callable[[], None], excuse: Callable[[str], Event]) -> None:
+    def _guarded(self, call: Callable[[], None], failure_event: Callable[[str], Event]) -> None:
         try:
             call()
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes the trial's reason
             _log.warning("%s: %s", self.backend.name, reason_of(error))
-            self._emit(excuse(reason_of(error)))
+            self._emit(failure_event(reason_of(error)))

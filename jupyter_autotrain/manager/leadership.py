@@ -1,7 +1,7 @@
 """What makes a process the one manager of its home: the lock file it holds, its identity in it, and the store's lease.
 
-The lock keeps others from starting; the lease keeps one that was overtaken all the same from writing. Somebody may
-delete the lock file or the whole home under a living manager, so each turn looks whether both are still its own.
+The lock keeps others from starting; the lease fences off a manager that lost leadership. The lock file or the whole
+home may be deleted under a running manager, so each step checks that both are still its own.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ class Leadership:
         self._store = store
         self._lock = lock
         self._me = me
-        # Held open, so that a home made anew cannot look like this one by getting its number.
+        # Held open, so that a recreated home cannot reuse this inode number.
         self._root = os.open(home.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._announced = False
+        self._published = False
         generation = store.take_lease(f"pid {me.pid} on {me.host}")
         _log.info("serving %s under lease %d", home.root, generation)
 
-    def announce(self, present: bool) -> None:
-        """Write down who serves the home, or that nobody does any more."""
-        self._announced = present
+    def publish_identity(self, present: bool) -> None:
+        """Write the manager's identity into the lock file, or clear it."""
+        self._published = present
         if present:
             self._me.write(self._lock)
         else:
             os.ftruncate(self._lock, 0)
 
-    def keep(self) -> None:
-        """Look whether this is still the manager, and take the lock again when its file was deleted.
+    def renew(self) -> None:
+        """Check that this is still the manager, and take the lock again when its file was deleted.
 
         Raises:
             SystemExit: The home is gone, or another manager serves it; this one has to end at once.
@@ -62,11 +62,11 @@ class Leadership:
         os.dup2(again, self._lock, inheritable=False)
         os.close(again)
         self._store.confirm_lease()
-        self.announce(self._announced)
+        self.publish_identity(self._published)
         _log.warning("the lock file was deleted; it is back")
 
     def close(self) -> None:
-        """Give the home's folder back; the lock goes with the process."""
+        """Close the home's folder; the lock is released when the process ends."""
         os.close(self._root)
 
     def _is_home_there(self) -> bool:

@@ -1,4 +1,4 @@
-"""One turn of the manager: everything that can be done now, in the order of the data flow.
+"""One step of the manager: everything that can be done now, in the order of the data flow.
 
 Events of jobs are stored, then requests and new experiments are read, tuners asked for trials, trials placed and
 submitted, and what blocks the others is stored. Job watchers poll in threads of their own and send the next events.
@@ -54,16 +54,16 @@ class Manager:
         """True when there is nothing to do and nothing to wait for."""
         return not self.runs and not self._requests.is_busy
 
-    def turn(self, messages: Sequence[JsonObject], *, look: bool) -> None:
+    def step(self, messages: Sequence[JsonObject], *, read_store: bool) -> None:
         """Do everything that can be done now.
 
         Args:
             messages: What clients sent to the socket.
-            look: True to look in the store for new experiments and requests.
+            read_store: True to read the store for new experiments and requests.
         """
         self._secrets.receive(messages)
         self._events.handle(self._event_queue.drain())
-        if look:
+        if read_store:
             self._read_store()
         for run in list(self.runs.values()):
             isolated(run, partial(self._end_due, run))
@@ -74,8 +74,8 @@ class Manager:
         for run in list(self.runs.values()):
             self._publish(run)
             if run.is_over:
-                self._drop(run)
-        self._requests.settle()
+                self._remove(run)
+        self._requests.finish_stops()
 
     def adopt(self, run: ExperimentRun) -> None:
         """Begin with an experiment: watch what runs, reserve what it uses."""
@@ -91,8 +91,8 @@ class Manager:
             run.published = reasons
             self._context.retry_store(self._context.store.set_block_reasons, run.id, reasons)
 
-    def _drop(self, run: ExperimentRun) -> None:
-        run.store_end()
+    def _remove(self, run: ExperimentRun) -> None:
+        run.store_closing()
         del self.runs[run.id]
         self._secrets.forget(run.id)
         _log.info("%s (%s) is over", run.label, run.id)
@@ -117,14 +117,14 @@ class Manager:
             return
         self.adopt(run)
         if record.stop_requested:
-            run.end_all(FinalState(TrialState.CANCELLED, "stopped on request"))
+            run.cancel_all(FinalState(TrialState.CANCELLED, "stopped on request"))
 
     def _end_due(self, run: ExperimentRun) -> None:
         """End what is due: the experiment by its budget of time, trials by earlier decisions."""
         clocks = self._context.clocks
-        if run.over_at_s is not None and run.now_s() > run.over_at_s and not run.stopping:
+        if run.deadline_s is not None and run.now_s() > run.deadline_s and not run.stopping:
             budget_s = run.record.spec.budget.time_s
-            run.end_all(FinalState(TrialState.CANCELLED, f"the time budget of {budget_s:g} s is used up"))
+            run.cancel_all(FinalState(TrialState.CANCELLED, f"the time budget of {budget_s:g} s is used up"))
         tick_s = clocks.tick_s()
         for attempt in run.attempts.values():
             if attempt.is_stop_due:
@@ -136,17 +136,17 @@ class Manager:
 
     def _ask_to_stop(self, run: ExperimentRun, attempt: Attempt) -> None:
         """Ask a trial to end itself; one that does not is cancelled later."""
-        assert attempt.ending is not None
+        assert attempt.final_state is not None
         attempt.stop_asked = True
-        self._watcher(run).put(attempt.trial.job_id, wire.STOP_FILE, attempt.ending.reason.encode())
+        self._watcher(run).put(attempt.trial.job_id, wire.STOP_FILE, attempt.final_state.reason.encode())
 
     def _start_trials(self, run: ExperimentRun) -> None:
         secrets = self._secrets.of(run.id)
         missing = self._secrets.block_reason(run.id, run.record.spec)
         for attempt in run.attempts.values():
-            if not attempt.sent and (attempt.ref or attempt.ending or not missing):
-                self._backend_pool.send(run, attempt, secrets)
-            elif not attempt.sent:
+            if not attempt.submitted and (attempt.ref or attempt.final_state or not missing):
+                self._backend_pool.submit(run, attempt, secrets)
+            elif not attempt.submitted:
                 run.blocked[attempt.trial.number] = missing
         for number in run.waiting():
             if run.objective_check.reason:

@@ -11,8 +11,8 @@ from jupyter_autotrain.core.spec import NodePlacement, Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """What a trial asks for on each of its nodes; `label` is how sentences call it, such as "trial 2 of mnist@1"."""
+class ResourceRequest:
+    """What a trial asks for on each of its nodes; `label` is its name in messages, such as "trial 2 of mnist@1"."""
 
     job_id: str
     label: str
@@ -21,15 +21,15 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
-    """A trial on a node, and the ids of the accelerators that it holds there."""
+class Allocation:
+    """What a trial holds on a node: what it asked for, and the ids of its accelerators."""
 
-    need: Need
+    request: ResourceRequest
     accelerators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class Unschedulable:
     """Why a trial does not get what it asks for; `permanent` when nothing that ends could change it."""
 
     resource: str
@@ -39,117 +39,124 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class NodeAllocator:
-    """One node, as things stand.
+    """One node with its present reservations.
 
     Attributes:
         node: What it has.
-        holders: The trials that hold something of it.
+        allocations: What trials hold of it.
         waiting: Resource and trial of all that came first and wait for it here.
     """
 
     node: Node
-    holders: Sequence[Holder] = ()
-    waiting: Sequence[tuple[str, Need]] = field(default=())
+    allocations: Sequence[Allocation] = ()
+    waiting: Sequence[tuple[str, ResourceRequest]] = field(default=())
 
-    def ask(self, need: Need) -> NodePlacement | Blocked:
-        """Say what a trial would get here now."""
-        blocked = self._amount(need, "CPUs") or self._amount(need, "memory") or self._gpus_asked(need)
-        return blocked or NodePlacement(self.node.name, self._choose(need))
+    def try_allocate(self, request: ResourceRequest) -> NodePlacement | Unschedulable:
+        """What a trial would get here now."""
+        blocked = self._amount(request, "CPUs") or self._amount(request, "memory") or self._gpus_asked(request)
+        return blocked or NodePlacement(self.node.name, self._choose(request))
 
-    def _amount(self, need: Need, resource: str) -> Blocked | None:
-        asked = _amount_of(need.resources, resource)
+    def _amount(self, request: ResourceRequest, resource: str) -> Unschedulable | None:
+        asked = _amount_of(request.resources, resource)
         total = self.node.cpus if resource == "CPUs" else self.node.memory_bytes
         if not asked or total is None:
             return None
         if asked > total:
             found = f"asks for {_say(asked, resource)}; this backend has {_say(total, resource)}"
-            return Blocked(resource, f"{found}: ask for less in `resources:`", permanent=True)
-        amounts = {holder.need.label: _amount_of(holder.need.resources, resource) for holder in self.holders}
+            return Unschedulable(resource, f"{found}: ask for less in `resources:`", permanent=True)
+        amounts = {
+            allocation.request.label: _amount_of(allocation.request.resources, resource)
+            for allocation in self.allocations
+        }
         held = {label: amount for label, amount in amounts.items() if amount}
         free = total - sum(held.values())
         if asked > free:
             who = ", ".join(f"{label} holds {_say(amount, resource)}" for label, amount in held.items())
             found = f"waits for {_say(asked, resource)}: {_say(max(free, 0), resource)} of {_say(total, resource)} free"
-            return Blocked(resource, f"{found}; {who}; it starts when enough of that ends")
-        return self._behind(resource, need)
+            return Unschedulable(resource, f"{found}; {who}; it starts when enough of that ends")
+        return self._behind(resource, request)
 
-    def _behind(self, resource: str, need: Need) -> Blocked | None:
+    def _behind(self, resource: str, request: ResourceRequest) -> Unschedulable | None:
         for wanted, other in self.waiting:
-            if wanted == resource and (resource != "GPUs" or self._compete(need, other)):
-                return Blocked(resource, f"waits for {resource} behind {other.label}, which came first")
+            if wanted == resource and (resource != "GPUs" or self._compete(request, other)):
+                return Unschedulable(resource, f"waits for {resource} behind {other.label}, which came first")
         return None
 
-    def _compete(self, need: Need, other: Need) -> bool:
-        return bool({gpu.id for gpu in self._eligible(need)} & {gpu.id for gpu in self._eligible(other)})
+    def _compete(self, request: ResourceRequest, other: ResourceRequest) -> bool:
+        return bool({gpu.id for gpu in self._eligible(request)} & {gpu.id for gpu in self._eligible(other)})
 
-    def _gpus_asked(self, need: Need) -> Blocked | None:
-        count = need.resources.gpus
+    def _gpus_asked(self, request: ResourceRequest) -> Unschedulable | None:
+        count = request.resources.gpus
         if not count:
             return None
-        eligible = self._eligible(need)
+        eligible = self._eligible(request)
         if count > len(eligible):
-            return Blocked("GPUs", f"asks for {_gpus(count)}; {self._offer(need, eligible)}", permanent=True)
-        reasons = {gpu.index: self._why_taken(gpu, need) for gpu in eligible}
+            return Unschedulable("GPUs", f"asks for {_gpus(count)}; {self._offer(request, eligible)}", permanent=True)
+        reasons = {gpu.index: self._why_taken(gpu, request) for gpu in eligible}
         taken = {index: reason for index, reason in reasons.items() if reason}
         if count > len(eligible) - len(taken):
             who = "; ".join(f"GPU {index} {reason}" for index, reason in taken.items())
             free = len(eligible) - len(taken)
-            return Blocked("GPUs", f"waits for {_gpus(count)}, {free} free of {len(eligible)}: {who}")
-        return self._behind("GPUs", need)
+            return Unschedulable("GPUs", f"waits for {_gpus(count)}, {free} free of {len(eligible)}: {who}")
+        return self._behind("GPUs", request)
 
-    def _eligible(self, need: Need) -> list[Accelerator]:
-        """The accelerators that could ever do."""
-        return [gpu for gpu in self.node.accelerators if _could_do(gpu, need)]
+    def _eligible(self, request: ResourceRequest) -> list[Accelerator]:
+        """The accelerators that are allowed and large enough, in use or not."""
+        return [gpu for gpu in self.node.accelerators if _could_do(gpu, request)]
 
-    def _offer(self, need: Need, eligible: list[Accelerator]) -> str:
+    def _offer(self, request: ResourceRequest, eligible: list[Accelerator]) -> str:
         count = len(self.node.accelerators)
-        if count < need.resources.gpus:
+        if count < request.resources.gpus:
             return f"this backend has {_gpus(count)}: ask for fewer in `resources: gpus`"
-        return (
-            f"of the {_gpus(count)} here {len(eligible)} can do: change `local: gpu_indices` or `resources: gpu_memory`"
-        )
+        keys = "`resources: gpu_memory`"
+        if request.policy.gpu_indices is not None:
+            keys = f"`gpu_indices` among the backend's options, or {keys}"
+        return f"of the {_gpus(count)} here {len(eligible)} can do: change {keys}"
 
-    def _why_taken(self, gpu: Accelerator, need: Need) -> str:
+    def _why_taken(self, gpu: Accelerator, request: ResourceRequest) -> str:
         """Why an accelerator cannot be given now, or ""."""
-        holders = self._holders(gpu)
-        names = ", ".join(holder.label for holder in holders)
-        limit = min(one.policy.max_trials_per_gpu for one in (need, *holders))
-        if gpu.busy and not need.policy.use_active_gpu:
-            return "is used by a program outside this manager: end it, or set `local: use_active_gpu: true`"
-        if len(holders) >= limit:
+        allocations = self._requests_on(gpu)
+        names = ", ".join(allocation.label for allocation in allocations)
+        limit = min(one.policy.max_trials_per_gpu for one in (request, *allocations))
+        if gpu.busy and not request.policy.use_active_gpu:
+            return (
+                "is used by a program outside this manager: end it, or set `use_active_gpu: true` among the "
+                "backend's options, where it has that option"
+            )
+        if len(allocations) >= limit:
             return f"is held by {names} (at most {limit} per GPU); it is free when that ends"
-        least_bytes = need.resources.gpu_memory_bytes or 0
+        least_bytes = request.resources.gpu_memory_bytes or 0
         if gpu.memory_bytes is None:
             return ""
-        free_bytes = _free_bytes(gpu, gpu.memory_bytes, holders)
+        free_bytes = _free_bytes(gpu, gpu.memory_bytes, allocations)
         if least_bytes <= free_bytes:
             return ""
         held_by = f", held by {names}" if names else ""
         return f"has {format_bytes(free_bytes)} of {format_bytes(gpu.memory_bytes)} free{held_by}"
 
-    def _holders(self, gpu: Accelerator) -> list[Need]:
-        return [holder.need for holder in self.holders if gpu.id in holder.accelerators]
+    def _requests_on(self, gpu: Accelerator) -> list[ResourceRequest]:
+        return [allocation.request for allocation in self.allocations if gpu.id in allocation.accelerators]
 
-    def _choose(self, need: Need) -> tuple[str, ...]:
+    def _choose(self, request: ResourceRequest) -> tuple[str, ...]:
         """The free accelerators with the fewest trials and the most memory."""
-        if not need.resources.gpus:
+        if not request.resources.gpus:
             return ()
-        free = [gpu for gpu in self._eligible(need) if not self._why_taken(gpu, need)]
-        free.sort(key=lambda gpu: (len(self._holders(gpu)), gpu.busy, -(gpu.memory_free_bytes or 0), gpu.index))
-        return tuple(gpu.id for gpu in free[: need.resources.gpus])
+        free = [gpu for gpu in self._eligible(request) if not self._why_taken(gpu, request)]
+        free.sort(key=lambda gpu: (len(self._requests_on(gpu)), gpu.busy, -(gpu.memory_free_bytes or 0), gpu.index))
+        return tuple(gpu.id for gpu in free[: request.resources.gpus])
 
 
-def _could_do(gpu: Accelerator, need: Need) -> bool:
-    wanted = need.policy.gpu_indices
-    least_bytes = need.resources.gpu_memory_bytes or 0
+def _could_do(gpu: Accelerator, request: ResourceRequest) -> bool:
+    wanted = request.policy.gpu_indices
+    least_bytes = request.resources.gpu_memory_bytes or 0
     is_wanted = wanted is None or gpu.index in wanted
     return is_wanted and (gpu.memory_bytes is None or gpu.memory_bytes >= least_bytes)
 
 
-def _free_bytes(gpu: Accelerator, memory_bytes: int, holders: list[Need]) -> int:
-    promised_bytes = sum(holder.resources.gpu_memory_bytes or 0 for holder in holders)
+def _free_bytes(gpu: Accelerator, memory_bytes: int, allocations: list[ResourceRequest]) -> int:
+    promised_bytes = sum(allocation.resources.gpu_memory_bytes or 0 for allocation in allocations)
     # What our own trials use already shows in the free memory, and what they may still use is promised.
-    is_measured = not holders and gpu.memory_free_bytes is not None
+    is_measured = not allocations and gpu.memory_free_bytes is not None
     measured_bytes = gpu.memory_free_bytes if is_measured else memory_bytes
     return max(min(memory_bytes - promised_bytes, measured_bytes or 0), 0)
 

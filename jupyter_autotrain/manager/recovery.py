@@ -40,7 +40,7 @@ def recover_run(context: ManagerContext, record: ExperimentRecord, *, again: boo
         concurrency=_concurrency(context, record),
         closed=record.closed,
         stopping=record.stop_requested,
-        over_at_s=None if budget_s is None or again else record.created_s + budget_s,
+        deadline_s=None if budget_s is None or again else record.created_s + budget_s,
     )
     run.active = {number for number, trial in trials.items() if not trial.state.is_final}
     run.objective_check.is_reported = any(trial.value is not None for trial in trials.values())
@@ -50,7 +50,7 @@ def recover_run(context: ManagerContext, record: ExperimentRecord, *, again: boo
     if not again:
         _resume_decisions(context, run)
         _resume_retries(run)
-        run.keep_budget()
+        run.enforce_budget()
     return run
 
 
@@ -89,7 +89,7 @@ def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
         run.trial_spec(number), run.placement(number), ref=trial.ref, objective_seen=trial.value is not None
     )
     if end := ends.get((number, trial.attempt)):
-        run.resume_end(attempt, end)
+        run.resume_cancel(attempt, end)
     return attempt
 
 

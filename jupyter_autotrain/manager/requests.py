@@ -24,7 +24,7 @@ _TRIED_AGAIN = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPT
 _log = logging.getLogger(__name__)
 
 
-class Runs(Protocol):
+class RunRegistry(Protocol):
     """The experiments under way, as the manager keeps them."""
 
     runs: dict[str, ExperimentRun]
@@ -49,7 +49,7 @@ class _StopInProgress:
 class RequestHandler:
     """Takes requests in and answers them, at once or when they are done."""
 
-    def __init__(self, context: ManagerContext, manager: Runs) -> None:
+    def __init__(self, context: ManagerContext, manager: RunRegistry) -> None:
         self._context = context
         self._manager = manager
         self._stops: dict[int, _StopInProgress] = {}
@@ -87,7 +87,7 @@ class RequestHandler:
                 stop.unreported.discard(number)
                 stop.receipts.append(receipt)
 
-    def settle(self) -> None:
+    def finish_stops(self) -> None:
         """Answer the stops that are through."""
         for stop in list(self._stops.values()):
             stop.left &= stop.run.active
@@ -115,9 +115,9 @@ class RequestHandler:
         self._stops[request.id] = stop
         if wanted is None:
             self._context.retry_store(self._context.store.request_stop, run.id)
-            run.end_all(_STOPPED, grace_s)
+            run.cancel_all(_STOPPED, grace_s)
         else:
-            run.end_some(chosen, _STOPPED, grace_s)
+            run.cancel_trials(chosen, _STOPPED, grace_s)
         return None
 
     def _retry(self, request: Request) -> JsonObject:

@@ -2,7 +2,8 @@
 
 The manager is who holds the lock (flock) on `manager.lock` and has written its identity there. The lock goes with its
 process, so a lock file left behind is harmless. The starting process takes the lock and forks; the child, which is in
-a session of its own and nobody's child, keeps it. So no interrupt, restart or end of a notebook kernel can reach it.
+a session of its own as a daemon (double fork), keeps it. So no interrupt, restart or end of a notebook kernel can
+reach it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ManagerStatus:
     """Whether a home's manager lives; `resident_bytes` is its resident memory. All None or 0 when there is none."""
 
     alive: bool
@@ -43,16 +44,16 @@ class Status:
     resident_bytes: int = 0
 
 
-def status(home: Home) -> Status:
+def status(home: Home) -> ManagerStatus:
     """Look at a home's manager without disturbing it."""
     identity = ManagerIdentity.read(home.manager_lock)
     if identity is None or not identity.alive:
-        return Status(alive=False)
+        return ManagerStatus(alive=False)
     import psutil  # noqa: PLC0415 - only when asked for
 
     with suppress(psutil.NoSuchProcess):
-        return Status(True, identity.pid, identity.host, psutil.Process(identity.pid).memory_info().rss)
-    return Status(alive=False)
+        return ManagerStatus(True, identity.pid, identity.host, psutil.Process(identity.pid).memory_info().rss)
+    return ManagerStatus(alive=False)
 
 
 def ensure(home: Home) -> ManagerIdentity:
@@ -114,7 +115,7 @@ def take_lock(home: Home) -> int | None:
             return None
         if is_lock_in_place(home, fd):
             return fd
-        os.close(fd)  # deleted in between: what nobody can find keeps nobody out
+        os.close(fd)  # deleted in between: an unlinked lock file excludes no process, so try again
 
 
 @contextmanager

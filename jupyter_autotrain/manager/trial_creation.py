@@ -67,5 +67,5 @@ def _end_blocked(run: ExperimentRun) -> None:
     run.objective_check.reason = ""
     if left:
         run.close(reason)
-    run.end_some(waiting, FinalState(TrialState.CANCELLED, reason))
+    run.cancel_trials(waiting, FinalState(TrialState.CANCELLED, reason))
     run.store_decision("objective", "")

@@ -14,7 +14,7 @@ def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
     number = attempt.trial.number
     objective = attempt.trial.objective
     names = _names_instead(run, attempt, status)
-    end = decide(status, attempt.ending, objective, names)
+    end = decide(status, attempt.final_state, objective, names)
     blocks_others = run.objective_check.check_end(number, objective, end, status, names)
     if blocks_others:  # stored before the end, so that a killed manager leaves neither without the other
         run.store_decision("objective", run.objective_check.reason)
@@ -50,8 +50,8 @@ def retry_or_count(run: ExperimentRun, number: int) -> None:
 
 
 def mark_lost(run: ExperimentRun, reason: str) -> None:
-    """Give up all trials, also those that a backend has: it cannot be asked about them any more."""
-    run.give_up(reason)
+    """End all trials, also those that a backend has: their state cannot be polled any more."""
+    run.fail_all_waiting(reason)
     for attempt in list(run.attempts.values()):
         ref = attempt.ref or JobRef(run.record.spec.backend, attempt.trial.job_id)
         finish(run, attempt, JobStatus(ref, TrialState.LOST, reason))

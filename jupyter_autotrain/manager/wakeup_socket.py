@@ -89,7 +89,7 @@ class WakeupSocket:
     def reopen_if_deleted(self) -> None:
         """Listen again when the socket was deleted or replaced; the messages of before have to be read before."""
         if self._socket is not None and self._file_at_path() != self._file:
-            _log.warning("the socket was deleted; it is made anew")
+            _log.warning("the socket was deleted; it is recreated")
             self.open()
 
     def close(self) -> None:

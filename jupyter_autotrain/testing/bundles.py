@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.backends.folder import content
+from jupyter_autotrain.backends.local.trial_directory import trial_file_content
 from jupyter_autotrain.core.backend import BackendContext, Profile
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, to_json
@@ -80,7 +80,7 @@ def trial_of(
 
 def trial_file(home: Home, trial: TrialSpec) -> JsonObject:
     """What stands in `trial.json` of a trial that the local backend runs."""
-    return content(trial, Placement(), Profile("local", "local"), BackendContext(home))
+    return trial_file_content(trial, Placement(), Profile("local", "local"), BackendContext(home))
 
 
 def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 30.0) -> None:

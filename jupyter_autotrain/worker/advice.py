@@ -38,7 +38,7 @@ def advise(chain: Sequence[BaseException], python: str, work: str, cwd: str) -> 
     if isinstance(error, EOFError):
         return (
             "exception",
-            " A trial runs in the background: input() and pdb have nobody to ask; `backend: debug` does.",
+            " A trial runs in the background: input() and pdb cannot read input; with `backend: debug` they can.",
         )
     return "exception", _not_shipped(chain, work, cwd)
 

@@ -9,7 +9,7 @@ import types
 from collections.abc import Mapping
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import api, spawned
+from jupyter_autotrain.worker import api, spawn_main
 
 _TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, without the cost of `ast`
 
@@ -67,7 +67,7 @@ class CellRunner:
             source = file.read()
         module = types.ModuleType("__main__")
         names = module.__dict__
-        names.update(__file__=spawned.__file__, __builtins__=builtins, __annotations__={})
+        names.update(__file__=spawn_main.__file__, __builtins__=builtins, __annotations__={})
         names.update(self.context.names())
         sys.modules["__main__"] = module
         sys.argv = [self.script]

@@ -74,7 +74,7 @@ class Checkpoint:
         os.makedirs(self._own, mode=0o700, exist_ok=True)
         path = os.path.join(self._own, f"step-{self._saved:012d}.pkl")
         draft = f"{path}.draft"
-        with open(draft, "wb", opener=_private) as file:
+        with open(draft, "wb", opener=files.private_opener) as file:
             pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
             file.flush()
             os.fsync(file.fileno())
@@ -124,10 +124,6 @@ def _locked(directory: str) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _step(path: str) -> int:

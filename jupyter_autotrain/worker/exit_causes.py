@@ -8,7 +8,7 @@ import signal
 from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.core import disk, files, wire
-from jupyter_autotrain.worker.causes import Cause, out_of_memory
+from jupyter_autotrain.worker.termination_causes import Cause, out_of_memory
 
 _TAIL_BYTES = 4096
 

@@ -1,4 +1,4 @@
-"""An exception in a cell, as its author wants to read it: the cell's line, no framework frames, a way out."""
+"""An exception in a cell, as its author wants to read it: the cell's line, no framework frames, a hint what to do."""
 
 from __future__ import annotations
 

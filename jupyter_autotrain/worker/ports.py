@@ -1,10 +1,10 @@
-"""A port on the loopback interface, for the workers of one trial to meet at."""
+"""The rendezvous port of the workers of one trial (`MASTER_PORT`), on the loopback interface."""
 
 from __future__ import annotations
 
 
 def find_free() -> int:
-    """A port that nobody uses now; nothing listens on it until a worker does."""
+    """A port that is not in use; nothing listens on it until a worker does."""
     import socket  # noqa: PLC0415 - only trials with several workers pay
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:

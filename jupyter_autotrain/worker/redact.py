@@ -13,7 +13,7 @@ _START = 4
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~")
 
 
-def needles(values: Iterable[str]) -> list[bytes]:
+def secret_encodings(values: Iterable[str]) -> list[bytes]:
     """All forms in which the values are looked for, longest first.
 
     As they are and line by line, escaped as in JSON and in Python, in hexadecimal, URL-encoded, and in base64, also
@@ -25,7 +25,7 @@ def needles(values: Iterable[str]) -> list[bytes]:
         if len(raw) >= _SHORTEST:
             found |= {raw, *_encoded(raw), *_escaped(value)}
             found |= {line.strip() for line in raw.splitlines() if len(line.strip()) >= _SHORTEST}
-    return sorted(found, key=lambda needle: (-len(needle), needle))
+    return sorted(found, key=lambda encoding: (-len(encoding), encoding))
 
 
 def _escaped(value: str) -> Iterator[bytes]:
@@ -62,13 +62,13 @@ class Redactor:
     """Masks secret values in a stream of bytes that comes in pieces of any size."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        self._needles = needles(values)
+        self._encodings = secret_encodings(values)
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
         """Give what may be shown by now; an end that could be the beginning of a secret is held back."""
-        data = self.whole(self._held + data)
-        keep = max((_overlap(data, needle) for needle in self._needles), default=0)
+        data = self.redact_bytes(self._held + data)
+        keep = max((_overlap(data, encoding) for encoding in self._encodings), default=0)
         self._held = data[len(data) - keep :]
         return data[: len(data) - keep]
 
@@ -77,26 +77,26 @@ class Redactor:
         held, self._held = self._held, b""
         return held
 
-    def whole(self, data: bytes) -> bytes:
+    def redact_bytes(self, data: bytes) -> bytes:
         """Mask bytes that are all there."""
-        for needle in self._needles:
-            data = data.replace(needle, MASK)
+        for encoding in self._encodings:
+            data = data.replace(encoding, MASK)
         return data
 
     def text(self, text: str) -> str:
         """Mask a whole text."""
-        if not self._needles:
+        if not self._encodings:
             return text
-        return self.whole(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+        return self.redact_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
     def rename_below(self, folder: str) -> None:
         """Mask the names of the files and folders below a folder.
 
         Links are renamed, not followed.
         """
-        for root, folders, files in os.walk(os.fsencode(folder), topdown=False) if self._needles else ():
+        for root, folders, files in os.walk(os.fsencode(folder), topdown=False) if self._encodings else ():
             for name in (*files, *folders):
-                if (masked := self.whole(name)) != name:
+                if (masked := self.redact_bytes(name)) != name:
                     _rename(root, name, masked)
 
 
@@ -111,15 +111,15 @@ def _rename(root: bytes, name: bytes, masked: bytes) -> None:
         return  # it has gone meanwhile, or its folder cannot be written
 
 
-def _overlap(data: bytes, needle: bytes) -> int:
+def _overlap(data: bytes, encoding: bytes) -> int:
     """Length of the longest end of `data` that is a proper beginning of `needle`."""
-    start = max(0, len(data) - len(needle) + 1)
-    at = data.find(needle[:_START], start)
+    start = max(0, len(data) - len(encoding) + 1)
+    at = data.find(encoding[:_START], start)
     while at >= 0:
-        if needle.startswith(data[at:]):
+        if encoding.startswith(data[at:]):
             return len(data) - at
-        at = data.find(needle[:_START], at + 1)
-    for length in range(min(len(data), len(needle) - 1, _START - 1), 0, -1):
-        if data.endswith(needle[:length]):
+        at = data.find(encoding[:_START], at + 1)
+    for length in range(min(len(data), len(encoding) - 1, _START - 1), 0, -1):
+        if data.endswith(encoding[:length]):
             return length
     return 0

@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.redact import Redactor
-from jupyter_autotrain.worker.wake_up import WakeUp
 
 _READ_BYTES = 1 << 16
 _MOST_READS = 16  # of one stream in one turn: endless output must not keep the supervisor from its other duties
@@ -23,8 +23,8 @@ class OutputStreams:
         wake_up: What the supervisor waits on.
     """
 
-    def __init__(self, rank: int, secrets: Sequence[str], wake_up: WakeUp) -> None:
-        self._wake_up = wake_up
+    def __init__(self, rank: int, secrets: Sequence[str], event_waiter: EventWaiter) -> None:
+        self._wake_up = event_waiter
         self._files = [_open(wire.stream_of_rank(name, rank)) for name in (wire.STDOUT, wire.STDERR)]
         self._pipes = [os.pipe2(os.O_CLOEXEC) for _ in self._files] if secrets else []
         self._redactors = [Redactor(secrets) for _ in self._files]

@@ -12,13 +12,22 @@ import time
 
 from jupyter_autotrain.core import disk, wire
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.worker import causes, environment, exit_causes, fields, ports, processes, termination, trial_lock
+from jupyter_autotrain.worker import (
+    environment,
+    exit_causes,
+    fields,
+    ports,
+    processes,
+    termination,
+    termination_causes,
+    trial_lock,
+)
 from jupyter_autotrain.worker.cleanup import remove_temporary_files
+from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.resource_limits import ResourceLimits
 from jupyter_autotrain.worker.status import FINAL_TIMEOUT_S, StatusFile
 from jupyter_autotrain.worker.streams import OutputStreams
-from jupyter_autotrain.worker.wake_up import WakeUp
 from jupyter_autotrain.worker.worker_process import Worker
 
 GRACE_S = 5.0  # where no request says how long
@@ -42,13 +51,13 @@ class Supervisor:
         self.lock = lock
         secrets = [environ[name] for name in fields.strings(trial.get("secrets")) if environ.get(name)]
         self.redactor = Redactor(secrets)
-        self.wake_up = WakeUp()
+        self.event_waiter = EventWaiter()
         count = max(1, fields.integer(trial.get("workers"), 1))
-        self.workers = [Worker(rank, rank, OutputStreams(rank, secrets, self.wake_up)) for rank in range(count)]
+        self.workers = [Worker(rank, rank, OutputStreams(rank, secrets, self.event_waiter)) for rank in range(count)]
         self.limits: ResourceLimits | None = None
         self.me = ProcessIdentity.of(os.getpid())
         self.peak_bytes = 0
-        self.cause: causes.Cause | None = None
+        self.cause: termination_causes.Cause | None = None
         self.termination: termination.Termination | None = None
         self.status = StatusFile({
             "wire": wire.VERSION, "state": "PREPARING", "reason": "", "exit_code": None, "signal": None,
@@ -82,7 +91,7 @@ class Supervisor:
         self._conclude()
 
     def _start(self, limits: ResourceLimits) -> None:
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_trial.py")
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_worker.py")
         argv = [str(self.trial["python"]), script, os.getcwd()]
         env = environment.complete(self.trial, self.environ)
         port = ports.find_free() if self.is_distributed else 0
@@ -103,10 +112,10 @@ class Supervisor:
         pause_s = _WATCH_MEMORY_S if self.limits.polls_memory else _WATCH_S
         while self._reap() and any(worker.is_running for worker in self.workers):
             if self._must_end(deadline):
-                self._end(causes.grace(self.cause, GRACE_S))
+                self._end(termination_causes.grace(self.cause, GRACE_S))
                 continue
             left_s = pause_s if deadline is None else min(pause_s, max(0.0, deadline - time.monotonic()))
-            if self.wake_up.wait(left_s):
+            if self.event_waiter.wait(left_s):
                 self._pump()
 
     def _must_end(self, deadline: float | None) -> bool:
@@ -118,11 +127,11 @@ class Supervisor:
         if self._is_cancelled():
             return True
         if deadline is not None and time.monotonic() >= deadline:
-            self.cause = causes.timed_out(self.trial)
+            self.cause = termination_causes.timed_out(self.trial)
         elif self.status.is_abandoned():
-            self.cause = causes.abandoned()
+            self.cause = termination_causes.abandoned()
         elif self.limits.polls_memory and self.limits.exceeded(self._members()):
-            self.cause = causes.out_of_memory(self.trial, self.limits.peak_bytes)
+            self.cause = termination_causes.out_of_memory(self.trial, self.limits.peak_bytes)
         return self.cause is not None or self._has_failed_worker()
 
     def _has_failed_worker(self) -> bool:
@@ -131,7 +140,7 @@ class Supervisor:
         return any(exit_causes.has_failed(self.trial, end) for end in ends)
 
     def _is_cancelled(self) -> bool:
-        request = causes.cancel_request(self.wake_up.got_sigterm)
+        request = termination_causes.cancel_request(self.event_waiter.got_sigterm)
         self.cause = request or self.cause
         return request is not None
 
@@ -198,7 +207,7 @@ class Supervisor:
             final["receipt"] = self.termination.to_json()
         self._close(final)
 
-    def _exit_cause(self) -> causes.Cause:
+    def _exit_cause(self) -> termination_causes.Cause:
         assert self.limits is not None
         cgroups = self.limits.cgroups
         ends = [end for worker in self.workers if (end := worker.end()) is not None]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.worker import outcome, processes, wake_up
+from jupyter_autotrain.worker import event_waiter, outcome, processes
 from jupyter_autotrain.worker.exit_causes import WorkerEnd, cannot_start
 from jupyter_autotrain.worker.resource_limits import ResourceLimits
 from jupyter_autotrain.worker.streams import OutputStreams
@@ -59,7 +59,7 @@ class Worker:
         os.setsid()
         limits.apply()
         self.streams.child_side()
-        wake_up.reset_signals()
+        event_waiter.reset_signals()
         os.set_inheritable(self._outcome, True)
         try:
             os.execve(argv[0], [*argv, str(self._outcome)], env)  # noqa: S606 - it becomes the user's interpreter

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.backends import gpus
-from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.backends.local import LocalBackend, gpus
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Profile
 from jupyter_autotrain.core.home import Home

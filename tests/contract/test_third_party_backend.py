@@ -71,7 +71,7 @@ def test_an_experiment_runs_there_and_everything_comes_home(tmp_path: Path) -> N
         store.add_experiment("e1", spec, time.time())
         context = ManagerContext(home, store, Clocks(time.time, time.monotonic, time.sleep), factories)
         with manager_of(context) as manager:
-            wait_until(lambda: (manager.turn((), look=True), store.experiment("e1").state.is_final)[1], "the end")
+            wait_until(lambda: (manager.step((), read_store=True), store.experiment("e1").state.is_final)[1], "the end")
         (trial,) = store.trials("e1")
         node = CopyingBackend(Profile("lab", "copying", options), BackendContext(home)).discover().nodes[0]
     assert (trial.state, trial.value) == (TrialState.SUCCEEDED, 0.5)

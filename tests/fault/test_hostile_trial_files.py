@@ -65,7 +65,7 @@ class Watched:
         return sum(len(event.frames.points) for event in seen)
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        wait_until(lambda: (self.watcher.look(), condition())[1], what)
+        wait_until(lambda: (self.watcher.poll_due(), condition())[1], what)
 
 
 @pytest.mark.parametrize("deed", HOSTILE.values(), ids=HOSTILE)

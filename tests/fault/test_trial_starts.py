@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends import starting
-from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.backends.local import LocalBackend, starting
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState

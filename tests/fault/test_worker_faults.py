@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends import starting
-from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.backends.local import LocalBackend, starting
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus, Profile
 from jupyter_autotrain.core.home import Home
@@ -194,7 +193,7 @@ def test_a_supervisor_asked_to_end_by_the_machine_says_preempted(backend: LocalB
 def test_a_stopped_supervisor_cannot_hold_up_a_cancel(
     backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupyter_autotrain.backends.cancelling._STUCK_S", 0.3)
+    monkeypatch.setattr("jupyter_autotrain.backends.local.cancelling._STUCK_S", 0.3)
     trial = trial_of(home, COUNTS)
     ref = backend.submit(trial, Placement(), {})
     begun(backend, ref)

@@ -119,7 +119,7 @@ def main():
     for module in modules:
         importlib.import_module(module)
     if side == "trial":
-        for module in ("cloudpickle", "jupyter_autotrain.worker.trial"):
+        for module in ("cloudpickle", "jupyter_autotrain.worker.worker_main"):
             importlib.import_module(module)
         serve(trial)
     else:

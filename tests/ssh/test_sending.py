@@ -13,7 +13,7 @@ import pytest
 from jupyter_autotrain.backends.ssh import connecting
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.connecting import TransportKind
-from jupyter_autotrain.backends.ssh.sending import Progress, Receiver, look_at, send_folder
+from jupyter_autotrain.backends.ssh.sending import ProgressCallback, Receiver, scan_folder, send_folder
 from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import wait_until
@@ -58,8 +58,8 @@ def place(tmp_path: Path) -> str:
     return str(tmp_path / "there")
 
 
-def send(transport: Transport, source: Path, place: str, progress: Progress | None = None) -> Path:
-    return Path(send_folder(Receiver(transport, sys.executable, "h1"), look_at(source), place, "bundles", progress))
+def send(transport: Transport, source: Path, place: str, progress: ProgressCallback | None = None) -> Path:
+    return Path(send_folder(Receiver(transport, sys.executable, "h1"), scan_folder(source), place, "bundles", progress))
 
 
 def sent_bytes(transport: Transport, source: Path, place: str) -> int:
@@ -70,7 +70,7 @@ def sent_bytes(transport: Transport, source: Path, place: str) -> int:
 
 def test_a_folder_arrives_whole_and_private(transport: Transport, source: Path, place: str) -> None:
     there = send(transport, source, place)
-    assert look_at(there).digest == look_at(source).digest
+    assert scan_folder(there).digest == scan_folder(source).digest
     assert (there / "empty").is_dir()
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (there.parent.parent, *there.rglob("*"))}
     assert {mode & 0o077 for mode in modes.values()} == {0}
@@ -120,7 +120,7 @@ def test_after_a_cut_only_the_rest_is_sent(
     wait_until(lambda: again.append(connect(lab, kind)) is None, "the host")
     total = sent_bytes(again[0], source, place)
     assert 0 < total < 20 * MB
-    assert look_at(send(again[0], source, place)).digest == look_at(source).digest
+    assert scan_folder(send(again[0], source, place)).digest == scan_folder(source).digest
     again[0].close()
 
 
@@ -133,7 +133,7 @@ def test_a_file_damaged_in_the_cache_is_named_and_then_sent_again(
     (source / "main.py").write_text("print(3)\n")
     with pytest.raises(BackendError, match="damaged in the cache"):
         send(transport, source, place)
-    assert look_at(send(transport, source, place)).digest == look_at(source).digest
+    assert scan_folder(send(transport, source, place)).digest == scan_folder(source).digest
 
 
 def test_a_place_that_cannot_be_written_is_a_clear_error(transport: Transport, source: Path, tmp_path: Path) -> None:
@@ -144,5 +144,5 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(transport: Transport, s
 
 def test_a_python_that_is_not_there_is_a_clear_error(transport: Transport, source: Path, place: str) -> None:
     with pytest.raises(BackendError, match="/no/such/python on h1 ended") as caught:
-        send_folder(Receiver(transport, "/no/such/python", "h1"), look_at(source), place, "bundles")
+        send_folder(Receiver(transport, "/no/such/python", "h1"), scan_folder(source), place, "bundles")
     assert "python:" in caught.value.action

@@ -17,7 +17,7 @@ NEWER_ARGUMENTS = {("dataclass", "slots"), ("dataclass", "kw_only"), ("zip", "st
 IMPORTED = """
 import sys
 before = set(sys.modules)
-import jupyter_autotrain.worker.supervisor_main, jupyter_autotrain.worker.trial
+import jupyter_autotrain.worker.supervisor_main, jupyter_autotrain.worker.worker_main
 for name in sorted(set(sys.modules) - before):
     print(name)
 """

@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jupyter_autotrain.backends import cancelling, settle, starting
-from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.backends.local import cancelling, starting, status_resolution
+from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.ssh import agent_files, agent_machine
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.process_identity import boot_id
@@ -30,7 +30,7 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.worker import start_supervisor
 
 _UNASKED_S = 60.0
-Request = Mapping[str, Any]
+AgentRequest = Mapping[str, Any]
 
 
 class Agent:
@@ -44,7 +44,7 @@ class Agent:
         self._root = root
         self._asked_s = time.monotonic()
         self._writing = threading.Lock()
-        self._handlers: dict[str, Callable[[Request], object]] = {
+        self._handlers: dict[str, Callable[[AgentRequest], object]] = {
             "ping": lambda _: None,
             "machine": lambda _: agent_machine.describe(),
             "start": self._start,
@@ -70,7 +70,7 @@ class Agent:
         os._exit(0)
 
     def _end_when_unasked(self) -> None:
-        """A server does not notice that a link is cut, so an agent would stay for good."""
+        """A server does not notice that a link is cut, so an agent would never exit."""
         while time.monotonic() - self._asked_s < _UNASKED_S:
             time.sleep(_UNASKED_S / 10)
         os._exit(0)
@@ -80,7 +80,7 @@ class Agent:
             sys.stdout.write(json.dumps(message) + "\n")
             sys.stdout.flush()
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: AgentRequest) -> None:
         answer: dict[str, object] = {"id": request["id"]}
         try:
             answer["ok"] = self._handlers[request["do"]](request)
@@ -95,21 +95,21 @@ class Agent:
     def _directory(self, job: str) -> Path:
         return agent_files.inside(self._root / "jobs", job)
 
-    def _start(self, request: Request) -> None:
+    def _start(self, request: AgentRequest) -> None:
         directory = self._directory(request["job"])
-        patience = starting.Patience()
+        backoff = starting.Backoff()
         while not starting.has_begun(directory):
             try:
                 self._begin(directory, request)
             except (OSError, starting.StartError) as error:
                 is_system = isinstance(error, OSError)
                 number = error.errno if is_system else error.number  # type: ignore[union-attr]  # told apart above
-                if not patience.waits(number):
-                    raise starting.refusal(request["job"], directory, number, str(error)) from error
+                if not backoff.wait_if_transient(number):
+                    raise starting.start_error(request["job"], directory, number, str(error)) from error
             else:
                 return
 
-    def _begin(self, directory: Path, request: Request) -> None:
+    def _begin(self, directory: Path, request: AgentRequest) -> None:
         trial = dict(request["trial"])
         before = request["before"]
         trial["directory"] = str(directory)
@@ -122,30 +122,30 @@ class Agent:
         argv = (sys.executable, "-I", "-S", str(start_supervisor.__file__), str(directory))
         starting.start(argv, {**os.environ, **request["secrets"]}, directory)
 
-    def _poll(self, request: Request) -> list[object]:
+    def _poll(self, request: AgentRequest) -> list[object]:
         """Of each job: its status, None where there is none, or a text that says why it cannot be told."""
         return [self._status(job) for job in request["jobs"]]
 
     def _status(self, job: str) -> object:
         try:
-            return settle.settled(self._directory(job))
+            return status_resolution.resolve_status(self._directory(job))
         except statuses.UnknownError as error:
             return str(error)
 
-    def _read(self, request: Request) -> list[object]:
+    def _read(self, request: AgentRequest) -> list[object]:
         """Of each cursor (job, stream, offset): what is new, and why it cannot be read."""
         return [agent_files.read(self._directory(job), stream, offset) for job, stream, offset in request["cursors"]]
 
-    def _put(self, request: Request) -> None:
+    def _put(self, request: AgentRequest) -> None:
         agent_files.put(self._directory(request["job"]), request["path"], base64.b64decode(request["data"]))
 
-    def _list(self, request: Request) -> object:
+    def _list(self, request: AgentRequest) -> object:
         return agent_files.listing(self._directory(request["job"]), request["path"])
 
-    def _get(self, request: Request) -> str:
+    def _get(self, request: AgentRequest) -> str:
         return agent_files.piece(self._directory(request["job"]), request["path"], request["offset"])
 
-    def _cancel(self, request: Request) -> object:
+    def _cancel(self, request: AgentRequest) -> object:
         receipt = cancelling.cancel(self._directory(request["job"]), request["grace_s"])
         return [receipt.pids_ended, receipt.pids_killed, receipt.pids_left, receipt.elapsed_s, receipt.note]
 

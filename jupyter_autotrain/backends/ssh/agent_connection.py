@@ -81,10 +81,10 @@ class AgentConnection:
                 with self._lock:
                     waiting = self._waiting.pop(cast("int", answer["id"]))
                 _settle(waiting, answer)
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for good
-            self._lose(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, every waiter must be released
+            self._mark_lost(error)
 
-    def _lose(self, error: Exception) -> None:
+    def _mark_lost(self, error: Exception) -> None:
         is_link = isinstance(error, LinkLostError)
         loss = error if is_link else LinkLostError(f"The agent on {self.name} has ended: {error}")
         with self._lock:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.ssh import answers, fetching
+from jupyter_autotrain.backends.ssh import agent_responses, fetching
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
 from jupyter_autotrain.backends.ssh.link import HostLink
@@ -91,7 +91,7 @@ class SshBackend:
             except AutotrainError:
                 nodes.append(Node(name))
             else:
-                nodes.append(answers.node(name, machine))
+                nodes.append(agent_responses.node(name, machine))
                 limits = limits or str(machine["limits"])
         return Inventory(tuple(nodes), limits=limits or "not known: no host answers")
 
@@ -187,7 +187,9 @@ class SshBackend:
             told = self._link(refs[0]).ask("poll", jobs=[self._named(ref) for ref in refs])
         except AutotrainError as error:
             return [JobStatus(ref, TrialState.PREPARING, doubt=error.found.rstrip(".")) for ref in refs]
-        return [answers.status(ref, answer) for ref, answer in zip(refs, cast("list[JsonValue]", told), strict=True)]
+        return [
+            agent_responses.status(ref, answer) for ref, answer in zip(refs, cast("list[JsonValue]", told), strict=True)
+        ]
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """One question for each host, for all streams of all its jobs."""

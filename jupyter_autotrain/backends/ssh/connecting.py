@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from jupyter_autotrain.backends.ssh import openssh_asking, openssh_transport
+from jupyter_autotrain.backends.ssh import openssh_probe, openssh_transport
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.transport import HostKey, Transport
 from jupyter_autotrain.errors import MissingExtraError
@@ -41,7 +41,7 @@ def host_key(address: HostAddress, kind: TransportKind) -> HostKey:
         MissingExtraError: paramiko is asked for and not installed.
     """
     if kind is TransportKind.OPENSSH:
-        return openssh_asking.host_key(address)
+        return openssh_probe.host_key(address)
     try:
         from jupyter_autotrain.backends.ssh import paramiko_connecting  # noqa: PLC0415 - optional
     except ModuleNotFoundError as error:

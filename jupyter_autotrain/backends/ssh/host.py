@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupyter_autotrain.backends.ssh import plain_config
+from jupyter_autotrain.backends.ssh import paramiko_config
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -52,7 +52,7 @@ def resolve(address: HostAddress) -> ResolvedHost:
     if shutil.which("ssh"):
         return _from_answer(address, _ask_ssh(address))
     _refuse_what_only_ssh_reads(address)
-    return _from_answer(address, plain_config.look_up(address))
+    return _from_answer(address, paramiko_config.look_up(address))
 
 
 def _ask_ssh(address: HostAddress) -> dict[str, list[str]]:

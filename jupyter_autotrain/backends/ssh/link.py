@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
-from jupyter_autotrain.backends.ssh.sending import Folder, Progress, Receiver, look_at, send_folder
+from jupyter_autotrain.backends.ssh.sending import FolderManifest, ProgressCallback, Receiver, scan_folder, send_folder
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
@@ -40,7 +40,7 @@ class HostLink:
         self._lost_at_s = 0.0  # by the wall clock, for people
         self._retry_at_s = 0.0
         self._pause_s = 0.0
-        self._folders: dict[Path, Folder] = {}
+        self._folders: dict[Path, FolderManifest] = {}
         self._sent: dict[str, str] = {}
         self._closed = threading.Event()
 
@@ -66,7 +66,7 @@ class HostLink:
         """What the agent said first: versions, hostname, boot."""
         return self._connected().greeting
 
-    def send_bundle(self, root: Path, progress: Progress | None = None) -> str:
+    def send_bundle(self, root: Path, progress: ProgressCallback | None = None) -> str:
         """Send a folder that does not change any more, unless it is there; gives its path on the host.
 
         Raises:
@@ -77,7 +77,7 @@ class HostLink:
         with self._lock:
             folder = self._folders.get(root)
         if folder is None:
-            folder = look_at(root)
+            folder = scan_folder(root)
         sent = self._sent.get(folder.digest)
         if sent is None:
             try:

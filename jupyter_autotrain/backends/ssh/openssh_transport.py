@@ -1,7 +1,7 @@
 """A connection made by the OpenSSH program: hardware keys, Kerberos, certificates, whatever the user's `ssh` can do.
 
-One master holds the connection and each command is a small process that shares it. Where the user has a master of
-his own, as after a login with a second factor, that one is shared.
+One master holds the connection and each command is a small process that shares it. The user's own
+ControlMaster is reused where there is one, as after a login with a second factor.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import threading
 from pathlib import Path
 from typing import IO
 
-from jupyter_autotrain.backends.ssh import openssh_asking
+from jupyter_autotrain.backends.ssh import openssh_probe
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.transport import (
     CONNECT_S,
     MOST_BYTES,
     MOST_CHANNELS,
     LinkLostError,
-    Tail,
+    TailBuffer,
 )
 from jupyter_autotrain.errors import BackendUnavailableError
 
 _LINK_LOST = 255  # the exit code of `ssh` itself
 _UNUSED_S = 30  # a master whose owner was killed ends itself after this
-# Without its master, `ssh` would connect by itself: slowly, unseen by us, and even after the connection was lost.
+# Without its master, `ssh` would connect by itself: slowly, without our knowing, and even after a lost connection.
 _ONLY_SHARED = ("-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes", "-T")
 
 
@@ -68,7 +68,7 @@ class OpenSshTransport:
         return subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
     def _start_master(self) -> None:
-        """Begin a master that goes to the background once it is let in, and holds none of our pipes there."""
+        """Begin a master that goes to the background once authenticated, and holds none of our pipes there."""
         argv = [*self._argv(), "-M", "-N", "-f", "-o", f"ControlPersist={_UNUSED_S}", "-v", "--", self.name]
         with (self._folder / "messages").open("w+b") as messages:
             begun = subprocess.run(
@@ -78,12 +78,12 @@ class OpenSshTransport:
             messages.seek(0)
             said = messages.read().decode(errors="replace")
         if begun.returncode != 0:
-            raise openssh_asking.explain(self._address, said)
+            raise openssh_probe.explain(self._address, said)
 
     def _argv(self) -> list[str]:
         argv = ["ssh", *self._address.ssh_options()]
         if self._has_own_master:
-            argv += [*openssh_asking.SAFE, "-o", f"ControlPath={self._folder / 'master'}"]
+            argv += [*openssh_probe.SAFE, "-o", f"ControlPath={self._folder / 'master'}"]
         return argv
 
     def start(self, command: str) -> OpenSshChannel:
@@ -123,7 +123,7 @@ class OpenSshChannel:
     def __init__(self, process: subprocess.Popen[bytes], owner: OpenSshTransport) -> None:
         self._process = process
         self._owner = owner
-        self._tail = Tail()
+        self._tail = TailBuffer()
         self._is_closed = False
         self._reader = threading.Thread(target=self._read_stderr, name="ssh-stderr", daemon=True)
         self._reader.start()

@@ -10,7 +10,7 @@ import paramiko
 
 from jupyter_autotrain.backends.ssh import paramiko_connecting
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.transport import MOST_BYTES, MOST_CHANNELS, LinkLostError, Tail
+from jupyter_autotrain.backends.ssh.transport import MOST_BYTES, MOST_CHANNELS, LinkLostError, TailBuffer
 from jupyter_autotrain.errors import BackendError
 
 _TRY_AGAIN_S = 10.0
@@ -96,7 +96,7 @@ class ParamikoChannel:
     def __init__(self, channel: paramiko.Channel, owner: ParamikoTransport) -> None:
         self._channel = channel
         self._owner = owner
-        self._tail = Tail()
+        self._tail = TailBuffer()
         self._is_closed = False
         self._reader = threading.Thread(target=self._read_stderr, name="ssh-stderr", daemon=True)
         self._reader.start()
@@ -113,7 +113,7 @@ class ParamikoChannel:
             raise lost(self._owner.name) from error
         except (OSError, paramiko.SSHException) as error:
             self._check_link(error)
-            raise BrokenPipeError(f"The command on {self._owner.name} reads no more.") from error
+            raise BrokenPipeError(f"The command on {self._owner.name} has closed its standard input.") from error
 
     def finish(self) -> None:
         """As `Channel.finish`."""

@@ -27,7 +27,7 @@ _TAR_RECORD_BYTES = tarfile.RECORDSIZE
 _RUN_FIRST_LINE = "import sys; exec(sys.stdin.buffer.readline())"  # fit for every login shell
 RECEIVE_AND_END = "main()"
 
-Progress = Callable[[int, int], None]  # bytes sent, bytes to send
+ProgressCallback = Callable[[int, int], None]  # bytes sent, bytes to send
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class SentFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class FolderManifest:
     """What a folder holds; `digest` is that of paths, contents and modes together."""
 
     files: tuple[SentFile, ...]
@@ -55,7 +55,7 @@ class Folder:
         return hashlib.sha256("".join([*lines, *self.folders]).encode()).hexdigest()
 
 
-def look_at(root: Path, paths: Iterable[Path] | None = None) -> Folder:
+def scan_folder(root: Path, paths: Iterable[Path] | None = None) -> FolderManifest:
     """Read what a folder holds.
 
     Args:
@@ -64,10 +64,10 @@ def look_at(root: Path, paths: Iterable[Path] | None = None) -> Folder:
     """
     inside = sorted(root.rglob("*") if paths is None else paths)
     folders = tuple(str(path.relative_to(root)) for path in inside if path.is_dir() and not path.is_symlink())
-    return Folder(tuple(_look_at_file(root, path) for path in inside if path.is_file()), folders)
+    return FolderManifest(tuple(_scan_file(root, path) for path in inside if path.is_file()), folders)
 
 
-def _look_at_file(root: Path, path: Path) -> SentFile:
+def _scan_file(root: Path, path: Path) -> SentFile:
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         status = os.fstat(file.fileno())
@@ -95,7 +95,7 @@ class Receiver:
         )
         self._send(f"exec({text!r})\n".encode())
 
-    def send(self, folder: Folder, root: str, kind: str, progress: Progress | None = None) -> str:
+    def send(self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None) -> str:
         """Send a folder, unless it is there; gives its path there.
 
         Raises:
@@ -154,7 +154,7 @@ class Receiver:
         )
 
 
-def _size_of_archive(folder: Folder, needed: Mapping[str, int]) -> int:
+def _size_of_archive(folder: FolderManifest, needed: Mapping[str, int]) -> int:
     sizes = {file.sha256: file.size_bytes for file in folder.files}
     return sum(sizes[sha256] - offset for sha256, offset in needed.items())
 
@@ -162,14 +162,14 @@ def _size_of_archive(folder: Folder, needed: Mapping[str, int]) -> int:
 class _Sending(io.RawIOBase):
     """Where `tarfile` writes to: a channel, in larger pieces; tells of the progress."""
 
-    def __init__(self, channel: Channel, progress: Progress | None, total_bytes: int) -> None:
+    def __init__(self, channel: Channel, progress: ProgressCallback | None, total_bytes: int) -> None:
         self._channel = channel
         self._progress = progress
         self._total_bytes = total_bytes
         self._sent_bytes = 0
         self._piece = bytearray()
 
-    def send(self, folder: Folder, needed: Mapping[str, int]) -> None:
+    def send(self, folder: FolderManifest, needed: Mapping[str, int]) -> None:
         """Send the needed files from their offsets on, each content once."""
         sources = {file.sha256: file for file in folder.files}
         try:
@@ -203,7 +203,9 @@ class _Sending(io.RawIOBase):
             self._progress(min(self._sent_bytes, self._total_bytes), self._total_bytes)
 
 
-def send_folder(receiver: Receiver, folder: Folder, root: str, kind: str, progress: Progress | None = None) -> str:
+def send_folder(
+    receiver: Receiver, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None
+) -> str:
     """Send a folder to a receiver that is only for it; arguments and errors as `Receiver.send`."""
     try:
         return receiver.send(folder, root, kind, progress)

@@ -47,7 +47,7 @@ class HostKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CommandResult:
     """What a command gave; of its standard error the end only."""
 
     exit_code: int
@@ -117,7 +117,7 @@ class Transport(Protocol):
         ...
 
 
-class Tail:
+class TailBuffer:
     """The last bytes of a stream."""
 
     def __init__(self, most_bytes: int = MOST_STDERR_BYTES) -> None:
@@ -223,7 +223,7 @@ def start(transport: Transport, argv: Sequence[str], name: str) -> Channel:
     return MarkedChannel(channel, f"{mark}\n".encode(), name)
 
 
-def run(transport: Transport, argv: Sequence[str], name: str, stdin: bytes = b"") -> Result:
+def run(transport: Transport, argv: Sequence[str], name: str, stdin: bytes = b"") -> CommandResult:
     """Run a program on a host to its end; arguments as `start`."""
     channel = start(transport, argv, name)
     try:
@@ -233,6 +233,6 @@ def run(transport: Transport, argv: Sequence[str], name: str, stdin: bytes = b""
         pieces = []
         while piece := channel.receive():
             pieces.append(piece)
-        return Result(channel.exit_code(), b"".join(pieces), channel.stderr())
+        return CommandResult(channel.exit_code(), b"".join(pieces), channel.stderr())
     finally:
         channel.close()

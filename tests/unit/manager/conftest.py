@@ -160,8 +160,8 @@ class World:
         for _ in range(times):
             self.now += 0.2
             for backend in self.manager._backend_pool._backends.values():
-                backend.watcher.look()
-            self.manager.turn(messages, look=True)
+                backend.watcher.poll_due()
+            self.manager.step(messages, read_store=True)
 
     def trials(self, experiment_id):
         return self.store.trials(experiment_id)

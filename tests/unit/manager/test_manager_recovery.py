@@ -83,7 +83,7 @@ def test_a_retry_due_at_the_moment_of_a_kill_is_begun_after_it(world, monkeypatc
     world.step()
     world.backend.job(1).end(TrialState.FAILED, "no")
     monkeypatch.setattr("jupyter_autotrain.manager.trial_end.retry_or_count", lambda run, number: None)
-    monkeypatch.setattr("jupyter_autotrain.manager.manager.Manager._drop", lambda manager, run: None)
+    monkeypatch.setattr("jupyter_autotrain.manager.manager.Manager._remove", lambda manager, run: None)
     world.step()
     assert world.states(experiment) == ["FAILED"]
     monkeypatch.undo()

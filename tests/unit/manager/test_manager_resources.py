@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from jupyter_autotrain.core.inventory import Accelerator, AcceleratorPolicy, Inventory, Node
 from jupyter_autotrain.core.spec import Resources
-from jupyter_autotrain.manager.node_allocator import Blocked, Need
-from jupyter_autotrain.manager.resources import Grant, ResourceAllocator
+from jupyter_autotrain.manager.node_allocator import ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.resources import Reservation, ResourceAllocator
 
 GB = 1_000_000_000
 
@@ -21,7 +21,9 @@ def gpu(index, *, busy=False, free=8 * GB):
 
 
 def need(number, *, options=None, **resources):
-    return Need(f"e-{number}-1", f"trial {number} of a@1", Resources(**resources), options or AcceleratorPolicy())
+    return ResourceRequest(
+        f"e-{number}-1", f"trial {number} of a@1", Resources(**resources), options or AcceleratorPolicy()
+    )
 
 
 def pool_of(*gpus, cpus=4.0, memory_bytes=16 * GB):
@@ -29,9 +31,9 @@ def pool_of(*gpus, cpus=4.0, memory_bytes=16 * GB):
 
 
 def take(allocator, need_):
-    grant = allocator.ask(need_)
-    assert isinstance(grant, Grant), grant
-    allocator.hold(grant)
+    grant = allocator.try_allocate(need_)
+    assert isinstance(grant, Reservation), grant
+    allocator.reserve(grant)
     return grant
 
 
@@ -42,11 +44,11 @@ def test_a_machine_with_one_gpu_runs_a_trial_that_asks_for_one():
 def test_a_second_trial_waits_for_the_only_gpu_and_knows_who_holds_it():
     allocator = pool_of(gpu(0))
     take(allocator, need(1, gpus=1))
-    blocked = allocator.ask(need(2, gpus=1))
+    blocked = allocator.try_allocate(need(2, gpus=1))
     assert blocked.sentence == (
         "waits for 1 GPU, 0 free of 1: GPU 0 is held by trial 1 of a@1 (at most 1 per GPU); it is free when that ends"
     )
-    allocator.free("e-1-1")
+    allocator.release("e-1-1")
     allocator.begin_round()
     assert take(allocator, need(2, gpus=1)).placement.accelerators == ("GPU-0",)
 
@@ -54,10 +56,10 @@ def test_a_second_trial_waits_for_the_only_gpu_and_knows_who_holds_it():
 def test_gpus_are_shared_only_when_all_that_share_agree():
     allocator, shared = pool_of(gpu(0)), AcceleratorPolicy(max_trials_per_gpu=2)
     take(allocator, need(1, gpus=1, options=shared))
-    assert isinstance(allocator.ask(need(2, gpus=1)), Blocked)
+    assert isinstance(allocator.try_allocate(need(2, gpus=1)), Unschedulable)
     allocator.begin_round()
     take(allocator, need(3, gpus=1, options=shared))
-    assert isinstance(allocator.ask(need(4, gpus=1, options=shared)), Blocked)
+    assert isinstance(allocator.try_allocate(need(4, gpus=1, options=shared)), Unschedulable)
 
 
 def test_trials_spread_over_the_gpus():
@@ -69,7 +71,7 @@ def test_trials_spread_over_the_gpus():
 
 def test_a_gpu_used_by_others_is_left_alone_unless_asked_for():
     allocator = pool_of(gpu(0, busy=True))
-    blocked = allocator.ask(need(1, gpus=1))
+    blocked = allocator.try_allocate(need(1, gpus=1))
     assert "used by a program outside this manager" in blocked.sentence
     allocator.begin_round()
     assert take(allocator, need(1, gpus=1, options=AcceleratorPolicy(use_active_gpu=True))).placement.accelerators == (
@@ -95,7 +97,7 @@ def test_only_the_chosen_gpus_are_given():
     ],
 )
 def test_what_can_never_be_given_is_said_at_once(resources, options, words):
-    blocked = pool_of(gpu(0), gpu(1)).ask(need(1, options=options, **resources))
+    blocked = pool_of(gpu(0), gpu(1)).try_allocate(need(1, options=options, **resources))
     assert blocked.permanent
     assert words in blocked.sentence
 
@@ -103,16 +105,19 @@ def test_what_can_never_be_given_is_said_at_once(resources, options, words):
 def test_gpu_memory_promised_to_one_trial_is_not_promised_again():
     allocator, shared = pool_of(gpu(0)), AcceleratorPolicy(max_trials_per_gpu=4)
     take(allocator, need(1, gpus=1, gpu_memory_bytes=5 * GB, options=shared))
-    assert "has 3 GB of 8 GB free" in allocator.ask(need(2, gpus=1, gpu_memory_bytes=4 * GB, options=shared)).sentence
+    assert (
+        "has 3 GB of 8 GB free"
+        in allocator.try_allocate(need(2, gpus=1, gpu_memory_bytes=4 * GB, options=shared)).sentence
+    )
 
 
 def test_a_large_trial_is_not_starved_by_small_ones_behind_it():
     allocator = pool_of()
     take(allocator, need(1, cpus=2.0))
-    assert isinstance(allocator.ask(need(2, cpus=4.0)), Blocked)
-    behind = allocator.ask(need(3, cpus=1.0))
+    assert isinstance(allocator.try_allocate(need(2, cpus=4.0)), Unschedulable)
+    behind = allocator.try_allocate(need(3, cpus=1.0))
     assert behind.sentence == "waits for CPUs behind trial 2 of a@1, which came first"
-    assert isinstance(allocator.ask(need(4)), Grant)
+    assert isinstance(allocator.try_allocate(need(4)), Reservation)
 
 
 def two_nodes(**first):
@@ -134,7 +139,7 @@ def test_what_a_trial_holds_on_one_node_is_free_on_the_other():
     allocator = two_nodes()
     given_out = [nodes_and_gpus(take(allocator, need(number, cpus=3.0)))[0][0] for number in (1, 2)]
     assert sorted(given_out) == ["n1", "n2"]
-    blocked = allocator.ask(need(3, cpus=3.0))
+    blocked = allocator.try_allocate(need(3, cpus=3.0))
     assert not blocked.permanent
     assert blocked.sentence.startswith("waits for 1 node: on n1 it waits for 3 CPUs: 1 CPU of 4 CPUs free; trial 1")
     assert "on n2 it waits for 3 CPUs" in blocked.sentence
@@ -144,19 +149,19 @@ def test_a_trial_that_waits_for_a_node_keeps_it_from_those_behind():
     allocator = two_nodes()
     for number in (1, 2):
         take(allocator, need(number, cpus=2.0))
-    assert isinstance(allocator.ask(need(3, cpus=4.0)), Blocked)
-    assert "behind trial 3" in allocator.ask(need(4, cpus=1.0)).sentence
+    assert isinstance(allocator.try_allocate(need(3, cpus=4.0)), Unschedulable)
+    assert "behind trial 3" in allocator.try_allocate(need(4, cpus=1.0)).sentence
 
 
 def test_a_trial_of_several_nodes_gets_all_of_them_or_none():
     allocator = two_nodes()
     take(allocator, need(1, cpus=3.0))
-    assert isinstance(allocator.ask(need(2, cpus=2.0, nodes=2)), Blocked)
-    allocator.free("e-1-1")
+    assert isinstance(allocator.try_allocate(need(2, cpus=2.0, nodes=2)), Unschedulable)
+    allocator.release("e-1-1")
     allocator.begin_round()
     assert [node for node, _ in nodes_and_gpus(take(allocator, need(2, cpus=2.0, nodes=2)))] == ["n1", "n2"]
-    assert allocator.ask(need(3, nodes=3)).sentence == "asks for 3 nodes; this backend has 2: ask for fewer"
-    assert allocator.ask(need(4, gpus=1, nodes=2)).permanent
+    assert allocator.try_allocate(need(3, nodes=3)).sentence == "asks for 3 nodes; this backend has 2: ask for fewer"
+    assert allocator.try_allocate(need(4, gpus=1, nodes=2)).permanent
 
 
 def test_what_a_node_does_not_know_of_itself_keeps_nothing_from_it():
@@ -188,17 +193,17 @@ def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
     """Freeing all that a refusal names lifts it; freeing all it does not name changes nothing."""
     allocator = pool_of(*(gpu(index, busy=b) for index, b in enumerate(busy)))
     for number, (resources, options) in enumerate(asked):
-        need_ = Need(f"e-{number}-1", f"<trial {number}>", resources, options)
+        need_ = ResourceRequest(f"e-{number}-1", f"<trial {number}>", resources, options)
         allocator.begin_round()
-        answer = allocator.ask(need_)
-        if isinstance(answer, Grant):
-            allocator.hold(answer)
+        answer = allocator.try_allocate(need_)
+        if isinstance(answer, Reservation):
+            allocator.reserve(answer)
             check_sums(allocator)
             continue
-        named = {job for job, grant in allocator.held.items() if grant.need.label in answer.sentence}
+        named = {job for job, grant in allocator.reservations.items() if grant.request.label in answer.sentence}
         spared, lifted = copy.deepcopy(allocator), copy.deepcopy(allocator)
-        for job in allocator.held:
-            (lifted if job in named else spared).free(job)
+        for job in allocator.reservations:
+            (lifted if job in named else spared).release(job)
         spared.begin_round()
         assert still_blocked(spared, need_, answer)
         lifted.begin_round()
@@ -208,18 +213,18 @@ def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
 
 
 def still_blocked(allocator, need_, answer):
-    again = allocator.ask(need_)
-    return isinstance(again, Blocked) and again.resource == answer.resource
+    again = allocator.try_allocate(need_)
+    return isinstance(again, Unschedulable) and again.resource == answer.resource
 
 
 def check_sums(allocator):
     (node,) = allocator.inventory.nodes
-    grants = list(allocator.held.values())
-    assert sum(g.need.resources.cpus or 0 for g in grants) <= node.cpus
-    assert sum(g.need.resources.memory_bytes or 0 for g in grants) <= node.memory_bytes
+    grants = list(allocator.reservations.values())
+    assert sum(g.request.resources.cpus or 0 for g in grants) <= node.cpus
+    assert sum(g.request.resources.memory_bytes or 0 for g in grants) <= node.memory_bytes
     for device in node.accelerators:
-        holders = [g.need for g in grants if device.id in g.placement.accelerators]
+        holders = [g.request for g in grants if device.id in g.placement.accelerators]
         assert all(len(holders) <= h.policy.max_trials_per_gpu for h in holders)
         assert sum(h.resources.gpu_memory_bytes or 0 for h in holders) <= device.memory_bytes
         assert all(h.policy.gpu_indices is None or device.index in h.policy.gpu_indices for h in holders)
-    assert all(len(set(g.placement.accelerators)) == g.need.resources.gpus for g in grants)
+    assert all(len(set(g.placement.accelerators)) == g.request.resources.gpus for g in grants)

@@ -79,16 +79,16 @@ def leading(home):
     lock = take_lock(home)
     with Store.open(home) as store:
         leadership = Leadership(home, store, lock, ManagerIdentity.of(os.getpid()))
-        leadership.announce(True)
+        leadership.publish_identity(True)
         yield leadership
         leadership.close()
     os.close(lock)
 
 
 def test_a_manager_whose_lock_file_is_deleted_takes_the_lock_again(home, leading):
-    leading.keep()
+    leading.renew()
     home.manager_lock.unlink()
-    leading.keep()
+    leading.renew()
     assert ManagerIdentity.read(home.manager_lock) == ManagerIdentity.of(os.getpid())
     assert take_lock(home) is None
 
@@ -97,7 +97,7 @@ def test_a_manager_whose_lock_another_one_holds_ends_and_leaves_everything_alone
     home.manager_lock.unlink()
     other = take_lock(home)
     with pytest.raises(SystemExit, match="another manager"):
-        leading.keep()
+        leading.renew()
     assert home.manager_lock.read_text() == ""
     os.close(other)
 
@@ -107,7 +107,7 @@ def test_a_manager_that_was_overtaken_and_finds_the_lock_free_again_ends(home, l
     with Store.open(home) as store:
         store.take_lease("another")
     with pytest.raises(LeaseLostError):
-        leading.keep()
+        leading.renew()
     assert home.manager_lock.read_text() == ""
 
 
@@ -117,7 +117,7 @@ def test_a_manager_whose_home_was_removed_ends_and_makes_none(home, leading, mad
     if made_anew:
         home.root.mkdir()
     with pytest.raises(SystemExit, match="removed"):
-        leading.keep()
+        leading.renew()
     assert not home.manager_lock.exists()
 
 

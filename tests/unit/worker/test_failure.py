@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.worker import causes, exit_causes
+from jupyter_autotrain.worker import exit_causes, termination_causes
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
 from jupyter_autotrain.worker.failure import Failure, Script
 
@@ -183,7 +183,7 @@ def end(code: int, outcome: dict[str, object] | None = None, rank: int = 0, ende
 
 def told_of(
     *ends: WorkerEnd, trial: dict[str, object] | None = None, oom_kills: int = 0, peak_bytes: int = 0
-) -> causes.Cause:
+) -> termination_causes.Cause:
     return exit_causes.of_workers(trial or {}, ends, len(ends) > 1, oom_kills, peak_bytes)
 
 
@@ -252,7 +252,7 @@ def test_what_a_later_rank_has_lost_is_told_when_all_ended_well() -> None:
 
 
 def test_input_in_the_background_is_explained() -> None:
-    assert "nobody to ask" in failure_of(raiser(EOFError("EOF when reading a line"))).reason
+    assert "cannot read input" in failure_of(raiser(EOFError("EOF when reading a line"))).reason
 
 
 def test_a_death_by_memory_in_a_child_is_told_as_such_when_the_cell_fails() -> None:

@@ -13,10 +13,10 @@ OLDEST = (3, 9)
 LIST_MODULES = """
 import sys
 import jupyter_autotrain.worker.cell_runner
-import jupyter_autotrain.worker.definitions
+import jupyter_autotrain.worker.child_definitions
 import jupyter_autotrain.worker.pictures
 import jupyter_autotrain.worker.supervisor_main
-import jupyter_autotrain.worker.trial
+import jupyter_autotrain.worker.worker_main
 ours = [module for name, module in sys.modules.items() if name.startswith("jupyter_autotrain")]
 print(*[module.__file__ for module in ours], sep="\\n")
 """

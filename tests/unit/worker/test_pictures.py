@@ -189,8 +189,8 @@ def test_show_keeps_every_open_figure_once_and_closes_it(tmp_path: Path, first: 
         (directory / folder).mkdir(parents=True, exist_ok=True)
     (directory / wire.TRIAL_FILE).write_text(json.dumps(content))
     code = (
-        "import os, sys\nfrom jupyter_autotrain.worker import api, cell_runner, trial\n"
-        "context = api.load(sys.argv[1])\nsys.meta_path.insert(0, trial.DisplayFinder(context.display))\n"
+        "import os, sys\nfrom jupyter_autotrain.worker import api, cell_runner, worker_main\n"
+        "context = api.load(sys.argv[1])\nsys.meta_path.insert(0, worker_main.DisplayFinder(context.display))\n"
         "os.chdir(sys.argv[1])\nprint(cell_runner.CellRunner(context).run())"
     )
     env = {**os.environ, wire.TRIAL_VARIABLE: str(directory), "MPLBACKEND": "Agg"}

@@ -15,7 +15,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.testing import trial_file, trial_of
-from jupyter_autotrain.worker import api, cell_runner, definitions, environment, processes
+from jupyter_autotrain.worker import api, cell_runner, child_definitions, environment, processes
 from jupyter_autotrain.worker.api import Params
 
 ROOT = Path(wire.__file__).parents[2]
@@ -91,14 +91,14 @@ def test_outside_a_trial_reports_are_printed(tmp_path: Path) -> None:
 
 
 def test_the_trial_side_loads_the_standard_library_alone(trial_dir: Path) -> None:
-    code = "import sys, jupyter_autotrain.worker.trial\nprint(*{m.partition('.')[0] for m in sys.modules})"
+    code = "import sys, jupyter_autotrain.worker.worker_main\nprint(*{m.partition('.')[0] for m in sys.modules})"
     loaded = set(python(code, trial_dir).split())
     ours = {"jupyter_autotrain"}
     foreign = {name for name in loaded - ours - sys.stdlib_module_names if not name.startswith(("_", "sitecustomize"))}
     assert foreign <= {"distutils-precedence"}
 
 
-@pytest.mark.parametrize("entry_point", ["supervisor_main", "trial"])
+@pytest.mark.parametrize("entry_point", ["supervisor_main", "worker_main"])
 def test_neither_side_of_a_trial_loads_what_is_slow_to_import(tmp_path: Path, entry_point: str) -> None:
     code = f"import sys\nimport jupyter_autotrain.worker.{entry_point}\nprint(*sys.modules)"
     done = subprocess.run(
@@ -130,7 +130,7 @@ for _ in range(3): f()
 if f(): x = 1
 with open("x"): pass
 """
-    kept = "\n".join(map(ast.unparse, definitions.select(ast.parse(code).body)))
+    kept = "\n".join(map(ast.unparse, child_definitions.select(ast.parse(code).body)))
     assert [
         word in kept for word in ("import os", "pi", "K = 3", "TABLE", "lr =", "def f", "class A", "np = None", "mode")
     ] == [True] * 9

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends import settle
-from jupyter_autotrain.backends import status as statuses
-from jupyter_autotrain.backends.status import UnknownError
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local import status_resolution
+from jupyter_autotrain.backends.local.status import UnknownError
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus, Profile
 from jupyter_autotrain.core.capabilities import PollInterval
@@ -25,7 +25,7 @@ _MANIFEST = "bundle.json"
 MOST_BYTES = 4 << 20  # of one stream in one read
 
 
-def content(trial: TrialSpec, placement: Placement, profile: Profile, context: BackendContext) -> JsonObject:
+def trial_file_content(trial: TrialSpec, placement: Placement, profile: Profile, context: BackendContext) -> JsonObject:
     """What stands in `trial.json`: the trial, and where its files lie on this machine."""
     bundle = context.bundle(trial)
     before = trial.resume_attempt
@@ -54,14 +54,14 @@ def _interpreter(bundle: Path) -> str:
     return python if isinstance(python, str) and python else sys.executable
 
 
-def make(path: Path) -> None:
+def make_directories(path: Path) -> None:
     """Make a folder and all above it that are missing, for their owner alone."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-class TrialFolders:
+class TrialDirectoryBackend:
     """The methods of a backend whose trial directories lie on this machine."""
 
     poll_interval = PollInterval()  # reading a few files costs microseconds
@@ -72,7 +72,7 @@ class TrialFolders:
 
     def _status(self, ref: JobRef) -> JobStatus:
         try:
-            status = settle.settled(directory(ref))
+            status = status_resolution.resolve_status(directory(ref))
         except UnknownError as error:
             return JobStatus(ref, TrialState.PREPARING, doubt=str(error))
         if status is None:
@@ -91,7 +91,7 @@ class TrialFolders:
         """Write a file into the trial directory."""
         target = _inside(ref, path)
         try:
-            make(target.parent)
+            make_directories(target.parent)
             wire.write_atomically(str(target), data)
         except OSError as error:
             raise BackendError(f"{path} cannot be written for job {ref.job_id}: {error}.") from error
@@ -101,7 +101,7 @@ class TrialFolders:
         source = _inside(ref, path)
         goal = Path(target)
         try:
-            make(goal.parent)
+            make_directories(goal.parent)
             if stat.S_ISDIR(source.lstat().st_mode):
                 files.copy_tree(directory(ref), path, target)
             else:

@@ -68,17 +68,17 @@ def _load() -> Nvml:
 
 def find(nvml: Nvml | None = None) -> tuple[Accelerator, ...]:
     """All GPUs; none when the library or the driver is absent."""
-    return _look(nvml)[0]
+    return _read_status(nvml)[0]
 
 
 def sentence(nvml: Nvml | None = None) -> str:
     """What was found, or why there is none, as part of a sentence."""
-    found, reason = _look(nvml)
+    found, reason = _read_status(nvml)
     counts = Counter(gpu.kind for gpu in found)
     return ", ".join(sorted(f"{count} x {kind}" for kind, count in counts.items())) or reason
 
 
-def _look(nvml: Nvml | None) -> tuple[tuple[Accelerator, ...], str]:
+def _read_status(nvml: Nvml | None) -> tuple[tuple[Accelerator, ...], str]:
     try:
         library = nvml or _load()
         library.nvmlInit()

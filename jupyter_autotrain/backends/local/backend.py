@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jupyter_autotrain.backends import cancelling, folder, gpus, starting
+from jupyter_autotrain.backends.local import cancelling, gpus, starting, trial_directory
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Profile, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-class LocalBackend(folder.TrialFolders):
+class LocalBackend(trial_directory.TrialDirectoryBackend):
     """Runs each trial as a fresh process in its own session, beside a supervisor of its own.
 
     Args:
@@ -45,7 +45,7 @@ class LocalBackend(folder.TrialFolders):
     @staticmethod
     def options_model() -> type[BaseModel]:
         """How many trials share a GPU, and which GPUs may be used."""
-        from jupyter_autotrain.backends.options import LocalOptions  # noqa: PLC0415 - the manager has no use for it
+        from jupyter_autotrain.backends.local.options import LocalOptions  # noqa: PLC0415 - the manager has no use for it
 
         return LocalOptions
 
@@ -67,7 +67,7 @@ class LocalBackend(folder.TrialFolders):
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """The supervisor's command, the variables set for the trial, and `trial.json`."""
-        content = folder.content(trial, placement, self._profile, self._context)
+        content = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
         env = environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)"))
         return Submission(
             argv=(sys.executable, "-I", "-S", str(start_supervisor.__file__), str(self._context.directory(trial))),
@@ -79,7 +79,7 @@ class LocalBackend(folder.TrialFolders):
         """Start the trial's supervisor; the `lock` file in the trial directory lets only one ever begin."""
         directory = self._context.directory(trial)
         ref = JobRef(self.name, trial.job_id, {"directory": str(directory)})
-        patience = starting.Patience()
+        backoff = starting.Backoff()
         while True:
             try:
                 if not starting.has_begun(directory):
@@ -87,22 +87,22 @@ class LocalBackend(folder.TrialFolders):
                 break
             except (OSError, starting.StartError) as error:
                 number = error.errno if isinstance(error, OSError) else error.number
-                if not patience.waits(number):
-                    raise starting.refusal(trial.job_id, directory, number, str(error)) from error
+                if not backoff.wait_if_transient(number):
+                    raise starting.start_error(trial.job_id, directory, number, str(error)) from error
         return ref
 
     def _begin(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> None:
         plan = self.render(trial, placement)
         directory = self._context.directory(trial)
         for name in wire.FOLDERS:
-            folder.make(directory / name)
+            trial_directory.make_directories(directory / name)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)
         own = {name: value for name, value in os.environ.items() if name not in trial.secrets}
         starting.start(plan.argv, own | dict(secrets), directory)
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Have the supervisor end the tree; where it is gone itself, end the tree from here."""
-        return cancelling.cancel(folder.directory(ref), grace_s)
+        return cancelling.cancel(trial_directory.directory(ref), grace_s)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -10,7 +10,7 @@ import signal
 _PIPE_BYTES = 1 << 16
 
 
-class WakeUp:
+class EventWaiter:
     """One poll over a pipe that signals write to, and any other descriptors. There is one per process.
 
     `SIGCHLD` and `SIGTERM` end a wait; `got_sigterm` stays true after the latter. `SIGINT` and `SIGHUP`, which are

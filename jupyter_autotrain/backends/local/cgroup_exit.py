@@ -1,4 +1,4 @@
-"""Leaving a trial: a manager that was started by a trial's process has the trial's limits, and must not keep them."""
+"""Moves a manager that was started by a trial's process out of the trial's control groups and CPU mask."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from jupyter_autotrain.worker import cgroups
 _log = logging.getLogger(__name__)
 
 
-def leave_trial(directory: str) -> None:
+def leave_trial_cgroups(directory: str) -> None:
     """Put the calling process where the supervisor of a trial is: same CPUs, same control groups.
 
     Args:
-        directory: The trial directory; a trial that has ended by now limits nobody.
+        directory: The trial directory; a trial that has ended by now has no limits any more.
     """
     try:
         status = cast("dict[str, object]", files.read_json(directory, wire.STATUS_FILE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.inventory import Accelerator, Node
 from jupyter_autotrain.core.json import JsonObject, JsonValue

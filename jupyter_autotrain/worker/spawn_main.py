@@ -11,7 +11,7 @@ if __name__ == "__mp_main__":
 
     _root = _os.path.dirname(_os.path.dirname(_os.path.dirname(_os.path.abspath(__file__))))
     _sys.path.insert(0, _root)
-    from jupyter_autotrain.worker import definitions as _definitions
+    from jupyter_autotrain.worker import child_definitions as _definitions
 
     _sys.path.remove(_root)
     _definitions.define(globals())

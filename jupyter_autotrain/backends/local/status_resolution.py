@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends import status as statuses
-from jupyter_autotrain.backends.status import Status, UnknownError
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local.status import Status, UnknownError
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity, boot_id
@@ -25,13 +25,13 @@ _UNKNOWN = ProcessIdentity(0, 0.0, "")
 _SCRIPT = Path(str(start_supervisor.__file__)).name
 
 
-def settled(directory: Path) -> Status | None:
+def resolve_status(directory: Path) -> Status | None:
     """The status; None when the job provably never began. What a dead supervisor left is ended, and the job is lost.
 
     Raises:
         UnknownError: Its state is not known at the moment.
     """
-    status, fault = _look(directory)
+    status, fault = _read_status(directory)
     if status is not None and statuses.is_final(status):
         return status
     try:
@@ -39,12 +39,12 @@ def settled(directory: Path) -> Status | None:
             if status is None:
                 raise UnknownError(fault or "it is being started")
             return status
-        return _conclude(directory, status)
+        return _resolve_without_supervisor(directory, status)
     except OSError as error:
         raise UnknownError(f"its processes cannot be looked at: {error.strerror}") from error
 
 
-def _look(directory: Path) -> tuple[Status | None, str]:
+def _read_status(directory: Path) -> tuple[Status | None, str]:
     """The status, and why it cannot be read."""
     try:
         return statuses.read(directory), ""
@@ -68,9 +68,9 @@ def _has_supervisor(directory: Path, status: Status | None) -> bool:
     return status is None and bool(supervisors(directory))
 
 
-def _conclude(directory: Path, status: Status | None) -> Status | None:
+def _resolve_without_supervisor(directory: Path, status: Status | None) -> Status | None:
     """No supervisor lives. Look once more, since it may have ended well just now; else the job is lost."""
-    last, fault = _look(directory)
+    last, fault = _read_status(directory)
     if last is not None and statuses.is_final(last):
         return last
     status = last or status
@@ -78,7 +78,7 @@ def _conclude(directory: Path, status: Status | None) -> Status | None:
         if identity(directory, None) is None:
             return None
         fault = f"its {wire.STATUS_FILE} is gone"
-    return _lose(directory, status or {}, fault)
+    return _mark_lost(directory, status or {}, fault)
 
 
 def supervisors(directory: Path) -> set[int]:
@@ -101,7 +101,7 @@ def identity_json(process: ProcessIdentity | None) -> JsonValue:
     return cast("JsonValue", (process or _UNKNOWN).to_json())
 
 
-def _lose(directory: Path, status: Status, fault: str) -> Status:
+def _mark_lost(directory: Path, status: Status, fault: str) -> Status:
     receipt = end_tree(directory, status, 0.0)
     who = identity(directory, status or None)
     changes: Status = {
@@ -112,7 +112,7 @@ def _lose(directory: Path, status: Status, fault: str) -> Status:
         "groups": [],
         "receipt": cast("JsonValue", receipt.to_json()),
     }
-    close(directory, status | changes)
+    write_final_status(directory, status | changes)
     return status | changes
 
 
@@ -124,7 +124,7 @@ def _reason(who: ProcessIdentity | None, receipt: termination.Termination, fault
     return f"Lost: {why} while the trial ran.{note} `%autotrain retry` goes on from its last checkpoint."
 
 
-def close(directory: Path, status: Status) -> None:
+def write_final_status(directory: Path, status: Status) -> None:
     """Write the final status of a job that has no supervisor any more, and remove what only a running one needs."""
     with contextlib.suppress(OSError, ValueError):
         trial = files.read_json(directory, wire.TRIAL_FILE)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends import cancelling, folder, settle
-from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.backends.local import cancelling, status_resolution, trial_directory
+from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.core import files, process_identity, wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.process_identity import ProcessIdentity
@@ -38,7 +38,7 @@ def status_of(who: ProcessIdentity, state: str = "RUNNING") -> statuses.Status:
         "wire": 1,
         "state": state,
         "reason": "",
-        "supervisor": settle.identity_json(who),
+        "supervisor": status_resolution.identity_json(who),
         "worker": None,
         "groups": [],
     }
@@ -114,8 +114,8 @@ def test_a_status_that_cannot_be_read_does_not_make_a_living_trial_lost(
     with locked(trial, who):
         damage(trial, monkeypatch)
         with pytest.raises(statuses.UnknownError, match=r"status\.json"):
-            settle.settled(trial)
-        (answer,) = folder.TrialFolders().poll([JobRef("local", "e-1-1", {"directory": str(trial)})])
+            status_resolution.resolve_status(trial)
+        (answer,) = trial_directory.TrialDirectoryBackend().poll([JobRef("local", "e-1-1", {"directory": str(trial)})])
     assert "status.json" in answer.doubt
     assert not answer.state.is_final
     assert supervisor.poll() is None
@@ -145,7 +145,7 @@ def test_it_is_lost_when_its_supervisor_is_provably_gone_and_the_reason_names_th
     statuses.write(trial, status_of(GONE))
     write_lock_file(trial, GONE)
     damage(trial, monkeypatch)
-    found = settle.settled(trial)
+    found = status_resolution.resolve_status(trial)
     assert found is not None
     assert found["state"] == "LOST"
     assert "status.json" in str(found["reason"])
@@ -158,7 +158,7 @@ def test_cancel_ends_the_supervisor_of_a_trial_whose_status_cannot_be_read(
     who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
     write_lock_file(trial, who)
-    monkeypatch.setattr(settle, "supervisors", lambda directory: processes.living({supervisor.pid}))
+    monkeypatch.setattr(status_resolution, "supervisors", lambda directory: processes.living({supervisor.pid}))
     damage(trial, monkeypatch)
     receipt = cancelling.cancel(trial, 5.0)
     assert supervisor.wait() == -15
@@ -174,8 +174,8 @@ def test_a_read_that_fails_once_is_made_again_later(
     with locked(trial, who), monkeypatch.context() as broken:
         fails(errno.EMFILE)(trial, broken)
         with pytest.raises(statuses.UnknownError):
-            settle.settled(trial)
-    found = settle.settled(trial)
+            status_resolution.resolve_status(trial)
+    found = status_resolution.resolve_status(trial)
     assert found is not None
     assert found["state"] == "RUNNING"
 
@@ -195,7 +195,7 @@ def test_a_process_that_cannot_be_looked_at_is_not_taken_for_dead(
         with pytest.raises(OSError, match="Too many open files"):
             look()
     with pytest.raises(statuses.UnknownError, match="Too many open files"):
-        settle.settled(trial)
+        status_resolution.resolve_status(trial)
 
 
 def test_a_last_word_that_comes_between_two_looks_is_heard(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ def test_a_last_word_that_comes_between_two_looks_is_heard(trial: Path, monkeypa
         return False
 
     monkeypatch.setattr(trial_lock, "is_held", ends_meanwhile)
-    found = settle.settled(trial)
+    found = status_resolution.resolve_status(trial)
     assert found is not None
     assert found["state"] == "SUCCEEDED"
 
@@ -214,21 +214,21 @@ def test_a_last_word_that_comes_between_two_looks_is_heard(trial: Path, monkeypa
 def test_a_supervisor_that_is_not_to_be_seen_here_but_holds_its_lock_lives(trial: Path) -> None:
     statuses.write(trial, status_of(GONE))
     with locked(trial, GONE):
-        found = settle.settled(trial)
+        found = status_resolution.resolve_status(trial)
     assert found is not None
     assert found["state"] == "RUNNING"
 
 
 def test_a_trial_being_started_is_not_called_never_started(trial: Path) -> None:
     with locked(trial, GONE), pytest.raises(statuses.UnknownError, match="being started"):
-        settle.settled(trial)
+        status_resolution.resolve_status(trial)
     (trial / wire.LOCK_FILE).unlink()
-    assert settle.settled(trial) is None
+    assert status_resolution.resolve_status(trial) is None
 
 
 def test_a_status_file_that_somebody_deleted_is_the_reason_when_the_supervisor_is_gone_too(trial: Path) -> None:
     write_lock_file(trial, GONE)
-    found = settle.settled(trial)
+    found = status_resolution.resolve_status(trial)
     assert found is not None
     assert "status.json is gone" in str(found["reason"])
 
@@ -268,7 +268,7 @@ def test_no_trial_can_have_the_processes_of_another_ended_by_naming_their_contro
     mine = f"/sys/fs/cgroup/autotrain-{GONE.pid}-500-1"
     named = ["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/autotrain-7-1-1", 5, mine]
     statuses.write(trial, status_of(GONE) | {"groups": named})
-    settle.settled(trial)
+    status_resolution.resolve_status(trial)
     assert asked[0] == [mine]
 
 
@@ -280,5 +280,5 @@ def test_a_receipt_that_is_none_is_read_as_far_as_it_goes(trial: Path, receipt: 
 
 def test_a_reason_that_cannot_be_kept_is_cut_and_mended(trial: Path) -> None:
     statuses.write(trial, status_of(GONE, "FAILED") | {"reason": "\ud800" * 100_000})
-    (answer,) = folder.TrialFolders().poll([JobRef("local", "e-1-1", {"directory": str(trial)})])
+    (answer,) = trial_directory.TrialDirectoryBackend().poll([JobRef("local", "e-1-1", {"directory": str(trial)})])
     assert answer.reason == "?" * 10_000

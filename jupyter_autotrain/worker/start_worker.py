@@ -1,4 +1,4 @@
-"""Started by the supervisor in the user's interpreter: `python start_trial.py TRIAL_DIR CHANNEL`."""
+"""Started by the supervisor in the user's interpreter: `python start_worker.py TRIAL_DIR CHANNEL`."""
 
 import json  # noqa: F401 - found before our folder is searched, so that nothing beside it can stand in
 import os
@@ -8,7 +8,7 @@ if __name__ == "__main__":
     # The package is found by its own folder once it is loaded, so the path is needed only here: the user's
     # interpreter may be another one, which must not see the packages installed beside this one.
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from jupyter_autotrain.worker.trial import main
+    from jupyter_autotrain.worker.worker_main import main
 
     del sys.path[0]
     main(sys.argv[1], int(sys.argv[2]))

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends import settle
-from jupyter_autotrain.backends import status as statuses
-from jupyter_autotrain.backends.status import Status, UnknownError
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local import status_resolution
+from jupyter_autotrain.backends.local.status import Status, UnknownError
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, receipt_of
 from jupyter_autotrain.core.json import JsonValue
@@ -33,7 +33,7 @@ def cancel(directory: Path, grace_s: float) -> CancelReceipt:
     """
     begun = time.monotonic()
     try:
-        status = settle.settled(directory)
+        status = status_resolution.resolve_status(directory)
     except UnknownError:
         status = None
     else:
@@ -53,7 +53,7 @@ def _ask(directory: Path, status: Status | None, grace_s: float) -> None:
     request = json.dumps({"grace_s": grace_s, "reason": "Cancelled on request."}).encode()
     with contextlib.suppress(OSError):  # a full disk, or no such folder: the signal has to suffice
         wire.write_atomically(str(directory / wire.CANCEL_FILE), request)
-    supervisor = settle.identity(directory, status)
+    supervisor = status_resolution.identity(directory, status)
     if supervisor is None:
         return
     _send(supervisor, signal.SIGTERM)
@@ -83,19 +83,21 @@ def _has_ended(directory: Path, supervisor: ProcessIdentity) -> bool:
 def _ended(directory: Path, status: Status | None, grace_s: float) -> Status:
     """The final status. Where none can be read, end from here whatever is left, and write one."""
     with contextlib.suppress(UnknownError):
-        found = settle.settled(directory)
+        found = status_resolution.resolve_status(directory)
         if found is not None and statuses.is_final(found):
             return found
         status = found or status
-    receipt = settle.end_tree(directory, status or {}, grace_s)
-    last: Status = (status or {"supervisor": settle.identity_json(settle.identity(directory, None))}) | {
+    receipt = status_resolution.end_tree(directory, status or {}, grace_s)
+    last: Status = (
+        status or {"supervisor": status_resolution.identity_json(status_resolution.identity(directory, None))}
+    ) | {
         "state": str(TrialState.CANCELLED),
         "reason": "Cancelled on request.",
         "ended_s": time.time(),
         "groups": [],
         "receipt": cast("JsonValue", receipt.to_json()),
     }
-    settle.close(directory, last)
+    status_resolution.write_final_status(directory, last)
     return last
 
 

@@ -13,8 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.backends import settle
-from jupyter_autotrain.backends import status as statuses
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local import status_resolution
 from jupyter_autotrain.core import disk
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import trial_lock
@@ -47,7 +47,7 @@ def has_begun(directory: Path) -> bool:
     try:
         return trial_lock.is_held(str(directory))
     except OSError:
-        return bool(settle.supervisors(directory))
+        return bool(status_resolution.supervisors(directory))
 
 
 def start(argv: Sequence[str], env: Mapping[str, str], directory: Path) -> None:
@@ -97,14 +97,14 @@ def _last_line(text: str) -> str:
     return lines[-1].strip() if lines else ""
 
 
-class Patience:
+class Backoff:
     """Whether to try again after a failure that may pass by itself."""
 
     def __init__(self) -> None:
         self._deadline = time.monotonic() + _FOR_NOW_S
         self._pause_s = _FIRST_PAUSE_S
 
-    def waits(self, number: int | None) -> bool:
+    def wait_if_transient(self, number: int | None) -> bool:
         """Pause and give True when the errno may be gone a moment later; False when it will not, or time is over."""
         if not disk.is_for_now(number) or time.monotonic() > self._deadline:
             return False
@@ -113,7 +113,7 @@ class Patience:
         return True
 
 
-def refusal(job_id: str, directory: Path, number: int | None, output: str) -> BackendError:
+def start_error(job_id: str, directory: Path, number: int | None, output: str) -> BackendError:
     """Why a trial cannot be started, as its user reads it."""
     found, action = disk.explain(number, str(directory)) or (output.rstrip("."), "Run `%autotrain doctor`, then retry.")
     return BackendError(
