@@ -62,7 +62,7 @@ class AutotrainMagics(Magics):
             return
         self._show(submitted.experiment)
         if submitted.earlier is not None:
-            widgets.show_folded(submitted.earlier)
+            widgets.show_collapsed(submitted.earlier)
         if draft.parsed.flags.wait:
             verbs.follow(command, submitted.experiment)
 

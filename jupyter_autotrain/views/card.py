@@ -18,7 +18,7 @@ from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.terminal import printable
-from jupyter_autotrain.views import images
+from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.card_content import CardContent
 from jupyter_autotrain.views.card_html import IMAGES, html
 from jupyter_autotrain.views.series import objective_first
@@ -52,7 +52,7 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None, hom
     """
     trials = ranked(record.spec.objective, store.trials(record.id))
     notes = store.notes(record.id)
-    pictures = images.newest(notes, [trial.number for trial in trials]) if home else []
+    pictures = trial_pictures.newest(notes, [trial.number for trial in trials]) if home else []
     content = CardContent(
         record,
         trials,
@@ -65,7 +65,7 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None, hom
     made = Card(printable(content.text()), html(content, curves))
     if made.size_bytes > LIMIT_BYTES:
         made = Card(made.text, html(content, {}))
-    shown = images.embedded(pictures, home, record.id, LIMIT_BYTES - made.size_bytes) if home else ""
+    shown = trial_pictures.embedded(pictures, home, record.id, LIMIT_BYTES - made.size_bytes) if home else ""
     return Card(made.text, made.html.replace(IMAGES, shown))
 
 

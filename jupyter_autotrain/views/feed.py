@@ -28,7 +28,7 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord
 from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.views import images
+from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.eta import eta_s
 from jupyter_autotrain.views.json_objects import strict, trial_json
 from jupyter_autotrain.views.series import SeriesBlock, SeriesKey, blocks
@@ -98,7 +98,7 @@ class Feed:
         self._last_note_id = fresh[-1].id
         notes = self._notes.values()
         changed: dict[str, JsonValue] = {"warnings": list(summarize_warnings(notes, _WARNINGS))}
-        if pictures := images.listed(notes):
+        if pictures := trial_pictures.listed(notes):
             changed["pictures"] = pictures
         return changed
 

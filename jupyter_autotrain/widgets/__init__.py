@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.widgets.show import show, show_experiment, show_folded
+from jupyter_autotrain.widgets.show import show, show_collapsed, show_experiment
 
-__all__ = ["show", "show_experiment", "show_folded"]
+__all__ = ["show", "show_collapsed", "show_experiment"]

@@ -19,7 +19,7 @@ import traitlets
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.views import images
+from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.feed import FeedFrame, snapshot
 from jupyter_autotrain.views.sender import FeedSender
 from jupyter_autotrain.widgets.comm_context import comm_context
@@ -95,7 +95,7 @@ class LiveView(anywidget.AnyWidget):
             self._send_message({"kind": "frame", **frame.content}, frame.buffers)
 
     def _send_picture(self, content: Mapping[str, Any]) -> None:
-        found = images.answer(self._experiment.home, self._experiment.id, content)
+        found = trial_pictures.answer(self._experiment.home, self._experiment.id, content)
         if found is not None:
             message, data = found
             self._send_message(message, [data])

@@ -41,7 +41,7 @@ def show_experiment(experiment: Experiment) -> DisplayHandle | None:
     return _display_live(experiment, page)
 
 
-def show_folded(experiment: Experiment) -> None:
+def show_collapsed(experiment: Experiment) -> None:
     """Show an experiment as one line that unfolds to its live view; outside notebooks show nothing."""
     if getattr(get_ipython(), "kernel", None) is None:
         return

@@ -12,7 +12,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
-from jupyter_autotrain.views import images
+from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.card import LIMIT_BYTES, card
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -104,8 +104,8 @@ def test_without_a_home_or_without_the_file_the_card_has_no_picture(home, store)
 def test_a_view_gets_the_bytes_of_the_picture_it_names_and_of_no_other_file(home, store):
     keep(home, store, 1, "pictures/0001-step-4.png", PNG)
     request = {"trial": 1, "attempt": 1, "name": "pictures/0001-step-4.png"}
-    message, data = images.answer(home, "e1", request)
+    message, data = trial_pictures.answer(home, "e1", request)
     assert (message["kind"], message["type"], data) == ("picture", "image/png", PNG)
-    assert images.answer(home, "e1", request | {"name": "pictures/0002.png"})[1] == b""
+    assert trial_pictures.answer(home, "e1", request | {"name": "pictures/0002.png"})[1] == b""
     for change in ({"name": "../status.json"}, {"name": 7}, {"trial": "1"}, {"attempt": None}):
-        assert images.answer(home, "e1", request | change) is None
+        assert trial_pictures.answer(home, "e1", request | change) is None
