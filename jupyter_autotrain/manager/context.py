@@ -29,7 +29,7 @@ class Clocks:
     """The clocks, as functions so that tests can stop them.
 
     Attributes:
-        now_s: Seconds since the epoch, for people; it jumps when somebody sets it.
+        now_s: Seconds since the epoch, for people; it jumps when it is set.
         tick_s: Never goes back; for waiting.
         pause: Sleeps.
         boot: Never goes back and means the same to every process of this machine; for durations.

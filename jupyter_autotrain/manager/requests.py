@@ -81,7 +81,7 @@ class RequestHandler:
                 self._answer(request.id, result)
 
     def note_receipt(self, experiment_id: str, number: int, receipt: CancelReceipt) -> None:
-        """Keep the receipt of a cancel for whoever asked for it."""
+        """Keep the receipt of a cancel for the request that caused it."""
         for stop in self._stops.values():
             if stop.run.id == experiment_id and number in stop.numbers:
                 stop.unreported.discard(number)

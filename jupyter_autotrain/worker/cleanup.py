@@ -86,7 +86,7 @@ def _unlink_shipped(work: str, shipped: str) -> None:
 
 
 def _is_unchanged(path: str, shipped: str) -> bool:
-    """Whether a file is the link to a shipped one, or a copy of it that nobody has written to."""
+    """Whether a file is the link to a shipped one, or a copy of it that was not written to."""
     try:
         if os.path.islink(path):
             return os.readlink(path) == shipped

@@ -1,4 +1,4 @@
-"""Why a trial ended whose workers ended by themselves, or were ended by somebody else than the supervisor."""
+"""Why a trial ended whose workers ended by themselves, or were ended by another process than the supervisor."""
 
 from __future__ import annotations
 

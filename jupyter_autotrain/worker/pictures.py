@@ -105,7 +105,7 @@ class Pictures:
 
 
 class DisplayHandle:
-    """What `display(..., display_id=True)` gives: `update` shows anew."""
+    """What `display(..., display_id=True)` gives: `update` shows it again."""
 
     def __init__(self, pictures: Pictures) -> None:
         self._pictures = pictures

@@ -28,7 +28,7 @@ class Reporter:
 
     def __init__(self, directory: str, redact: Callable[[str], str] = str, rank: int = 0) -> None:
         self._redact = redact
-        # Seconds since the epoch, counted on a clock that does not jump when somebody sets the other.
+        # Seconds since the epoch, counted on a clock that does not jump when the other is set.
         self._epoch_s = time.time() - time.monotonic()
         self.seen: set[str] = set()
         self.invalid = InvalidReports(self.note)

@@ -1,4 +1,4 @@
-"""The entry point of a supervisor: it locks the trial, detaches from whoever started it, and runs."""
+"""The entry point of a supervisor: it locks the trial, detaches from the process that started it, and runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _supervise(ready: int, lock: int) -> None:
 
 
 def _detach_streams() -> None:
-    """Let go of the starter's streams, so that nobody waits for them to close."""
+    """Let go of the starter's streams, so that no process waits for them to close."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)

@@ -52,7 +52,7 @@ def timed_out(trial: Mapping[str, object]) -> Cause:
 
 
 def abandoned() -> Cause:
-    """The trial directory was deleted, so nobody can read its results."""
+    """The trial directory was deleted, so its results cannot be read."""
     return Cause("CANCELLED", "The trial directory was deleted.")
 
 

@@ -82,7 +82,7 @@ def _resolve_without_supervisor(directory: Path, status: Status | None) -> Statu
 
 
 def supervisors(directory: Path) -> set[int]:
-    """The supervisor of a job, and whoever is just starting it, found by their command.
+    """The supervisor of a job, and a process that is just starting it, found by their command.
 
     Raises:
         OSError: It is not known.

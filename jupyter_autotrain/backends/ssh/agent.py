@@ -1,7 +1,7 @@
 """Runs on a host: starts supervisors, reads and writes trial directories there, all over its standard streams.
 
 One agent per host and connection. It keeps nothing: whatever it started goes on when it ends, and another agent finds
-the same trial directories. It ends when its standard input does, or when nobody has asked for a minute.
+the same trial directories. It ends when its standard input does, or after a minute without a request.
 
 A line of input is `{"id": number, "do": name, ...}`; its answer is `{"id": number, "ok": ...}` or
 `{"id": number, "failure": [found, expected, action]}`. The first line of output is the greeting.
@@ -88,7 +88,7 @@ class Agent:
             answer["failure"] = [error.found, error.expected, error.action]
         except OSError as error:
             answer["failure"] = [f"{error.filename or request['do']}: {error.strerror}.", "", ""]
-        except Exception as error:  # noqa: BLE001 - whatever it is, the asker must not wait for good
+        except Exception as error:  # noqa: BLE001 - whatever it is, the requester must not wait forever
             answer["failure"] = [f"The agent failed: {error!r}.", "", traceback.format_exc(limit=-2)]
         self._write(answer)
 

@@ -91,7 +91,7 @@ class HostLink:
         return sent
 
     def _connected(self) -> AgentConnection:
-        """The connection. Only the first attempt is waited for: of a host known not to answer nobody waits."""
+        """The connection. Only the first attempt is waited for: a host known not to answer is not waited for."""
         with self._lock:
             if self._connection is not None and self._connection.loss is None:
                 return self._connection
@@ -109,7 +109,7 @@ class HostLink:
     def _connect(self, attempt: Future[AgentConnection]) -> None:
         try:
             connection = AgentConnection(self.config)
-        except Exception as error:  # noqa: BLE001 - whatever it is, somebody may wait for the attempt
+        except Exception as error:  # noqa: BLE001 - whatever it is, the attempt may have waiters
             attempt.set_exception(self._failed(error))
             return
         with self._lock:
@@ -133,7 +133,7 @@ class HostLink:
             return self._failure
 
     def _keep_asking(self, connection: AgentConnection) -> None:
-        """The agent ends when nobody asks for long."""
+        """Keeps the agent alive: it ends after some time without a request."""
         while not self._closed.wait(_PING_S) and connection.loss is None:
             try:
                 connection.ask({"do": "ping"})
