@@ -69,7 +69,7 @@ def write_bundle(
     )
     writer.write(MANIFEST, json.dumps(to_json(bundle), indent=1).encode())
     made = (*digests, *(f"{FILES}/{name}/." for name in capture.folders))
-    for folder in sorted({directory, *(directory / place for place in _folders(made))}):
+    for folder in sorted({directory, *(directory / relative_path for relative_path in _folders(made))}):
         _sync_folder(folder)
     return bundle
 
@@ -91,12 +91,12 @@ def read_bundle(directory: Path) -> Bundle:
 
 
 def _digest(files: dict[str, tuple[str, int]]) -> str:
-    lines = "".join(f"{digest}  {place}\n" for place, (digest, _) in sorted(files.items()))
+    lines = "".join(f"{digest}  {relative_path}\n" for relative_path, (digest, _) in sorted(files.items()))
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def _folders(files: Iterable[str]) -> set[str]:
-    return {str(parent) for place in files for parent in Path(place).parents}
+    return {str(parent) for relative_path in files for parent in Path(relative_path).parents}
 
 
 def _make(folder: Path) -> None:
@@ -121,20 +121,20 @@ class _Writer:
         self._written_bytes = 0
         self.digests: dict[str, tuple[str, int]] = {}
 
-    def write(self, place: str, content: bytes) -> None:
+    def write(self, relative_path: str, content: bytes) -> None:
         """Write a file."""
         whole = memoryview(content)
-        self._write(place, (whole[at : at + _PART_BYTES] for at in range(0, len(whole), _PART_BYTES)))
+        self._write(relative_path, (whole[at : at + _PART_BYTES] for at in range(0, len(whole), _PART_BYTES)))
 
-    def copy(self, source: Path, place: str, mode: int) -> None:
+    def copy(self, source: Path, relative_path: str, mode: int) -> None:
         """Copy a file, with its times."""
         with source.open("rb") as original:
-            self._write(place, iter(lambda: original.read(_PART_BYTES), b""))
-        shutil.copystat(source, self._directory / place)
-        (self._directory / place).chmod(mode)
+            self._write(relative_path, iter(lambda: original.read(_PART_BYTES), b""))
+        shutil.copystat(source, self._directory / relative_path)
+        (self._directory / relative_path).chmod(mode)
 
-    def _write(self, place: str, parts: Iterable[bytes | memoryview]) -> None:
-        path = self._directory / place
+    def _write(self, relative_path: str, parts: Iterable[bytes | memoryview]) -> None:
+        path = self._directory / relative_path
         digest = hashlib.sha256()
         _make(path.parent)
         with open(path, "wb", opener=private_opener) as file:
@@ -144,7 +144,7 @@ class _Writer:
                 self._progress(self._written_bytes, self._total_bytes)
             file.flush()
             os.fsync(file.fileno())
-            self.digests[place] = digest.hexdigest(), file.tell()
+            self.digests[relative_path] = digest.hexdigest(), file.tell()
 
 
 def _size_bytes(capture: Capture) -> int:

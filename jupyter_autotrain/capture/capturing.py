@@ -97,7 +97,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         captured=(*(_row(item) for item in items if item.how != "state"), *shipped.rows(found)),
         files=files,
         folders=tuple(sorted(found.folders)),
-        written=frozenset(place for place in files if found.may_write(place)),
+        written=frozenset(relative_path for relative_path in files if found.may_write(relative_path)),
         source_map=script.source_map,
         notes=(*notes, *dict.fromkeys(found.notes)),
         reports=reports.find(tree_, script.source_map, files, slice_.values.files.values(), slice_.provided.conflicts),

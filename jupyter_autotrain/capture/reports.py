@@ -98,11 +98,11 @@ def check(reports: Reports, objective: str) -> None:
     shown = near or next(iter(reports.names))
     more = f" and {len(reports.names) - _SHOWN} more" if len(reports.names) > _SHOWN else ""
     guess = f" Did you mean {near!r}?" if near else ""
-    way_out = f"Write {near!r} in `objective:`, or" if near else "Correct `objective:`, or write"
+    action = f"Write {near!r} in `objective:`, or" if near else "Correct `objective:`, or write"
     raise CaptureError(
         f"No report(...) names the objective {objective!r}; {reports.names[shown]} reports {shown!r}.",
         f"Reported is: {', '.join(sorted(reports.names)[:_SHOWN])}{more}.{guess}",
-        f"{way_out} report({objective}=...) where its value is known.",
+        f"{action} report({objective}=...) where its value is known.",
     )
 
 

@@ -131,7 +131,7 @@ class Header(Section):
     )
     on_rerun: Annotated[str, OneOf(("keep", "stop", "ask"))] = Field(
         default="keep",
-        description="What becomes of this cell's earlier run when it still runs: it goes on beside the new one, is "
+        description="What becomes of this cell's earlier run when it still runs: it continues next to the new one, is "
         "stopped first, or you are asked.",
         examples=["stop"],
     )

@@ -145,7 +145,7 @@ def _same_defaults(reproducible: list[ast.expr], live: tuple[object, ...] | None
     values = live or ()
     if len(reproducible) != len(values):
         return False
-    alone = [is_sole_owner(values, place) for place in range(len(values))]
+    alone = [is_sole_owner(values, index) for index in range(len(values))]
     return all(evaluates_to(node, values[i], scope, alone=alone[i]) for i, node in enumerate(reproducible))
 
 

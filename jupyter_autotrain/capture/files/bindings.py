@@ -41,7 +41,7 @@ class Bindings(ABC):
     def name(self, name: str, scope: ProgramScope) -> PossibleValues:
         """The values of a name, read in a scope."""
         if name in {"__file__", OWN_PLACE}:
-            return [scope.source.place or "main.py"]
+            return [scope.source.relative_path or "main.py"]
         inner: ProgramScope | None = scope
         while inner is not None and name not in inner.bound:
             inner = inner.parent
@@ -74,7 +74,7 @@ class Bindings(ABC):
         """What a parameter gets from callers, and a name of the script from the notebook and the search."""
         if scope.function is not None:
             return self._given(name, scope)
-        if scope.source.place:
+        if scope.source.relative_path:
             return []
         live = [[self._values[name]]] if name in self._values else []
         return [*live, UNKNOWN] if name in self._parameters else live
@@ -98,11 +98,11 @@ class Bindings(ABC):
         is_local = name not in {*positional, *(one.arg for one in arguments.kwonlyargs)}
         if is_local or not scope.name:
             return [] if is_local else [UNKNOWN]
-        place = positional.index(name) - scope.is_method if name in positional else None
-        if place is not None and place < 0:
+        position = positional.index(name) - scope.is_method if name in positional else None
+        if position is not None and position < 0:
             return [self._owners(scope)]
         sites = self._program.sites.get(scope.name, ())
-        found = [self.of(value, where) for call, where in sites for value in _argument(call, name, place)]
+        found = [self.of(value, where) for call, where in sites for value in _argument(call, name, position)]
         return found or ([] if scope.bound[name] else [UNKNOWN])
 
     def _owners(self, method: ProgramScope) -> PossibleValues:
@@ -127,14 +127,14 @@ def merged(many: Iterable[PossibleValues]) -> PossibleValues:
     return found
 
 
-def _argument(call: ast.Call, name: str, place: int | None) -> list[ast.expr]:
+def _argument(call: ast.Call, name: str, position: int | None) -> list[ast.expr]:
     """What a call gives for a parameter; nothing when it leaves it to the default."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return [keyword.value]
         if keyword.arg is None:
             return [ast.copy_location(ast.Subscript(keyword.value, ast.Constant(name), ast.Load()), call)]
-    before = call.args[:place] if place is not None else []
-    if place is None or place >= len(call.args) or any(isinstance(one, ast.Starred) for one in before):
+    before = call.args[:position] if position is not None else []
+    if position is None or position >= len(call.args) or any(isinstance(one, ast.Starred) for one in before):
         return []
-    return [call.args[place]]
+    return [call.args[position]]

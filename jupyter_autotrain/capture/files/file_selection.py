@@ -55,10 +55,12 @@ class FileSelection:
                 self._run(one)
                 continue
             texts = one.texts - self._own_outputs(one, openings)
-            places = [place for text in sorted(texts) if (place := self._place(text, one)) is not None]
-            for place in places:
-                self._take(place, one, made)
-            if not places and texts:
+            relative_paths = [
+                relative_path for text in sorted(texts) if (relative_path := self._relative_path(text, one)) is not None
+            ]
+            for relative_path in relative_paths:
+                self._take(relative_path, one, made)
+            if not relative_paths and texts:
                 self._unknown(one, openings)
         if self._outside:
             raise _outside(self._outside, self._folder)
@@ -66,39 +68,39 @@ class FileSelection:
 
     # One path
 
-    def _place(self, text: str, opening: Opening) -> str | None:
-        """The place of a path below the notebook's folder; None when it is absolute, outside, or not known."""
+    def _relative_path(self, text: str, opening: Opening) -> str | None:
+        """The normal form of a path below the notebook's folder; None when it is absolute, outside, or not known."""
         text = text.removeprefix("sqlite:///")
         if not text or len(text) > _LONGEST or "\n" in text or "://" in text or text.startswith(("/", "~", ANY)):
             return None
-        place = posixpath.normpath(text)
-        if place.split("/", 1)[0] == "..":
-            self._note_outside(place, opening)
+        relative_path = posixpath.normpath(text)
+        if relative_path.split("/", 1)[0] == "..":
+            self._note_outside(relative_path, opening)
             return None
-        return place
+        return relative_path
 
-    def _note_outside(self, place: str, opening: Opening) -> None:
-        fixed = known_start(place)
-        known = place if fixed == place and opening.use.how in _READS else posixpath.dirname(fixed)
+    def _note_outside(self, relative_path: str, opening: Opening) -> None:
+        fixed = known_start(relative_path)
+        known = relative_path if fixed == relative_path and opening.use.how in _READS else posixpath.dirname(fixed)
         is_made = opening.use.how not in _READS | _WRITES
         if not is_made and known.strip("./") and (self._folder / known).exists():
-            self._outside.setdefault(shown(place), opening.origin)
+            self._outside.setdefault(shown(relative_path), opening.origin)
 
-    def _take(self, place: str, opening: Opening, made: set[str]) -> None:
+    def _take(self, relative_path: str, opening: Opening, made: set[str]) -> None:
         how = opening.use.how
         if how in _WRITES:
-            self.found.written.add(place)
-            self._take_folder_of(place, opening, made)
-        if how is FileOperation.CHECK and (self._folder / place).is_dir():
-            self.found.folders.add(place)
+            self.found.written.add(relative_path)
+            self._take_folder_of(relative_path, opening, made)
+        if how is FileOperation.CHECK and (self._folder / relative_path).is_dir():
+            self.found.folders.add(relative_path)
         elif how in _READS:
-            self._take_files(place, opening)
+            self._take_files(relative_path, opening)
 
-    def _take_files(self, place: str, opening: Opening) -> None:
-        if place == ".":
+    def _take_files(self, relative_path: str, opening: Opening) -> None:
+        if relative_path == ".":
             self._tell(opening, "lists the notebook's folder, of which a trial has only what is sent")
             return
-        paths = self._existing(place, opening)
+        paths = self._existing(relative_path, opening)
         for path in paths:
             whole = opening.use.how is FileOperation.FOLDER or opening.use.folders
             if path.is_dir() and whole:
@@ -108,34 +110,40 @@ class FileSelection:
                     self.found.files.setdefault(name, file)
                     self.found.origins.setdefault(name, opening.origin)
 
-    def _existing(self, place: str, opening: Opening) -> list[Path]:
-        exact = self._folder / place
-        if is_known(place):
+    def _existing(self, relative_path: str, opening: Opening) -> list[Path]:
+        exact = self._folder / relative_path
+        if is_known(relative_path):
             if exact.exists():
                 return [exact]
-            beside = opening.root / place if opening.root else exact
+            beside = opening.root / relative_path if opening.root else exact
             if beside.is_file():
-                self.found.files.setdefault(place, beside)
-                self.found.origins.setdefault(place, opening.origin)
-            place = unknown_for_stars(place)
-        return list(matching(place, self._folder)) if not is_known(place) else []
+                self.found.files.setdefault(relative_path, beside)
+                self.found.origins.setdefault(relative_path, opening.origin)
+            relative_path = unknown_for_stars(relative_path)
+        return list(matching(relative_path, self._folder)) if not is_known(relative_path) else []
 
     def _take_subfolders(self, path: Path) -> None:
         for root, folders, _ in os.walk(path):
-            places = [Path(root, name).relative_to(self._folder).as_posix() for name in folders]
-            folders[:] = [Path(place).name for place in places if not self._ignore(place, is_folder=True)]
+            relative_paths = [Path(root, name).relative_to(self._folder).as_posix() for name in folders]
+            folders[:] = [
+                Path(relative_path).name
+                for relative_path in relative_paths
+                if not self._ignore(relative_path, is_folder=True)
+            ]
             if len(self.found.folders) > _MOST_FOLDERS:
                 return
-            self.found.folders.update(place for place in places if not self._ignore(place, is_folder=True))
+            self.found.folders.update(
+                relative_path for relative_path in relative_paths if not self._ignore(relative_path, is_folder=True)
+            )
         self.found.folders.add(path.relative_to(self._folder).as_posix())
 
     # What is written
 
-    def _take_folder_of(self, place: str, opening: Opening, made: set[str]) -> None:
+    def _take_folder_of(self, relative_path: str, opening: Opening, made: set[str]) -> None:
         """The folder that is written into, and where a part of its name is unknown all that it may be."""
-        if (self._folder / place).is_dir():
-            self.found.folders.add(place)
-        parent = posixpath.dirname(place)
+        if (self._folder / relative_path).is_dir():
+            self.found.folders.add(relative_path)
+        parent = posixpath.dirname(relative_path)
         if not parent:
             return
         fits = expression(parent)
@@ -143,14 +151,14 @@ class FileSelection:
         exact = self._folder / parent
         self.found.folders.update(self._name(path) for path in ([exact] if exact.is_dir() else there))
         if is_known(parent) and opening.use.strict and not _is_made(parent, made):
-            self._note_missing(parent, place, opening)
+            self._note_missing(parent, relative_path, opening)
 
-    def _note_missing(self, parent: str, place: str, opening: Opening) -> None:
+    def _note_missing(self, parent: str, relative_path: str, opening: Opening) -> None:
         if any((self._folder / text).parent.is_dir() for text in opening.texts):
             return
         note = (
-            f"{_capital(opening.origin)} writes {shown(place)}, but there is no folder {parent} here, and the code "
-            "makes none: it fails there."
+            f"{_capital(opening.origin)} writes {shown(relative_path)}, but there is no folder {parent} here, "
+            "and the code makes none: it fails there."
         )
         if not any(one.startswith(f"{_capital(opening.origin)} writes") for one in self.found.notes):
             self.found.notes.append(note)
@@ -223,16 +231,16 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _outside(places: dict[str, str], folder: Path) -> ShipError:
-    rows = [f"  {place} ({origin})" for place, origin in list(places.items())[:_SHOWN]]
-    if len(places) > _SHOWN:
-        rows[-1] = f"  and {len(places) - _SHOWN + 1} more"
-    first = next(iter(places))
-    verb = "leads" if len(places) == 1 else "lead"
+def _outside(relative_paths: dict[str, str], folder: Path) -> ShipError:
+    rows = [f"  {relative_path} ({origin})" for relative_path, origin in list(relative_paths.items())[:_SHOWN]]
+    if len(relative_paths) > _SHOWN:
+        rows[-1] = f"  and {len(relative_paths) - _SHOWN + 1} more"
+    first = next(iter(relative_paths))
+    verb = "leads" if len(relative_paths) == 1 else "lead"
     top = next(part for part in Path(first).parts if part != "..")
     up = first[: first.index(top) + len(top)]
     return ShipError(
-        f"{count(len(places), 'path')} of this cell {verb} out of the notebook's folder:\n" + "\n".join(rows),
+        f"{count(len(relative_paths), 'path')} of this cell {verb} out of the notebook's folder:\n" + "\n".join(rows),
         "A trial runs in a folder of its own: files travel by their place beside the notebook.",
         f"Use the absolute path, {posixpath.normpath(folder / first)}; or link it (ln -s {up} {top}), use "
         f"{first[first.index(top) :]} and say `ship: [{top}]`.",

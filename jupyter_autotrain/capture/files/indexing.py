@@ -41,7 +41,7 @@ class _Indexer(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         package = self.scope.source.module.split(".")
-        keep = len(package) - node.level + self.scope.source.place.endswith("__init__.py")
+        keep = len(package) - node.level + self.scope.source.relative_path.endswith("__init__.py")
         base = ".".join([*package[:keep], *filter(None, [node.module])]) if node.level else node.module or ""
         for alias in node.names:
             self.program.imports[self.scope.source][alias.asname or alias.name] = f"{base}.{alias.name}"
@@ -74,7 +74,7 @@ class _Indexer(ast.NodeVisitor):
         _Indexer(self.program, self.scope, node).visit_body(node.body)
 
     def visit_If(self, node: ast.If) -> None:
-        if self.scope.source.place and _is_main(node.test):
+        if self.scope.source.relative_path and _is_main(node.test):
             return
         self.generic_visit(node)
 

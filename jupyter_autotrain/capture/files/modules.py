@@ -57,11 +57,11 @@ def local_files(names: Iterable[str], folder: Path, ignore: IgnoreRules, roots: 
         if top in seen:
             continue
         seen.add(top)
-        for place, path in finder.files_of(top):
-            if ignore(place):
+        for relative_path, path in finder.files_of(top):
+            if ignore(relative_path):
                 continue
-            files[place] = path
-            todo += sorted({name.partition(".")[0] for name in _imports_of(path, place)} - seen)
+            files[relative_path] = path
+            todo += sorted({name.partition(".")[0] for name in _imports_of(path, relative_path)} - seen)
     return files
 
 
@@ -74,7 +74,7 @@ class _Finder:
         self.installed = [*module_folders(), Path(sys.prefix), Path(sys.base_prefix)]
 
     def files_of(self, top: str) -> Iterator[tuple[str, Path]]:
-        """Each file of a module or package, by its place relative to the import root."""
+        """Each file of a module or package, by its path relative to the import root."""
         if not top or top in sys.builtin_module_names or top in sys.stdlib_module_names or top in _NEVER:
             return
         origin = self._origin(top)
@@ -108,7 +108,7 @@ class _Finder:
     def _is_installed(self, path: Path) -> bool:
         if {"site-packages", "dist-packages"} & set(path.parts):
             return True
-        if any(path.is_relative_to(place) for place in self.installed):
+        if any(path.is_relative_to(relative_path) for relative_path in self.installed):
             return True
         return not path.is_relative_to(self.folder) and _holds_installed(path.parent)
 
@@ -126,14 +126,14 @@ def _holds_installed(root: Path) -> bool:
     return any(root.glob("*.dist-info")) or any(root.glob("*.egg-info/installed-files.txt"))
 
 
-def _imports_of(path: Path, place: str) -> set[str]:
+def _imports_of(path: Path, relative_path: str) -> set[str]:
     if path.suffix != ".py":
         return set()
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, OSError):
         return set()  # it would fail to import here too
-    return imported(tree, ".".join(Path(place).parent.parts))
+    return imported(tree, ".".join(Path(relative_path).parent.parts))
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:

@@ -45,7 +45,7 @@ class TrialCode:
         source_map: For each of its lines "cell label:line", or "".
         values: The captured values by name.
         parameters: Names that the search chooses.
-        modules: Files of the modules that travel with it, by their place in the trial's folder.
+        modules: Files of the modules that travel with it, by their path in the trial's folder.
     """
 
     script: ast.Module
@@ -90,8 +90,8 @@ def _uses(call: ast.Call, scope: ProgramScope, program: Program) -> Iterator[Fil
 
 def _opening(use: FileCall, paths: PathValues, scope: ProgramScope, source_map: Sequence[str]) -> Opening:
     line = use.call.lineno
-    origin = f"{scope.source.place}, line {line}" if scope.source.place else origin_of(source_map, line)
-    return Opening(use, paths.texts(use.path, scope), origin, (scope.source.place, line), scope.source.root)
+    origin = f"{scope.source.relative_path}, line {line}" if scope.source.relative_path else origin_of(source_map, line)
+    return Opening(use, paths.texts(use.path, scope), origin, (scope.source.relative_path, line), scope.source.root)
 
 
 def origin_of(source_map: Sequence[str], line: int) -> str:
@@ -103,13 +103,13 @@ def origin_of(source_map: Sequence[str], line: int) -> str:
 
 
 def _sources(modules: Mapping[str, Path]) -> Iterator[Source]:
-    for place, path in modules.items():
-        if place.endswith(".py"):
+    for relative_path, path in modules.items():
+        if relative_path.endswith(".py"):
             try:
                 tree = ast.parse(path.read_bytes())
             except (OSError, SyntaxError, ValueError):
                 continue  # it fails to import here too
-            yield Source(tree, place, path.parents[place.count("/")])
+            yield Source(tree, relative_path, path.parents[relative_path.count("/")])
 
 
 def _held(values: Mapping[str, object]) -> Iterator[Opening]:

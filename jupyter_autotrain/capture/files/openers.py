@@ -92,12 +92,12 @@ _PATH_OPERATION: Final = {
 }
 
 
-def _opened(call: ast.Call, place: int) -> Iterator[FileCall]:
+def _opened(call: ast.Call, position: int) -> Iterator[FileCall]:
     """`open`, or one like it: what its mode says."""
-    path = call.func.value if place < 0 and isinstance(call.func, ast.Attribute) else argument(call, place)
+    path = call.func.value if position < 0 and isinstance(call.func, ast.Attribute) else argument(call, position)
     mode = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
-    if mode is None and len(call.args) > place + 1:
-        mode = call.args[place + 1]
+    if mode is None and len(call.args) > position + 1:
+        mode = call.args[position + 1]
     if path is not None:
         how = operation_of_mode(mode)
         yield FileCall(how, path, call, strict=how is not FileOperation.READ)
@@ -162,8 +162,8 @@ def _is_read(name: str, dotted: str, *, is_method: bool) -> bool:
 def _read(call: ast.Call, name: str, dotted: str) -> Iterator[FileCall]:
     package = dotted.partition(".")[0]
     sure = dotted in known.SURE or (package == "pandas" and name.startswith("read_"))
-    place = 1 if name == "spec_from_file_location" else 0
-    path = argument(call, place)
+    position = 1 if name == "spec_from_file_location" else 0
+    path = argument(call, position)
     if path is not None:
         takes = name in known.TAKES_FOLDERS and (name != "load_dataset" or package == "datasets")
         mapped = any(keyword.arg == "mmap_mode" and "+" in ast.unparse(keyword.value) for keyword in call.keywords)
@@ -214,16 +214,16 @@ def _by_keyword(call: ast.Call, name: str) -> Iterator[FileCall]:
             yield FileCall(FileOperation.FOLDER, keyword.value, call)
 
 
-def _at(how: FileOperation, call: ast.Call, place: int) -> Iterator[FileCall]:
-    path = argument(call, place)
+def _at(how: FileOperation, call: ast.Call, position: int) -> Iterator[FileCall]:
+    path = argument(call, position)
     if path is not None:
         yield FileCall(how, path, call)
     elif how is FileOperation.FOLDER and called(call) in {"listdir", "scandir"}:
         yield FileCall(how, ast.copy_location(ast.Constant("."), call), call)
 
 
-def argument(call: ast.Call, place: int, names: Collection[str] = known.KEYWORDS) -> ast.expr | None:
-    """The argument of a call that names a file: by its place, else by its usual names."""
-    if len(call.args) > place and not any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
-        return call.args[place]
+def argument(call: ast.Call, position: int, names: Collection[str] = known.KEYWORDS) -> ast.expr | None:
+    """The argument of a call that names a file: by its position, else by its usual names."""
+    if len(call.args) > position and not any(isinstance(one, ast.Starred) for one in call.args[: position + 1]):
+        return call.args[position]
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)

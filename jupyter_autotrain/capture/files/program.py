@@ -21,18 +21,18 @@ class Source:
 
     Attributes:
         tree: The code, parsed.
-        place: Where it lies in the trial's folder; "" for the script.
+        relative_path: Where it is in the trial's folder; "" for the script.
         root: The folder here that holds what lies in the trial's folder; None for the script.
     """
 
     tree: ast.Module
-    place: str = ""
+    relative_path: str = ""
     root: Path | None = None
 
     @property
     def module(self) -> str:
         """Its dotted name, as other code imports it."""
-        return self.place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        return self.relative_path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 @dataclass(eq=False, slots=True)
@@ -167,7 +167,9 @@ def _reached(scope: ProgramScope, used: set[str], live: set[ProgramScope]) -> bo
     if scope.parent is not None and scope.parent not in live:
         return False
     special = own.startswith("__") and own.endswith("__")
-    return own in used or (special and (scope.owner is None or scope.owner.name in used or scope.source.place == ""))
+    return own in used or (
+        special and (scope.owner is None or scope.owner.name in used or scope.source.relative_path == "")
+    )
 
 
 def called(call: ast.Call) -> str:

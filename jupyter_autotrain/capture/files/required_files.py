@@ -15,7 +15,7 @@ class RequiredFiles:
     """What the code's calls need of the notebook's folder.
 
     Attributes:
-        files: The files, by their place in the trial's folder.
+        files: The files, by their path in the trial's folder.
         origins: Where the first call is that opens each of them.
         folders: Folders that are made in a trial, empty as far as nothing travels into them.
         written: Places that the code may write to; parts may be unknown.
@@ -32,10 +32,10 @@ class RequiredFiles:
 
     def add_all(self, files: Mapping[str, Path], origin: str) -> None:
         """Take in files that something else names."""
-        for place, path in files.items():
-            self.files.setdefault(place, path)
-            self.origins.setdefault(place, origin)
+        for relative_path, path in files.items():
+            self.files.setdefault(relative_path, path)
+            self.origins.setdefault(relative_path, origin)
 
-    def may_write(self, place: str) -> bool:
+    def may_write(self, relative_path: str) -> bool:
         """Whether the code may write to a file that travels; where it writes is not always known."""
-        return any(expression(one).fullmatch(place) for one in self.written)
+        return any(expression(one).fullmatch(relative_path) for one in self.written)

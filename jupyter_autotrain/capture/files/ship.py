@@ -91,7 +91,7 @@ def _by_first_part(sizes: Mapping[str, int]) -> dict[str, int]:
 def below(
     paths: Iterable[Path], folder: Path, ignore: IgnoreRules, named: Sequence[Path]
 ) -> Iterator[tuple[str, Path]]:
-    """All files at or below these paths that are not ignored, by their place in the folder; links lead not out of it.
+    """All files at or below these paths that are not ignored, by their path in the folder; links lead not out of it.
 
     `named` are paths that may be links to anywhere.
     """
@@ -99,9 +99,9 @@ def below(
     inside = _inside([folder, *named])
     for path in paths:
         for file in _files(path, lambda p: ignore(p.relative_to(folder).as_posix(), is_folder=True)):
-            place = file.relative_to(folder).as_posix()
-            if not ignore(place) and file.is_file() and inside(file):
-                yield place, file
+            relative_path = file.relative_to(folder).as_posix()
+            if not ignore(relative_path) and file.is_file() and inside(file):
+                yield relative_path, file
                 if (count := count + 1) >= _COUNTED_AT_MOST:
                     return
 

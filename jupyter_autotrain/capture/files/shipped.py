@@ -38,6 +38,6 @@ def find(code: opened.TrialCode, imported: Iterable[str], folder: Path, patterns
 def rows(found: RequiredFiles) -> list[CapturedName]:
     """The rows of the capture table: each file with the line that names it, and its size."""
     return [
-        CapturedName(place, "file", found.origins.get(place, ""), path.stat().st_size)
-        for place, path in sorted(found.files.items())
+        CapturedName(relative_path, "file", found.origins.get(relative_path, ""), path.stat().st_size)
+        for relative_path, path in sorted(found.files.items())
     ]

@@ -105,9 +105,9 @@ def _called(call: ast.Call) -> tuple[str, str]:
     return (function.id if isinstance(function, ast.Name) else ""), ""
 
 
-def _argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
+def _argument(call: ast.Call, index: int, *names: str) -> ast.expr | None:
     given = next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
-    return given if given is not None or len(call.args) <= place else call.args[place]
+    return given if given is not None or len(call.args) <= index else call.args[index]
 
 
 def _runs(call: ast.Call, known: Known) -> TextReading | None:
@@ -132,8 +132,8 @@ def _times(call: ast.Call, known: Known) -> TextReading | None:
     if name not in _TIMERS or owner not in {"", "timeit"} or not is_scope(scope):
         return None
     reading = TextReading(used=[scope] if scope is not None else [])
-    for place, argument in enumerate(("stmt", "setup")):
-        text = _argument(call, place, argument)
+    for index, argument in enumerate(("stmt", "setup")):
+        text = _argument(call, index, argument)
         if text is not None and not isinstance(text, ast.Lambda):
             _run(reading, text, known, f"{name}({ast.unparse(text)})")
     return reading
