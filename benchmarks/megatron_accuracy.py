@@ -25,8 +25,8 @@ from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settin
 from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
-from jupyter_autotrain.parallel.graph.build import linear
 from jupyter_autotrain.parallel.graph.builder import Builder, Costs
+from jupyter_autotrain.parallel.graph.example_graphs import linear
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph
@@ -169,7 +169,7 @@ def predict(case: Case, mode: Recompute) -> Outcome:
 def layer_activation_bytes(case: Case, mode: Recompute) -> float:
     """Bytes that one layer keeps per microbatch under tensor and sequence parallelism."""
     graph = build(case)
-    run, analysis = graph.runs[0], analyse_graph(graph)
+    run, analysis = graph.repeated_blocks[0], analyse_graph(graph)
     replicas = case.devices // case.tensor // case.stages
     model = CostModel(
         graph,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 
-from jupyter_autotrain.parallel.graph.build import gpt
+from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.search import SearchRequest, StrategySpace, solve

@@ -11,7 +11,7 @@ from __future__ import annotations
 import resource
 import time
 
-from jupyter_autotrain.parallel.graph.build import gpt, llama
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, Solution, solve

@@ -43,8 +43,8 @@ def main(layers: int, width: int) -> dict[str, float]:
         "parameters": sum(t.numel for t in graph.tensors if t.kind is TensorKind.PARAMETER),
         "ops": len(graph.ops),
         "fused_ops": len(fused.ops),
-        "layers_in_run": fused.runs[0].count,
-        "ops_per_layer": fused.runs[0].length,
+        "layers_in_run": fused.repeated_blocks[0].count,
+        "ops_per_layer": fused.repeated_blocks[0].length,
         "flops": sum(op.flops_forward + op.flops_backward for op in graph.ops),
         "resident_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }

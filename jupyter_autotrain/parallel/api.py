@@ -17,7 +17,7 @@ from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import prepare
-from jupyter_autotrain.parallel.plan import Imported, Plan
+from jupyter_autotrain.parallel.plan import Plan, PlanImporter
 from jupyter_autotrain.parallel.search import (
     PROOF_S,
     Method,
@@ -29,13 +29,13 @@ from jupyter_autotrain.parallel.search import (
     retry_on_interrupt,
     solve,
 )
-from jupyter_autotrain.parallel.search.request.space import batch_of
+from jupyter_autotrain.parallel.search.request.space import batch_size
 
 if TYPE_CHECKING:
     import torch
 
 E = TypeVar("E", bound=StrEnum)
-PinSource: TypeAlias = Pins | Imported | Mapping[str, Any] | None
+PinSource: TypeAlias = Pins | PlanImporter | Mapping[str, Any] | None
 TIME_LIMIT_S = 60.0
 
 
@@ -155,7 +155,7 @@ def _pins(given: PinSource, traced: OpGraph, graph: OpGraph, cluster: ClusterSpe
 
 
 def _check_batch(graph: OpGraph, cluster: ClusterSpec) -> None:
-    batch = batch_of(graph)
+    batch = batch_size(graph)
     if batch % cluster.devices:
         raise PlanError(
             f"The batch of {batch} cannot be divided by {cluster.devices} devices.",

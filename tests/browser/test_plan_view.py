@@ -9,9 +9,9 @@ pytestmark = pytest.mark.browser
 
 SHOW = """
 from jupyter_autotrain.parallel.api import plan as make_plan
-from jupyter_autotrain.parallel.graph import build
+from jupyter_autotrain.parallel.graph import example_graphs
 
-graph = build.gpt(width=8192, layers=48, heads=64, sequence=2048, batch=32, vocabulary=51200)
+graph = example_graphs.gpt(width=8192, layers=48, heads=64, sequence=2048, batch=32, vocabulary=51200)
 plan = make_plan(graph, cluster="8x8xA100-80GB", search="recursive_programming")
 plan
 """

@@ -11,7 +11,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.graph import build
+from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.card import card
 from jupyter_autotrain.widgets.display import bundle
@@ -62,7 +62,7 @@ def test_a_run_card_in_an_untrusted_notebook_keeps_its_picture(lab, run_card):
 
 def test_a_plan_in_an_untrusted_notebook_keeps_its_pictures(lab):
     found = plan(
-        build.gpt(width=512, layers=4, heads=8, sequence=256, batch=8, vocabulary=1000),
+        example_graphs.gpt(width=512, layers=4, heads=8, sequence=256, batch=8, vocabulary=1000),
         cluster="8xA100-80GB",
         search="recursive_programming",
     )

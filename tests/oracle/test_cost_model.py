@@ -15,8 +15,8 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
-from jupyter_autotrain.parallel.graph.build import gpt, linear, mlp
 from jupyter_autotrain.parallel.graph.builder import Builder
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, linear, mlp
 from jupyter_autotrain.parallel.graph.fold import fold
 
 
@@ -191,7 +191,7 @@ def halves():
 def test_edges_between_two_runs_are_their_own():
     graph = halves()
     folded = fold(graph)
-    assert len(folded.runs) == 2
+    assert len(folded.repeated_blocks) == 2
     mesh, cluster = MeshSpec(("a",), (2,)), ClusterSpec.parse("2xA100")
     once, each = CostModel(folded, cluster, mesh), CostModel(graph, cluster, mesh)
     for op in graph.ops:

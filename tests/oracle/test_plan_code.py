@@ -14,9 +14,9 @@ from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402 
 from jupyter_autotrain.errors import MissingExtraError  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.graph.build import gpt  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.graph.example_graphs import gpt  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.plan.modules import Module  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.plan.modules import ModuleSharding  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.offload_code import tables  # noqa: E402 - after the check for torch
 
 
@@ -97,7 +97,9 @@ def test_tensor_and_data_together_make_two_axes(ranks):
 
 
 def test_a_table_on_the_host_is_looked_up_and_updated_there():
-    embed = Module("embed", ("data",), ZeroLevel.NONE, Recompute.NONE, 0, 256 * 64, offload=True, host_table=True)
+    embed = ModuleSharding(
+        "embed", ("data",), ZeroLevel.NONE, Recompute.NONE, 0, 256 * 64, offload=True, host_table=True
+    )
     names = run(f"import torch\n{tables([embed])}")
     model, before = names["model"], names["model"].embed.weight.detach().clone()
     model(torch.zeros(16, 32, dtype=torch.long)).sum().backward()

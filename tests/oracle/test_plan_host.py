@@ -12,7 +12,7 @@ from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.cost.model import CostModel, Settings
 from jupyter_autotrain.parallel.cost.states import StateSharding
-from jupyter_autotrain.parallel.graph.build import gpt
+from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import StrategySpace
 

@@ -4,7 +4,7 @@ import pytest
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.plan import Megatron, MindSpore
 
 

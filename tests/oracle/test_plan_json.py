@@ -18,7 +18,7 @@ from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.collectives import axes_of
 from jupyter_autotrain.parallel.cost.layout import Layouts, as_placements
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
-from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.plan import Activity, Plan
 from jupyter_autotrain.parallel.plan.traffic import collectives

@@ -14,7 +14,7 @@ from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.cost.states import StateSharding
-from jupyter_autotrain.parallel.graph.build import gpt, mlp
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, mlp
 from jupyter_autotrain.parallel.plan.timeline import passes_of
 from jupyter_autotrain.parallel.search import StrategySpace
 from jupyter_autotrain.parallel.search.decisions import op_decision

@@ -10,7 +10,7 @@ from jupyter_autotrain.core.subset import subsets
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.compute_lower_bound import device_count_bound
 from jupyter_autotrain.parallel.cost.roofline import Efficiency
-from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, Mode, Pins, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.request.space import divisors
@@ -101,7 +101,7 @@ def test_no_device_stays_idle_where_that_was_asked():
 @pytest.mark.parametrize("model", MODELS)
 def test_no_plan_takes_less_than_what_its_devices_can_compute(model, cluster):
     graph, machine = MODELS[model], ClusterSpec.parse(cluster)
-    run = max(graph.runs, key=lambda run: run.count)
+    run = max(graph.repeated_blocks, key=lambda run: run.count)
     blocks = range(run.start, run.start + run.length * run.count)
     reach = device_count_bound(graph, machine, Efficiency(), blocks, run.count)
     every = replace(ASKED, space=replace(FEW, all_devices=True))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
 

@@ -8,7 +8,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.graph.build import gpt, llama
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest, StrategySpace, solve
 

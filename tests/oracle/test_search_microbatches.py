@@ -11,7 +11,7 @@ from jupyter_autotrain.parallel.graph.batch import batch_in
 from jupyter_autotrain.parallel.graph.graph import LoopRole
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.graph.samples import moved_by_view
-from jupyter_autotrain.parallel.search.request.space import batch_of, cut_of
+from jupyter_autotrain.parallel.search.request.space import batch_size, microbatch_limit
 from jupyter_autotrain.parallel.trace import trace
 
 transformers = pytest.importorskip("transformers")
@@ -97,7 +97,7 @@ def test_a_transformer_is_cut_along_its_batch_wherever_that_is(batch_first, shap
     batch, _ = batch_in(graph)
     (given,) = (t for t in graph.tensors if t.name.startswith("input"))
     assert batch.dims(given.id) == {dim}
-    assert cut_of(graph) == cut_of(prepare(graph)) == shape[dim]
+    assert microbatch_limit(graph) == microbatch_limit(prepare(graph)) == shape[dim]
 
 
 def test_a_sequence_first_transformer_of_eight_samples_never_has_sixteen_microbatches():
@@ -113,12 +113,12 @@ def test_a_sequence_first_transformer_of_eight_samples_never_has_sixteen_microba
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_a_language_model_is_cut_along_its_batch_with_and_without_a_mask(name, masked):
     more = {"attention_mask": torch.ones(8, 16, dtype=torch.long)} if masked else {}
-    assert cut_of(prepare(language(name, **more))) == 8
+    assert microbatch_limit(prepare(language(name, **more))) == 8
 
 
 def test_pictures_with_norms_of_each_sample_are_cut():
     graph = trace(Pictures(norm=lambda c: nn.GroupNorm(2, c)), (torch.randn(64, 3, 8, 8), torch.zeros(64).long()))
-    assert cut_of(graph) == 64
+    assert microbatch_limit(graph) == 64
 
 
 def no_cut_cases():
@@ -150,16 +150,16 @@ def no_cut_cases():
 def test_where_samples_meet_nothing_is_cut_and_the_reason_is_said(case):
     make, said = no_cut_cases()[case]
     graph = make()
-    assert cut_of(graph) == cut_of(prepare(graph)) == 1
-    assert said in graph.uncut
-    assert graph.uncut
+    assert microbatch_limit(graph) == microbatch_limit(prepare(graph)) == 1
+    assert said in graph.unsplittable_reason
+    assert graph.unsplittable_reason
 
 
 def test_the_plan_says_why_its_batch_is_not_cut_and_what_data_parallelism_then_needs():
     pictures = torch.randn(64, 3, 8, 8), torch.zeros(64, dtype=torch.long)
     found = plan(Pictures(norm=nn.BatchNorm2d), pictures, "4xA100")
     assert found.microbatches == 1
-    assert batch_of(found.graph) == 64
+    assert batch_size(found.graph) == 64
     assert "native_batch_norm" in found.notes[0]
     assert "DDP" in found.notes[1]
     assert all(note in text for note in found.notes for text in (repr(found), found.to_html().replace("&#x27;", "'")))
@@ -180,8 +180,8 @@ def test_a_cut_where_the_graph_says_so_leaves_loss_and_gradients_as_they_were(sh
     model(x).backward()
     whole = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
-    for part in x.chunk(cut_of(graph), dim):
-        (model(part) / cut_of(graph)).backward()
+    for part in x.chunk(microbatch_limit(graph), dim):
+        (model(part) / microbatch_limit(graph)).backward()
     assert all(torch.allclose(a, p.grad, atol=1e-9) for a, p in zip(whole, model.parameters(), strict=True))
 
 

@@ -11,7 +11,7 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError, InvariantError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
-from jupyter_autotrain.parallel.graph.build import gpt
+from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, solve
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun

@@ -9,7 +9,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.cost.memory import Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.model import CostModel
-from jupyter_autotrain.parallel.graph.build import gpt, llama, mlp, random_graph
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp, random_graph
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.search import Method, Mode, Pins, SearchLimits, SearchRequest, StrategySpace, solve
@@ -73,7 +73,7 @@ def test_the_decision_holds_the_strategies_that_were_priced(method):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_exact_search_equals_the_oracle_on_random_models(seed):
-    graph = replace(random_graph(seed, ops=4), runs=())
+    graph = replace(random_graph(seed, ops=4), repeated_blocks=())
     asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(ZeroLevel.NONE, ZeroLevel.PARAMETERS)))
     exact, oracle = solve(graph, "4xCPU", asked), solve(graph, "4xCPU", replace(asked, search=ORACLE))
     assert exact.gap == 0.0
@@ -82,7 +82,7 @@ def test_the_exact_search_equals_the_oracle_on_random_models(seed):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_exact_search_equals_the_oracle_under_a_memory_bound(seed):
-    graph = replace(random_graph(seed, ops=4), runs=())
+    graph = replace(random_graph(seed, ops=4), repeated_blocks=())
     asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(ZeroLevel.NONE, ZeroLevel.PARAMETERS)))
     free = solve(graph, "4xCPU", asked).cost.peak_memory_bytes
     with pytest.raises(InfeasibleError) as refused:

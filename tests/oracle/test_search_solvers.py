@@ -6,7 +6,7 @@ import pytest
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.parallel.cost.model import CostModel
-from jupyter_autotrain.parallel.graph.build import gpt
+from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest
 from jupyter_autotrain.parallel.search.factors.factors import problem_of

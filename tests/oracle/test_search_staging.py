@@ -8,7 +8,7 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
-from jupyter_autotrain.parallel.graph.build import gpt
+from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.factors.lagrangian import (

@@ -12,8 +12,8 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError, TraceError
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.graph.build import gpt, random_graph
 from jupyter_autotrain.parallel.graph.builder import Builder
+from jupyter_autotrain.parallel.graph.example_graphs import gpt, random_graph
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
@@ -194,7 +194,7 @@ def tangled(ops, seed):
 
 def test_a_tangled_graph_that_seems_to_repeat_has_a_plan_with_a_gap():
     graph = prepare(tangled(60, 7))
-    assert graph.runs
+    assert graph.repeated_blocks
     solution = solve(graph, MACHINE, SearchRequest(space=StrategySpace.placements(2)))
     assert solution.complete
     assert solution.bound_s <= solution.cost.step_s

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.errors import TraceError
-from jupyter_autotrain.parallel.graph import build
+from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
@@ -227,23 +227,23 @@ def test_experts_cost_what_their_chosen_tokens_cost():
 @pytest.mark.parametrize(("name", "most"), [("gpt2", 16), ("llama", 16), ("mixtral", 16), ("bert", 16), ("vit", 16)])
 def test_all_layers_are_one_run_also_after_fusing(name, most):
     graph = made(name)[2]
-    assert [run.count for run in graph.runs if run.length > 8] == [LAYERS]
-    (run,) = fold(fuse(graph)).runs
+    assert [run.count for run in graph.repeated_blocks if run.length > 8] == [LAYERS]
+    (run,) = fold(fuse(graph)).repeated_blocks
     assert run.count == LAYERS
     assert run.length <= most
 
 
 def test_an_encoder_decoder_is_two_runs():
     graph = check(prepare(made("t5")[2]))
-    assert [run.count for run in graph.runs] == [LAYERS] * 2
-    for run in graph.runs:
+    assert [run.count for run in graph.repeated_blocks] == [LAYERS] * 2
+    for run in graph.repeated_blocks:
         (bias,) = [op for op in graph.ops[: run.start] if "relative_attention_bias" in op.name][-1:]
         assert bias.id == run.start - 1
 
 
 def test_a_traced_gpt2_costs_what_the_built_one_costs():
     traced = made("gpt2")[2]
-    built = build.gpt(width=64, layers=LAYERS, heads=4, sequence=16, batch=2, vocabulary=128, dtype="float32")
+    built = example_graphs.gpt(width=64, layers=LAYERS, heads=4, sequence=16, batch=2, vocabulary=128, dtype="float32")
     assert flops(traced) == pytest.approx(flops(built), rel=0.01)
 
 
@@ -279,7 +279,7 @@ def test_seventy_billion_parameters_trace_without_memory():
         model = transformers.LlamaForCausalLM(config).to(torch.bfloat16)
         block = {"input_ids": torch.zeros(4, 4096, dtype=torch.long), "labels": torch.zeros(4, 4096, dtype=torch.long)}
     graph = trace(model, block)
-    (run,) = graph.runs
+    (run,) = graph.repeated_blocks
     first = [graph.tensors[o.tensor] for op in graph.ops[run.start : run.start + run.length] for o in op.inputs]
     assert sum(t.numel for t in first if t.kind is TensorKind.PARAMETER) * 80 > 68e9
     assert {t.dtype for t in first if t.kind is TensorKind.PARAMETER} == {"bfloat16"}

@@ -62,7 +62,7 @@ class GraphAnalysis:
 
 def analyse_graph(graph: OpGraph) -> GraphAnalysis:
     """Analyse a graph; linear in it."""
-    spans = [(run, range(run.start, run.start + run.length * run.count)) for run in graph.runs]
+    spans = [(run, range(run.start, run.start + run.length * run.count)) for run in graph.repeated_blocks]
     repeats = {i: run.count for run, span in spans for i in span}
     core = _attention_core(graph)
     edges, own = _charges(graph, core, repeats)
@@ -133,7 +133,7 @@ def _charges(
 
 def _charge_block_inputs(graph: OpGraph, edges: dict[tuple[int, int], Shares]) -> None:
     """Under full recompute every tensor that enters a block is kept whole, once per block."""
-    for run in graph.runs:
+    for run in graph.repeated_blocks:
         for block in range(run.count):
             first = run.start + block * run.length
             inputs = [(x.tensor, op.id) for op in graph.ops[first : first + run.length] for x in op.inputs]

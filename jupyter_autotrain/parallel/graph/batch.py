@@ -5,7 +5,8 @@ loss linearly: then the loss is the sum, or mean, of the microbatches' losses, a
 an input all dims that run along the same loops are followed, forwards and backwards. What stops it:
 
 * an op that works across the dim: softmax, sorting, indexing, joining, statistics, any op without a rule;
-* a loop whose iterations read each other although it may be split (`Loop.mixes`: batch statistics, classes of a loss);
+* a loop whose iterations read each other although it may be split (`Loop.couples_iterations`: batch statistics,
+  classes of a loss);
 * samples that meet: two dims of one tensor, or two loops of one op (in-batch losses);
 * a parameter with an element per sample; a sum over samples that is not used linearly.
 
@@ -18,25 +19,25 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from jupyter_autotrain.parallel.graph.graph import Family, Op, OpGraph, TensorKind
-from jupyter_autotrain.parallel.graph.samples import CONSTANT, Batch, followed
+from jupyter_autotrain.parallel.graph.samples import CONSTANT, BatchDims, followed
 
 NO_INPUT = "no input has a dim to cut"
 ENOUGH = 0.5  # share of the work that a dim must reach
 LINEAR = frozenset(("neg", "_to_copy", "clone", "copy", "contiguous", "detach", "alias", "lift_fresh_copy"))
 
 
-class Joined(StrEnum):
+class BatchReduction(StrEnum):
     """How samples were joined."""
 
     SUM = "sum"
     MEAN = "mean"
 
 
-class CannotCut(Exception):  # noqa: N818 - not an error: the answer "this dim may not be cut", with the reason
+class NotSplittable(Exception):  # noqa: N818 - not an error: the answer "this dim may not be cut", with the reason
     """What stops a dim."""
 
 
-def batch_in(graph: OpGraph) -> tuple[Batch | None, str]:
+def batch_in(graph: OpGraph) -> tuple[BatchDims | None, str]:
     """The dim to cut, or why there is none: what stops the dim that reaches most of the work."""
     total = sum(op.flops_forward for op in graph.ops)
     tried: set[tuple[int, int]] = set()
@@ -52,7 +53,7 @@ def batch_in(graph: OpGraph) -> tuple[Batch | None, str]:
         work = sum(graph.ops[op].flops_forward for op in {*batch.loops, *batch.inner})
         try:
             check_independent(graph, batch)
-        except CannotCut as stop:
+        except NotSplittable as stop:
             why, reached = (str(stop), work) if work > reached else (why, reached)
             continue
         if best is None or work > most:
@@ -63,14 +64,14 @@ def batch_in(graph: OpGraph) -> tuple[Batch | None, str]:
     return best, "" if best else why
 
 
-def check_independent(graph: OpGraph, batch: Batch) -> None:
+def check_independent(graph: OpGraph, batch: BatchDims) -> None:
     """Refuse a dim that something stops.
 
     Raises:
-        Stop: With the first op that stops it.
+        NotSplittable: With the first op that stops it.
     """
     _check_inputs(graph, batch)
-    joined: dict[int, Joined] = {}
+    joined: dict[int, BatchReduction] = {}
     for op in graph.ops:
         if any(x.tensor in batch.places for x in (*op.inputs, *op.outputs)):
             _check_op(graph, batch, op, joined)
@@ -86,43 +87,43 @@ def _seeds(graph: OpGraph) -> Iterator[tuple[int, int]]:
         yield from ((t.id, dim) for t in inputs if dim < len(t.shape) and t.shape[dim] > 1)
 
 
-def _check_inputs(graph: OpGraph, batch: Batch) -> None:
+def _check_inputs(graph: OpGraph, batch: BatchDims) -> None:
     """Refuse to cut an input and leave another whole that looks as if it had the same samples."""
     inputs = [t for t in graph.tensors if t.kind is TensorKind.INPUT and t.id in graph.consumers]
     cut = {t.name: dim for t in inputs for dim in batch.dims(t.id)}
     for t in inputs:
         for name, dim in cut.items():
             if t.id not in batch.places and t.shape[dim : dim + 1] == (batch.samples,):
-                raise CannotCut(f"samples of {name} meet all of {t.name}")
+                raise NotSplittable(f"samples of {name} meet all of {t.name}")
 
 
-def _check_op(graph: OpGraph, batch: Batch, op: Op, joined: dict[int, Joined]) -> None:
+def _check_op(graph: OpGraph, batch: BatchDims, op: Op, joined: dict[int, BatchReduction]) -> None:
     """Refuse an op that does not treat samples independently; note what it joins."""
-    if op.id in batch.lost:
-        raise CannotCut(f"{op.name} ({op.kind}) does not keep the samples apart")
+    if op.id in batch.untracked:
+        raise NotSplittable(f"{op.name} ({op.kind}) does not keep the samples apart")
     along = _along(graph, batch, op)
     if len(along - {None}) > 1:
-        raise CannotCut(f"{op.name} compares samples with each other")
+        raise NotSplittable(f"{op.name} compares samples with each other")
     if None in along:
-        raise CannotCut(f"{op.name} ({op.kind}) works across the samples")
+        raise NotSplittable(f"{op.name} ({op.kind}) works across the samples")
     for loop in (op.loops[place] for place in along if place is not None):
-        if loop.mixes or not (loop.shardable or loop.size == 1):
-            raise CannotCut(f"{op.name} ({op.kind}) compares samples, or takes statistics over them")
+        if loop.couples_iterations or not (loop.shardable or loop.size == 1):
+            raise NotSplittable(f"{op.name} ({op.kind}) compares samples, or takes statistics over them")
     if any(x.tensor in joined for x in op.inputs):
-        raise CannotCut(f"{op.name} uses what was summed over the samples for each of them")
+        raise NotSplittable(f"{op.name} uses what was summed over the samples for each of them")
     joined.update((x.tensor, _join(op)) for x in op.outputs if x.tensor not in batch.places)
 
 
-def _along(graph: OpGraph, batch: Batch, op: Op) -> set[int | None]:
+def _along(graph: OpGraph, batch: BatchDims, op: Op) -> set[int | None]:
     """Loops of an op along which samples lie, None for no loop."""
     along: set[int | None] = set(batch.loops.get(op.id, ()))
     for x in (*op.inputs, *op.outputs):
         dims = batch.dims(x.tensor)
         tensor = graph.tensors[x.tensor]
         if len(dims) > 1:
-            raise CannotCut(f"{op.name} compares samples with each other")
+            raise NotSplittable(f"{op.name} compares samples with each other")
         if dims and _is_fixed(tensor.kind, tensor.name):
-            raise CannotCut(f"{op.name} reads an element of {tensor.name} for each sample")
+            raise NotSplittable(f"{op.name} reads an element of {tensor.name} for each sample")
         if op.id not in batch.moved:
             along.update(x.loops[dim] for dim in dims)
     return along
@@ -132,16 +133,16 @@ def _is_fixed(kind: TensorKind, name: str) -> bool:
     return kind is TensorKind.PARAMETER or (kind is TensorKind.BUFFER and not name.startswith(CONSTANT))
 
 
-def _join(op: Op) -> Joined:
+def _join(op: Op) -> BatchReduction:
     """How an op joins samples into one value."""
     if op.kind == "mean" or op.family is Family.LOSS:
-        return Joined.MEAN
+        return BatchReduction.MEAN
     if op.kind in ("sum", "nansum") or op.family is Family.MATMUL:
-        return Joined.SUM
-    raise CannotCut(f"{op.name} ({op.kind}) is no sum or mean over the samples")
+        return BatchReduction.SUM
+    raise NotSplittable(f"{op.name} ({op.kind}) is no sum or mean over the samples")
 
 
-def _linear(graph: OpGraph, op: Op, joined: Mapping[int, Joined]) -> Joined:
+def _linear(graph: OpGraph, op: Op, joined: Mapping[int, BatchReduction]) -> BatchReduction:
     """How samples are joined in the result of an op that must be linear in what was joined before."""
     ours = [x.tensor in joined for x in op.inputs]
     ways = {joined[x.tensor] for x in op.inputs if x.tensor in joined}
@@ -150,12 +151,12 @@ def _linear(graph: OpGraph, op: Op, joined: Mapping[int, Joined]) -> Joined:
         others = [
             x for x in op.inputs if x.tensor not in joined and graph.tensors[x.tensor].kind is not TensorKind.BUFFER
         ]
-        linear = len(ways) == 1 and not (others and Joined.SUM in ways)
+        linear = len(ways) == 1 and not (others and BatchReduction.SUM in ways)
     elif op.kind == "div":
         linear = ours[0] and alone
     else:
         moves = op.family is Family.RESHAPE or op.kind in LINEAR or op.kind in ("mul", "sum", "mean", "nansum")
         linear = moves and alone
     if not linear:
-        raise CannotCut(f"{op.name} ({op.kind}) is not linear in what was summed over the samples")
+        raise NotSplittable(f"{op.name} ({op.kind}) is not linear in what was summed over the samples")
     return min(ways)

@@ -88,7 +88,7 @@ def _order_faults(graph: OpGraph, op: Op, made: set[int], later: set[int]) -> It
 
 def _run_faults(graph: OpGraph) -> Iterator[tuple[str, str, str]]:
     end = 0
-    for run in graph.runs:
+    for run in graph.repeated_blocks:
         stop = run.start + run.length * run.count
         if run.start < end or run.length < 1 or run.count < 1 or stop > len(graph.ops):
             yield _fault(

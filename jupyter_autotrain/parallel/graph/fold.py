@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jupyter_autotrain.parallel.arrays import Bools, Ints
-from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, RepeatedBlocks, Tensor, TensorKind
 
 CANDIDATE_PERIODS = 32
 OUTSIDE = -1
@@ -41,11 +41,11 @@ class _Stretch:
 
 
 def fold(graph: OpGraph) -> OpGraph:
-    """The same graph with its repeated blocks in `runs`, not overlapping, in order."""
+    """The same graph with its repeated blocks in `repeated_blocks`, not overlapping, in order."""
     labels = _labels(graph)
     stretches = sorted((s for p in _periods(labels) for s in _stretches(labels, p)), key=lambda s: s.rank)
     free = np.ones(len(labels), dtype=bool)
-    runs: list[BlockRun] = []
+    runs: list[RepeatedBlocks] = []
     for stretch in stretches:
         for piece in _pieces(free, stretch):
             for part in _wired(graph, piece):
@@ -54,7 +54,7 @@ def fold(graph: OpGraph) -> OpGraph:
                     continue
                 free[run.start : run.start + run.length * run.count] = False
                 runs.append(run)
-    return replace(graph, runs=tuple(sorted(runs, key=lambda run: run.start)))
+    return replace(graph, repeated_blocks=tuple(sorted(runs, key=lambda run: run.start)))
 
 
 def _labels(graph: OpGraph) -> Ints:
@@ -140,7 +140,7 @@ def _alike(graph: OpGraph, i: int, stretch: _Stretch) -> bool:
     return True
 
 
-def _cut(graph: OpGraph, part: _Stretch) -> BlockRun:
+def _cut(graph: OpGraph, part: _Stretch) -> RepeatedBlocks:
     """The cut into blocks with the fewest tensors between them; among those the most blocks, then the earliest."""
     crossing = _crossing(graph, part)
     count = {}
@@ -149,7 +149,7 @@ def _cut(graph: OpGraph, part: _Stretch) -> BlockRun:
         count[offset] = (part.stop - part.start - offset) // part.period
     best = min(phase, key=lambda offset: (crossing[offset], -count[offset], offset))
     start = part.start + best
-    return BlockRun(start, part.period, count[best], _common_name(graph, start, part.period))
+    return RepeatedBlocks(start, part.period, count[best], _common_name(graph, start, part.period))
 
 
 def _crossing(graph: OpGraph, part: _Stretch) -> list[int]:

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from jupyter_autotrain.parallel.graph.graph import Family, Member, Op, Operand, OpGraph, TensorKind
-from jupyter_autotrain.parallel.graph.group import Group, Unfit, leads, unify
+from jupyter_autotrain.parallel.graph.graph import Family, FusedMember, Op, Operand, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.group import FusionGroup, NotFusible, can_lead, unify
 
 FOLLOWERS = frozenset((Family.ELEMENTWISE, Family.RESHAPE, Family.DROPOUT))
 LINEAR = frozenset(("neg", "_to_copy", "clone", "copy", "contiguous", "detach", "alias", "lift_fresh_copy"))
@@ -34,14 +34,14 @@ def fuse(graph: OpGraph) -> OpGraph:
     kept = _kept_tensors(graph)
     order = sorted({id(g): g for g in groups}.values(), key=lambda g: g.place)
     ops = tuple(_emit(graph, group, i, kept, groups) for i, group in enumerate(order))
-    return replace(graph, ops=ops, runs=())
+    return replace(graph, ops=ops, repeated_blocks=())
 
 
-def _join_upwards(graph: OpGraph) -> list[Group]:
+def _join_upwards(graph: OpGraph) -> list[FusionGroup]:
     """Each op joins the group of its latest producer, or starts one."""
-    groups: list[Group] = []
+    groups: list[FusionGroup] = []
     for op in graph.ops:
-        own = Group.of(op)
+        own = FusionGroup.of(op)
         latest = max((groups[p] for p in _producers(graph, op)), key=lambda g: g.place, default=None)
         if latest is not None and op.family in FOLLOWERS and latest.family is not Family.UNKNOWN:
             own = _joined_up(latest, own, op) or own
@@ -49,24 +49,24 @@ def _join_upwards(graph: OpGraph) -> list[Group]:
     return groups
 
 
-def _joined_up(leader: Group, own: Group, op: Op) -> Group | None:
+def _joined_up(leader: FusionGroup, own: FusionGroup, op: Op) -> FusionGroup | None:
     shared = [o.tensor for o in op.inputs if o.tensor in leader.made]
     if leader.sums(shared) and not _is_linear(op, leader.made.keys()):
         return None
     try:
         mapping = unify(leader, own, shared)
-    except Unfit:
+    except NotFusible:
         return None
     on_shared = {place for o in op.inputs if o.tensor in leader.made for place in o.loops}
     if any(loop.shardable and i not in mapping and i not in on_shared for i, loop in enumerate(op.loops)):
         return None
-    leader.take(own, mapping)
+    leader.absorb(own, mapping)
     return leader
 
 
-def _join_downwards(graph: OpGraph, groups: list[Group]) -> None:
+def _join_downwards(graph: OpGraph, groups: list[FusionGroup]) -> None:
     """Each group of followers joins the only group that reads it."""
-    followers = {id(g): g for g in groups if not leads(g, FOLLOWERS)}
+    followers = {id(g): g for g in groups if not can_lead(g, FOLLOWERS)}
     for group in sorted(followers.values(), key=lambda g: -g.place):
         readers = {id(groups[c]): groups[c] for t in group.made for c in graph.consumers.get(t, ())}
         readers.pop(id(group), None)
@@ -74,16 +74,16 @@ def _join_downwards(graph: OpGraph, groups: list[Group]) -> None:
             _join_down(group, next(iter(readers.values())), groups)
 
 
-def _join_down(group: Group, reader: Group, groups: list[Group]) -> None:
+def _join_down(group: FusionGroup, reader: FusionGroup, groups: list[FusionGroup]) -> None:
     if reader.family in (Family.NORM, Family.UNKNOWN, Family.LOSS, Family.REDUCTION):
         return
     try:
         mapping = unify(reader, group, [t for t in group.made if t in reader.read])
-    except Unfit:
+    except NotFusible:
         return
     if not mapping and any(loop.shardable for loop in group.loops):
         return
-    reader.take(group, mapping)
+    reader.absorb(group, mapping)
     for op in group.ops:
         groups[op.id] = reader
 
@@ -112,7 +112,7 @@ def _kept_tensors(graph: OpGraph) -> set[int]:
     return set(chain.from_iterable(op.saved for op in graph.ops))
 
 
-def _emit(graph: OpGraph, group: Group, number: int, kept: set[int], groups: Sequence[Group]) -> Op:
+def _emit(graph: OpGraph, group: FusionGroup, number: int, kept: set[int], groups: Sequence[FusionGroup]) -> Op:
     """The fused op of a group."""
     ops = sorted(group.ops, key=lambda op: op.id)
     lead = group.leader
@@ -133,11 +133,11 @@ def _emit(graph: OpGraph, group: Group, number: int, kept: set[int], groups: Seq
         saved=tuple(dict.fromkeys(t for op in ops for t in op.saved)),
         saved_extra_bytes=sum(op.saved_extra_bytes for op in ops),
         unfused_extra_bytes=sum(op.unfused_extra_bytes for op in ops),
-        members=tuple(Member(op.name, group.follows[op.id]) for op in ops) if len(ops) > 1 else (),
+        members=tuple(FusedMember(op.name, group.follows[op.id]) for op in ops) if len(ops) > 1 else (),
     )
 
 
-def _leaves(graph: OpGraph, tensor: int, group: Group, kept: set[int], groups: Sequence[Group]) -> bool:
+def _leaves(graph: OpGraph, tensor: int, group: FusionGroup, kept: set[int], groups: Sequence[FusionGroup]) -> bool:
     """Whether a tensor is needed outside its group: read there, saved, or a result of the model."""
     readers = graph.consumers.get(tensor, ())
     stored = tensor in kept and graph.tensors[tensor].kind is TensorKind.ACTIVATION

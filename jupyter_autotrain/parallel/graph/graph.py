@@ -103,8 +103,8 @@ class Tensor:
 class Loop:
     """One loop of an op's nest. `shardable` is false where splitting it would change the result (softmax rows ...).
 
-    `mixes` is true where its iterations read each other although it may be split, since the devices then exchange what
-    they need (classes of a loss), or since it is custom to let each use its own (batch statistics).
+    `couples_iterations` is true where its iterations read each other although it may be split, since the devices then
+    exchange what they need (classes of a loss), or since it is usual to let each use its own (batch statistics).
 
     A dim that runs along a loop has a size that is a multiple of the loop's: the loop is the outer part of the dim
     (heads of a merged head-and-width dim, key-value heads under grouped queries), and splits that divide it evenly
@@ -115,7 +115,7 @@ class Loop:
     size: int
     role: LoopRole = LoopRole.OTHER
     shardable: bool = True
-    mixes: bool = False
+    couples_iterations: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class FusedMember:
     """An original op inside a fused one: for each of its loops the loop of the fused op it follows, or None."""
 
     name: str
@@ -170,11 +170,11 @@ class Op:
     saved_extra_bytes: int = 0
     unfused_extra_bytes: int = 0
     source: str = ""
-    members: tuple[Member, ...] = ()
+    members: tuple[FusedMember, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class BlockRun:
+class RepeatedBlocks:
     """`count` structurally equal blocks in a row: block k is ops [start + k*length, start + (k+1)*length)."""
 
     start: int
@@ -190,10 +190,11 @@ class OpGraph:
     Attributes:
         ops: In topological order.
         tensors: All tensors; ids are positions.
-        runs: Repeated blocks, in order, not overlapping.
+        repeated_blocks: Repeated blocks, in order, not overlapping.
         unknown: Names of op kinds that had no rule and are replicated.
         tied: Pairs of parameter ids that share storage (counted once in memory).
-        uncut: Why the batch is not cut into microbatches; empty where it may be, along loops of role `BATCH`.
+        unsplittable_reason: Why the batch is not cut into microbatches; empty where it may be, along loops of role
+            `BATCH`.
         producers: Tensor id → id of the op that makes it.
         consumers: Tensor id → ids of the ops that read it, in order.
     """
@@ -201,11 +202,11 @@ class OpGraph:
     ops: tuple[Op, ...]
     tensors: tuple[Tensor, ...]
     name: str = ""
-    runs: tuple[BlockRun, ...] = ()
+    repeated_blocks: tuple[RepeatedBlocks, ...] = ()
     unknown: tuple[str, ...] = ()
     tied: tuple[tuple[int, int], ...] = ()
     meta: Mapping[str, str] = field(default_factory=dict)
-    uncut: str = ""
+    unsplittable_reason: str = ""
     producers: Mapping[int, int] = field(init=False, repr=False, compare=False)
     consumers: Mapping[int, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 

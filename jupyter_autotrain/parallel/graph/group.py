@@ -11,12 +11,12 @@ from jupyter_autotrain.parallel.graph.graph import Family, Loop, Op, Operand, Op
 Places = tuple[int | None, ...]
 
 
-class Unfit(Exception):  # noqa: N818 - not an error: the answer "these do not fuse"
+class NotFusible(Exception):  # noqa: N818 - not an error: the answer "these do not fuse"
     """A follower would cost its leader a loop."""
 
 
 @dataclass(slots=True)
-class Group:
+class FusionGroup:
     """A leader and its followers.
 
     Attributes:
@@ -38,7 +38,7 @@ class Group:
     read: dict[int, Places]
 
     @classmethod
-    def of(cls, op: Op) -> Group:
+    def of(cls, op: Op) -> FusionGroup:
         """A group of one."""
         made = {o.tensor: o.loops for o in op.outputs}
         read = {o.tensor: o.loops for o in op.inputs}
@@ -63,7 +63,7 @@ class Group:
         """The group's loops along the dims of a member's operand."""
         return _mapped(operand.loops, self.follows[op.id])
 
-    def take(self, other: Group, mapping: Mapping[int, int]) -> None:
+    def absorb(self, other: FusionGroup, mapping: Mapping[int, int]) -> None:
         """Take the members of another group, its loops mapped onto these; unmapped loops stay whole."""
         for theirs, ours in mapping.items():
             size = gcd(self.loops[ours].size, other.loops[theirs].size)
@@ -76,11 +76,11 @@ class Group:
         self.read.update((t, _mapped(places, onto)) for t, places in other.read.items())
 
 
-def unify(leader: Group, follower: Group, shared: Sequence[int]) -> dict[int, int]:
+def unify(leader: FusionGroup, follower: FusionGroup, shared: Sequence[int]) -> dict[int, int]:
     """Follower loop → leader loop, by the dims of the tensors between them.
 
     Raises:
-        Unfit: A loop that the leader could split has no counterpart, or two.
+        NotFusible: A loop that the leader could split has no counterpart, or two.
     """
     mapping: dict[int, int] = {}
     for tensor in shared:
@@ -90,13 +90,13 @@ def unify(leader: Group, follower: Group, shared: Sequence[int]) -> dict[int, in
             if a is None or not leader.loops[a].shardable:
                 continue
             if b is None or not _matches(leader.loops[a], follower.loops[b]) or mapping.setdefault(b, a) != a:
-                raise Unfit
+                raise NotFusible
     if len(set(mapping.values())) != len(mapping):
-        raise Unfit
+        raise NotFusible
     return mapping
 
 
-def leads(group: Group, followers: Container[Family]) -> bool:
+def can_lead(group: FusionGroup, followers: Container[Family]) -> bool:
     """Whether the group holds an op that does not merely follow."""
     return group.family not in followers
 

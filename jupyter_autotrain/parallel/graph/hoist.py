@@ -13,7 +13,7 @@ from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, TensorKind
 
 
 def hoisted(graph: OpGraph) -> OpGraph:
-    """The same ops, shared ones before the layer that makes them; `runs` are to be found again when any moved."""
+    """The same ops, shared ones before the layer that makes them; blocks are to be found again when any moved."""
     shared = [op for op in graph.ops if _is_free(graph, op) and _is_shared(graph, op)]
     if not shared:
         return graph
@@ -22,7 +22,7 @@ def hoisted(graph: OpGraph) -> OpGraph:
         starts.setdefault(_layer(op), op.id)
     places = {op.id: starts[_layer(op)] for op in shared}
     order = sorted(graph.ops, key=lambda op: (places.get(op.id, op.id), op.id not in places, op.id))
-    return replace(graph, ops=tuple(replace(op, id=i) for i, op in enumerate(order)), runs=())
+    return replace(graph, ops=tuple(replace(op, id=i) for i, op in enumerate(order)), repeated_blocks=())
 
 
 def _is_free(graph: OpGraph, op: Op) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from jupyter_autotrain.parallel.graph.batch import batch_in
 from jupyter_autotrain.parallel.graph.graph import Family, Loop, LoopRole, Op, Operand, OpGraph, Tensor, TensorKind
-from jupyter_autotrain.parallel.graph.samples import Batch
+from jupyter_autotrain.parallel.graph.samples import BatchDims
 
 CUTTING = frozenset(("slice", "cat", "split", "constant_pad_nd", "flip", "roll"))
 FLOATING = ("float", "bfloat", "complex")
@@ -37,10 +37,10 @@ def with_roles(graph: OpGraph) -> OpGraph:
         if batch and op.id in batch.inner:
             loops += (Loop("samples", batch.samples, LoopRole.BATCH, shardable=False),)
         ops.append(_with_loops(op, loops))
-    return replace(graph, ops=tuple(ops), uncut=why)
+    return replace(graph, ops=tuple(ops), unsplittable_reason=why)
 
 
-def _cut_along(roles: tuple[LoopRole, ...], tensor: Tensor, batch: Batch) -> tuple[LoopRole, ...]:
+def _cut_along(roles: tuple[LoopRole, ...], tensor: Tensor, batch: BatchDims) -> tuple[LoopRole, ...]:
     """The roles of an input with the batch where it is cut, and a sequence where the batch was assumed."""
     other = LoopRole.SEQUENCE if len(roles) > 1 else LoopRole.OTHER
     cut = batch.dims(tensor.id)

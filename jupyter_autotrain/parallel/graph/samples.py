@@ -20,12 +20,12 @@ CONSTANT = "constant"  # name of what the model makes of nothing; a part of it i
 COUNTING = "constant.arange"  # the same where it counts from 0 up: it indexes each sample for itself
 VIEWS = frozenset(VIEW_WORDS.split())
 
-Place: TypeAlias = tuple[int, int]
+BatchDim: TypeAlias = tuple[int, int]
 """Where the samples lie in a tensor: a dim, and how many elements of it lie outside of them (1: they lead the dim)."""
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchDims:
     """A dim of the inputs, followed through the graph.
 
     Attributes:
@@ -33,15 +33,15 @@ class Batch:
         places: Tensor → where the samples lie in it.
         loops: Op → its loops that run along the samples, as the outer part.
         inner: Ops that have the samples as the inner part of a loop, which is not cut with them.
-        lost: Ops in which the samples cannot be followed.
+        untracked: Ops in which the samples cannot be followed.
         moved: Ops through which samples are followed by their elements, not by loops.
     """
 
     samples: int
-    places: Mapping[int, frozenset[Place]]
+    places: Mapping[int, frozenset[BatchDim]]
     loops: Mapping[int, frozenset[int]]
     inner: frozenset[int]
-    lost: frozenset[int]
+    untracked: frozenset[int]
     moved: frozenset[int]
 
     def dims(self, tensor: int) -> frozenset[int]:
@@ -49,7 +49,7 @@ class Batch:
         return frozenset(dim for dim, _ in self.places.get(tensor, frozenset()))
 
 
-def followed(graph: OpGraph, tensor: int, dim: int) -> Batch:
+def followed(graph: OpGraph, tensor: int, dim: int) -> BatchDims:
     """All dims and loops that run along a dim of a tensor."""
     traversal = _Traversal(graph, graph.tensors[tensor].shape[dim])
     left = [(tensor, (dim, 1))]
@@ -62,29 +62,29 @@ def followed(graph: OpGraph, tensor: int, dim: int) -> Batch:
             left += [found for op in _around(graph, at) for found in traversal.through(op, at, place)]
     places = {at: frozenset(found) for at, found in traversal.places.items()}
     loops = {op: frozenset(found) for op, found in traversal.loops.items()}
-    return Batch(
+    return BatchDims(
         traversal.samples,
         places,
         loops,
         frozenset(traversal.inner),
-        frozenset(traversal.lost),
+        frozenset(traversal.untracked),
         frozenset(traversal.moved),
     )
 
 
 @dataclass
 class _Traversal:
-    """What has been followed so far; fields as in `Batch`."""
+    """What has been followed so far; fields as in `BatchDims`."""
 
     graph: OpGraph
     samples: int
-    places: dict[int, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    places: dict[int, set[BatchDim]] = field(default_factory=lambda: defaultdict(set))
     loops: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     inner: set[int] = field(default_factory=set)
-    lost: set[int] = field(default_factory=set)
+    untracked: set[int] = field(default_factory=set)
     moved: set[int] = field(default_factory=set)
 
-    def through(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
+    def through(self, op: Op, tensor: int, place: BatchDim) -> list[tuple[int, BatchDim]]:
         """Where the samples of a tensor lie in the others of an op."""
         if op.kind in VIEWS:
             return self._through_view(op, tensor, place)
@@ -92,7 +92,7 @@ class _Traversal:
             return self._through_index(op, tensor, place)
         return self._by_loops(op, tensor, place)
 
-    def _by_loops(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
+    def _by_loops(self, op: Op, tensor: int, place: BatchDim) -> list[tuple[int, BatchDim]]:
         dim, before = place
         found = []
         for x in (*op.inputs, *op.outputs):
@@ -101,7 +101,7 @@ class _Traversal:
                 found += self._along(op, loop, before, self.graph.tensors[tensor].shape[dim])
         return found
 
-    def _along(self, op: Op, loop: int, before: int, size: int) -> list[tuple[int, Place]]:
+    def _along(self, op: Op, loop: int, before: int, size: int) -> list[tuple[int, BatchDim]]:
         """The dims that run along a loop."""
         if before > 1:
             self.inner.add(op.id)
@@ -110,10 +110,10 @@ class _Traversal:
         found = [(x.tensor, d) for x in (*op.inputs, *op.outputs) for d, at in enumerate(x.loops) if at == loop]
         sizes = {self.graph.tensors[tensor].shape[d] for tensor, d in found}
         if sizes != {size} or (before > 1 and op.loops[loop].size != size):
-            self.lost.add(op.id)
+            self.untracked.add(op.id)
         return [(tensor, (d, before)) for tensor, d in found]
 
-    def _through_view(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
+    def _through_view(self, op: Op, tensor: int, place: BatchDim) -> list[tuple[int, BatchDim]]:
         """The other side of a view: the same elements."""
         self.moved.add(op.id)
         sides = (*op.inputs[:1], *op.outputs)
@@ -123,7 +123,7 @@ class _Traversal:
             shape, out = (self.graph.tensors[x.tensor].shape for x in (here, there))
             moved = moved_by_view(shape, out, place, self.samples)
             if moved is None:
-                self.lost.add(op.id)
+                self.untracked.add(op.id)
                 continue
             found.append((there.tensor, moved))
             loop = here.loops[place[0]]
@@ -133,7 +133,7 @@ class _Traversal:
                 self.inner.add(op.id)
         return found
 
-    def _through_index(self, op: Op, tensor: int, place: Place) -> list[tuple[int, Place]]:
+    def _through_index(self, op: Op, tensor: int, place: BatchDim) -> list[tuple[int, BatchDim]]:
         """`x[arange(n), ...]`: each sample is indexed for itself; anything else is followed by its loops."""
         source = op.inputs[0]
         index = op.inputs[1:2]
@@ -155,7 +155,7 @@ class _Traversal:
         return samples[0] if len(samples) == 1 and whole else None
 
 
-def moved_by_view(shape: Shape, out: Shape, place: Place, samples: int) -> Place | None:
+def moved_by_view(shape: Shape, out: Shape, place: BatchDim, samples: int) -> BatchDim | None:
     """Where samples lie after a view; None where they do not stay in one dim."""
     dim, before = place
     outside = prod(shape[:dim]) * before

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph, TensorKind
-from jupyter_autotrain.parallel.plan.modules import Module, split_over
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
+from jupyter_autotrain.parallel.plan.modules import ModuleSharding, split_over
 from jupyter_autotrain.parallel.plan.patterns import patterns
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
 
 _CUTS = ("split", "split_with_sizes", "chunk", "unbind", "unsafe_split", "unsafe_chunk")
 _MOST_NAMED = 4
 
 
-def caveats(priced: PricedDecision, modules: Sequence[Module]) -> tuple[str, ...]:
+def caveats(priced: DecisionCosts, modules: Sequence[ModuleSharding]) -> tuple[str, ...]:
     """Sentences, one for each thing that is still to be done by hand; none where the code runs as it stands.
 
     What is made of data parallelism, the ZeRO levels and recompute runs. So do splits of weights in `nn.Linear` and
@@ -26,19 +26,19 @@ def caveats(priced: PricedDecision, modules: Sequence[Module]) -> tuple[str, ...
     return tuple(sentence for sentence in found if sentence)
 
 
-def data_axes(modules: Sequence[Module]) -> tuple[int, ...]:
+def data_axes(modules: Sequence[ModuleSharding]) -> tuple[int, ...]:
     """Mesh axes over which some module works on its own samples, or on its own part of the sequence."""
     columns = zip(*(module.styles for module in modules), strict=True)
     return tuple(axis for axis, styles in enumerate(columns) if "data" in styles)
 
 
-def split_elsewhere(module: Module, shared: Sequence[int]) -> bool:
+def split_elsewhere(module: ModuleSharding, shared: Sequence[int]) -> bool:
     """Whether a module's weights are split over one of the axes over which others are replicated."""
     axes, style = split_over(module)
     return bool(set(axes) & set(shared)) and "Sequence" not in style
 
 
-def _stages(count: int, modules: Sequence[Module]) -> str:
+def _stages(count: int, modules: Sequence[ModuleSharding]) -> str:
     if count < 2:
         return ""
     first = [module.path for module in modules if module.layer is None]
@@ -48,7 +48,7 @@ def _stages(count: int, modules: Sequence[Module]) -> str:
     )
 
 
-def _sequence(priced: PricedDecision) -> str:
+def _sequence(priced: DecisionCosts) -> str:
     split = set[int]()
     for op in priced.graph.ops:
         loops = priced.op_decision(op).split_loops(op)
@@ -63,7 +63,7 @@ def _sequence(priced: PricedDecision) -> str:
     )
 
 
-def _apart(mesh_axes: Sequence[str], modules: Sequence[Module]) -> str:
+def _apart(mesh_axes: Sequence[str], modules: Sequence[ModuleSharding]) -> str:
     shared = data_axes(modules)
     found = [module for module in modules if not module.host_table and split_elsewhere(module, shared)]
     if not found:
@@ -75,12 +75,12 @@ def _apart(mesh_axes: Sequence[str], modules: Sequence[Module]) -> str:
     )
 
 
-def _odd(modules: Sequence[Module]) -> str:
+def _odd(modules: Sequence[ModuleSharding]) -> str:
     found = [module for module in modules if split_over(module)[1] == "other"]
     return f"{_named(_paths(found))}: split them with distribute_tensor, no style of torch does it." if found else ""
 
 
-def _fused(graph: OpGraph, modules: Sequence[Module]) -> str:
+def _fused(graph: OpGraph, modules: Sequence[ModuleSharding]) -> str:
     """Columns of queries, keys and values in one weight."""
     cut = {module.path for module in modules if "Colwise" in split_over(module)[1]}
     fused = {_path(graph, op) for op in graph.ops if _is_cut(graph, op)} & cut
@@ -99,7 +99,7 @@ def _is_cut(graph: OpGraph, op: Op) -> bool:
     return any(name.rpartition(".")[2].rstrip("_0123456789") in _CUTS for name in names)
 
 
-def _other_kinds(graph: OpGraph, modules: Sequence[Module]) -> str:
+def _other_kinds(graph: OpGraph, modules: Sequence[ModuleSharding]) -> str:
     """Splits of modules that torch's styles do not support: they take `nn.Linear` and `nn.Embedding`."""
     styled = {module.path for module in modules if split_over(module)[1].startswith(("Colwise", "Rowwise"))}
     strange = {_path(graph, op) for op in graph.ops if not _is_known(op)} & styled
@@ -109,7 +109,7 @@ def _other_kinds(graph: OpGraph, modules: Sequence[Module]) -> str:
     return f"{_named(_paths(found))}: neither nn.Linear nor nn.Embedding, which alone parallelize_module can split."
 
 
-def _shared(graph: OpGraph, modules: Sequence[Module]) -> str:
+def _shared(graph: OpGraph, modules: Sequence[ModuleSharding]) -> str:
     """Weights that another module uses as well: a split of the one leaves the other with its own copy."""
     styled = {module.path for module in modules if split_over(module)[1].startswith(("Colwise", "Rowwise"))}
     families: dict[str, set[Family]] = {}
@@ -126,10 +126,10 @@ def _is_known(op: Op) -> bool:
     return bool(kinds & {"linear", "embedding"})
 
 
-def _together(graph: OpGraph, modules: Sequence[Module]) -> str:
+def _together(graph: OpGraph, modules: Sequence[ModuleSharding]) -> str:
     """What compares samples with one another is not to be computed on each rank's own."""
-    if graph.uncut and data_axes(modules):
-        return f"Each rank sees its own samples only, which changes the mathematics: {graph.uncut}."
+    if graph.unsplittable_reason and data_axes(modules):
+        return f"Each rank sees its own samples only, which changes the mathematics: {graph.unsplittable_reason}."
     return ""
 
 
@@ -139,7 +139,7 @@ def _path(graph: OpGraph, op: Op) -> str:
     return names[0].rpartition(".")[0] if names else ""
 
 
-def _paths(modules: Sequence[Module]) -> list[str]:
+def _paths(modules: Sequence[ModuleSharding]) -> list[str]:
     unstyled = [(module, "") for module in modules]
     return [path.strip('"') for path, _ in patterns(unstyled, modules)]
 

@@ -11,7 +11,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.data_parallel_code import replicas, submesh
 from jupyter_autotrain.parallel.plan.formatting import ms
-from jupyter_autotrain.parallel.plan.modules import STYLES, Module, modules_of, split_over
+from jupyter_autotrain.parallel.plan.modules import STYLES, ModuleSharding, modules_of, split_over
 from jupyter_autotrain.parallel.plan.offload_code import offloaded, tables
 from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, patterns
 from jupyter_autotrain.parallel.plan.record import PlanRecord
@@ -46,7 +46,7 @@ def _head(record: PlanRecord, missing: Sequence[str]) -> str:
     return "\n".join(f"# {line}" for line in lines)
 
 
-def _loss(modules: Sequence[Module]) -> str:
+def _loss(modules: Sequence[ModuleSharding]) -> str:
     """Where logits stay split by vocabulary, the loss is computed on the parts."""
     if not any("use_local_output=False" in style for module in modules for style in module.styles):
         return ""
@@ -116,9 +116,9 @@ def _tuple(items: Iterable[str]) -> str:
     return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
 
 
-def _tensor(record: PlanRecord, modules: Sequence[Module]) -> str:
+def _tensor(record: PlanRecord, modules: Sequence[ModuleSharding]) -> str:
     """`parallelize_module` for each set of axes that splits weights, layers of equal treatment on one line."""
-    by_axes: dict[tuple[int, ...], list[tuple[Module, str]]] = defaultdict(list)
+    by_axes: dict[tuple[int, ...], list[tuple[ModuleSharding, str]]] = defaultdict(list)
     odd = []
     for module in modules:
         axes, style = split_over(module)
@@ -139,7 +139,7 @@ def _tensor(record: PlanRecord, modules: Sequence[Module]) -> str:
 _LOCAL = "# Between these modules sizes are local: no view may write out the number of all heads."
 
 
-def _recompute(modules: Sequence[Module]) -> str:
+def _recompute(modules: Sequence[ModuleSharding]) -> str:
     """Checkpoint wrappers around the layers that recompute."""
     by_mode: dict[tuple[str, Recompute], list[int]] = defaultdict(list)
     for (container, index), inside in layers_of(modules).items():
@@ -172,7 +172,7 @@ def _wrapped(container: str, mode: Recompute, indices: Sequence[int]) -> str:
     return f"for i in {indices_of(indices)}:\n    {layer} = checkpoint_wrapper({layer}{argument})"
 
 
-def _stage_cut(record: PlanRecord, modules: Sequence[Module]) -> str:
+def _stage_cut(record: PlanRecord, modules: Sequence[ModuleSharding]) -> str:
     """Each rank keeps the layers of its stage."""
     if len(record.stages) < 2:
         return ""

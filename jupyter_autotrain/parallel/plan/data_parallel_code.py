@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.plan.caveats import data_axes, split_elsewhere
-from jupyter_autotrain.parallel.plan.modules import Module
+from jupyter_autotrain.parallel.plan.modules import ModuleSharding
 from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, matches
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 
 APART = "# Split over an axis of `data` already, or on the host: none of the following reduces their gradients."
 
 
-def replicas(record: PlanRecord, modules: Sequence[Module]) -> str:
+def replicas(record: PlanRecord, modules: Sequence[ModuleSharding]) -> str:
     """Data parallelism over the axes that split samples or the sequence: DDP, or `fully_shard` layer by layer."""
     shared = data_axes(modules)
     if not shared:
@@ -51,7 +51,7 @@ def _optimizer(*, sharded: bool) -> list[str]:
     ]
 
 
-def _fully_sharded(modules: Sequence[Module], apart: Sequence[Module]) -> Iterator[str]:
+def _fully_sharded(modules: Sequence[ModuleSharding], apart: Sequence[ModuleSharding]) -> Iterator[str]:
     """`fully_shard` layer by layer: parameters are freed after the forward pass where the level is ZeRO-3."""
     by_choice: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for (container, index), inside in layers_of(modules).items():

@@ -23,8 +23,8 @@ from jupyter_autotrain.parallel.cost.edges import EdgeTable
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.ops import OpTable
 from jupyter_autotrain.parallel.graph.graph import Op
-from jupyter_autotrain.parallel.plan.explanation import Explanation, Way, reason
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
+from jupyter_autotrain.parallel.plan.explanation import Explanation, OpAlternative, reason
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.traffic import forward_passes
 
@@ -39,12 +39,14 @@ def explain(record: PlanRecord, name: str) -> Explanation:
     count = len(folded.nodes[folded.node_of[op.id]].ops)
     row = priced.row(op)
     costs = _costs(record, priced, op, count)
-    chosen = costs.way(priced.state_sharding_row(op), row)
+    chosen = costs.alternative(priced.state_sharding_row(op), row)
     others = [costs.best(other) for other in range(len(costs.table.table)) if other != row]
     ways = sorted(_distinct(others), key=_seconds)
-    rival = ways[0] if ways else None
-    why = reason(chosen, rival, record.solution.limit_bytes, record.gap) if rival else "No other split is possible."
-    return Explanation(op.name, count, chosen, rival, tuple(sorted((chosen, *ways), key=_seconds)), why)
+    runner_up = ways[0] if ways else None
+    why = "No other split is possible."
+    if runner_up:
+        why = reason(chosen, runner_up, record.solution.limit_bytes, record.gap)
+    return Explanation(op.name, count, chosen, runner_up, tuple(sorted((chosen, *ways), key=_seconds)), why)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class _OpCosts:
         compute_s: Per strategy, of a whole step; the other seconds alike.
         weight_s: Per state sharding and strategy.
         held: Bytes per state sharding and strategy.
-        room: Bytes that a rank may still take for one such op, counted from nothing.
+        room: Bytes that a rank may still take for one such op, absolute, not relative to the present choice.
     """
 
     op: Op
@@ -71,20 +73,20 @@ class _OpCosts:
     held: Floats
     room: float
 
-    def best(self, row: int) -> Way:
+    def best(self, row: int) -> OpAlternative:
         """A split with its fastest state sharding within the limit, or its lightest one."""
         sharding_rows = range(len(self.table.states.state_shardings))
         fitting = [sharding_row for sharding_row in sharding_rows if self.held[sharding_row, row] <= self.room]
         if fitting:
-            return self.way(min(fitting, key=lambda sharding_row: float(self.weight_s[sharding_row, row])), row)
-        return self.way(min(sharding_rows, key=lambda sharding_row: float(self.held[sharding_row, row])), row)
+            return self.alternative(min(fitting, key=lambda sharding_row: float(self.weight_s[sharding_row, row])), row)
+        return self.alternative(min(sharding_rows, key=lambda sharding_row: float(self.held[sharding_row, row])), row)
 
-    def way(self, sharding_row: int, row: int) -> Way:
+    def alternative(self, sharding_row: int, row: int) -> OpAlternative:
         """A split with one state sharding."""
         split = self.table.table[row]
         kept = self.table.states.state_shardings[sharding_row]
         has_weights = bool(self.table.states.state_bytes.any())
-        return Way(
+        return OpAlternative(
             _split(self.op, split, self.axes),
             tuple(self.op.loops[i].name if i >= 0 else None for i in split),
             int(kept.zero) if has_weights else 0,
@@ -98,7 +100,7 @@ class _OpCosts:
         )
 
 
-def _costs(record: PlanRecord, priced: PricedDecision, op: Op, count: int) -> _OpCosts:
+def _costs(record: PlanRecord, priced: DecisionCosts, op: Op, count: int) -> _OpCosts:
     """Costs of an op that `count` ops are alike to."""
     decided = priced.op_decision(op)
     model = priced.models[decided.stage]
@@ -124,13 +126,13 @@ def _costs(record: PlanRecord, priced: PricedDecision, op: Op, count: int) -> _O
     )
 
 
-def _edges_from(priced: PricedDecision, model: CostModel, op: Op) -> Iterator[EdgeTable]:
+def _edges_from(priced: DecisionCosts, model: CostModel, op: Op) -> Iterator[EdgeTable]:
     readers = {reader for out in op.outputs for reader in priced.graph.consumers.get(out.tensor, ())}
     for reader in readers:
         yield from (edge for edge in model.edges_into(reader) if edge.source == op.id)
 
 
-def _edges(priced: PricedDecision, model: CostModel, edges: Iterable[EdgeTable], op: Op) -> tuple[Floats, Floats]:
+def _edges(priced: DecisionCosts, model: CostModel, edges: Iterable[EdgeTable], op: Op) -> tuple[Floats, Floats]:
     """Seconds of a microbatch, and kept bytes, of some edges together."""
     seconds, kept = np.zeros((2, len(model.op(op.id).table)))
     for edge in edges:
@@ -140,7 +142,7 @@ def _edges(priced: PricedDecision, model: CostModel, edges: Iterable[EdgeTable],
     return seconds, kept
 
 
-def _edge(priced: PricedDecision, edge: EdgeTable, op: Op) -> tuple[Floats, Floats]:
+def _edge(priced: DecisionCosts, edge: EdgeTable, op: Op) -> tuple[Floats, Floats]:
     """Seconds and kept bytes of an edge for each strategy of `op`, its other end as planned."""
     ops = priced.graph.ops
     reader = ops[edge.target]
@@ -158,11 +160,11 @@ def _split(op: Op, loops: Ints, axes: tuple[str, ...]) -> str:
     return ", ".join(words) or "one device"
 
 
-def _seconds(way: Way) -> float:
-    return way.seconds
+def _seconds(alternative: OpAlternative) -> float:
+    return alternative.seconds
 
 
-def _distinct(ways: list[Way]) -> list[Way]:
+def _distinct(ways: list[OpAlternative]) -> list[OpAlternative]:
     """The fastest way of each split in words."""
-    ordered = sorted(ways, key=lambda way: (way.split, way.seconds))
-    return [next(same) for _, same in groupby(ordered, key=lambda way: way.split)]
+    ordered = sorted(ways, key=lambda alternative: (alternative.split, alternative.seconds))
+    return [next(same) for _, same in groupby(ordered, key=lambda alternative: alternative.split)]

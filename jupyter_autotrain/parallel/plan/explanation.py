@@ -26,7 +26,7 @@ EQUAL_S: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class OpAlternative:
     """One way to split an op; seconds of a whole step, bytes held by a rank, both of one such op.
 
     Attributes:
@@ -79,31 +79,43 @@ class Explanation:
 
     op: str
     count: int
-    chosen: Way
-    runner_up: Way | None
-    ways: tuple[Way, ...]
+    chosen: OpAlternative
+    runner_up: OpAlternative | None
+    ways: tuple[OpAlternative, ...]
     why: str
 
     def __str__(self) -> str:
-        rows = [self._row(way) for way in dict.fromkeys((self.chosen, *self.ways[:SHOWN]))]
+        rows = [self._row(option) for option in dict.fromkeys((self.chosen, *self.ways[:SHOWN]))]
         times = f", one of {self.count} alike" if self.count > 1 else ""
         return f"{self.op}{times}\n{aligned(HEADS, rows)}\n{self.why}"
 
     __repr__ = __str__
 
-    def _row(self, way: Way) -> tuple[str, ...]:
-        seconds = (way.seconds, way.compute_s, way.input_move_s, way.output_move_s, way.weight_s)
-        mark = "chosen" if way == self.chosen else ""
-        return mark, way.what, *map(ms, seconds), format_memory(way.held_bytes), "" if way.fits else "does not fit"
+    def _row(self, option: OpAlternative) -> tuple[str, ...]:
+        seconds = (
+            option.seconds,
+            option.compute_s,
+            option.input_move_s,
+            option.output_move_s,
+            option.weight_s,
+        )
+        mark = "chosen" if option == self.chosen else ""
+        return (
+            mark,
+            option.what,
+            *map(ms, seconds),
+            format_memory(option.held_bytes),
+            "" if option.fits else "does not fit",
+        )
 
 
-def reason(chosen: Way, rival: Way, limit_bytes: float, gap: float) -> str:
+def reason(chosen: OpAlternative, runner_up: OpAlternative, limit_bytes: float, gap: float) -> str:
     """Why the runner-up lost: one sentence on its time, memory, and on what is proved of the whole plan."""
-    slower_s = rival.seconds - chosen.seconds
-    detail = _detail(chosen, rival)
-    memory = _memory(rival.held_bytes - chosen.held_bytes)
-    what = f"The runner-up ({rival.what})"
-    if not rival.fits:
+    slower_s = runner_up.seconds - chosen.seconds
+    detail = _detail(chosen, runner_up)
+    memory = _memory(runner_up.held_bytes - chosen.held_bytes)
+    what = f"The runner-up ({runner_up.what})"
+    if not runner_up.fits:
         limit = format_memory(limit_bytes)
         return f"{what} needs {memory} in each such op: over the limit of {limit}; it is {_than(slower_s)} ({detail})."
     if slower_s >= 0:
@@ -112,11 +124,11 @@ def reason(chosen: Way, rival: Way, limit_bytes: float, gap: float) -> str:
     return f"{what} is {_than(slower_s)} here by itself ({detail}), with {memory}; {proof}."
 
 
-def _detail(chosen: Way, rival: Way) -> str:
+def _detail(chosen: OpAlternative, runner_up: OpAlternative) -> str:
     """The parts that differ, with their signs."""
     found = []
     for key, word in PARTS.items():
-        more_s = getattr(rival, key) - getattr(chosen, key)
+        more_s = getattr(runner_up, key) - getattr(chosen, key)
         if abs(more_s) > LEAST_SHOWN_S:
             found.append(f"{word} {'+' if more_s > 0 else '-'}{ms(abs(more_s))}")
     return ", ".join(found)

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from jupyter_autotrain.parallel.decision import Decision
-from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, Operand, OpGraph
+from jupyter_autotrain.parallel.graph.graph import Op, Operand, OpGraph, RepeatedBlocks
 
 Block: TypeAlias = tuple[int, ...]  # ids of its ops
 
@@ -118,7 +118,7 @@ class FoldedGraph:
         graph = self.graph
         at = 0
         found: list[tuple[Block, ...]] = []
-        for run in graph.runs:
+        for run in graph.repeated_blocks:
             found += [((i,),) for i in range(at, run.start)]
             found += [tuple(blocks) for _, blocks in groupby(_blocks(run), key=self._decisions)]
             at = run.start + run.length * run.count
@@ -141,10 +141,10 @@ class FoldedGraph:
 
     def _label(self, block: Block) -> str:
         """The run's name without the number of its first block."""
-        run = next(r for r in self.graph.runs if r.start <= block[0] < r.start + r.length * r.count)
+        run = next(r for r in self.graph.repeated_blocks if r.start <= block[0] < r.start + r.length * r.count)
         return run.name.rstrip("0123456789.") or self.graph.ops[block[0]].name
 
 
-def _blocks(run: BlockRun) -> Iterator[Block]:
+def _blocks(run: RepeatedBlocks) -> Iterator[Block]:
     for first in range(run.start, run.start + run.length * run.count, run.length):
         yield tuple(range(first, first + run.length))

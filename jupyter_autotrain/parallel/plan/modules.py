@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand, TensorKind
 from jupyter_autotrain.parallel.placement import Placement, Shard
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.megatron import summed_loops
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
 
 STYLES = ("ColwiseParallel", "RowwiseParallel", "SequenceParallel")
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class ModuleSharding:
     """One module with weights.
 
     Attributes:
@@ -48,7 +48,7 @@ class Module:
         return None
 
 
-def modules_of(priced: PricedDecision) -> tuple[Module, ...]:
+def modules_of(priced: DecisionCosts) -> tuple[ModuleSharding, ...]:
     """All modules with weights, in the order of use, each once."""
     graph = priced.graph
     axes = range(len(priced.decision.mesh.shape))
@@ -61,7 +61,7 @@ def modules_of(priced: PricedDecision) -> tuple[Module, ...]:
                 continue
             decided = priced.op_decision(op)
             states = decided.states
-            found[path] = Module(
+            found[path] = ModuleSharding(
                 path,
                 tuple(_style(priced, op, operand, axis) for axis in axes),
                 states.zero,
@@ -74,7 +74,7 @@ def modules_of(priced: PricedDecision) -> tuple[Module, ...]:
     return tuple(found.values())
 
 
-def _style(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
+def _style(priced: DecisionCosts, op: Op, weight: Operand, axis: int) -> str:
     """What an axis does with a module's op."""
     role = _role(priced, op, axis)
     placed = priced.needed(op, weight)[axis]
@@ -85,7 +85,7 @@ def _style(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
     if split is not None and op.family is Family.MATMUL:
         inner = weight.loops[split] in summed_loops(priced.graph, op, weight)
         style = "RowwiseParallel" if inner else "ColwiseParallel"
-        if not inner and _meets_loss(priced, op, axis):
+        if not inner and _feeds_loss(priced, op, axis):
             return _call(style, (_input_layout(priced, op, weight, axis), WHOLE_LOGITS))
         return _call(style, (_input_layout(priced, op, weight, axis), _output_layout(priced, op, axis)))
     if split is not None:
@@ -95,7 +95,7 @@ def _style(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
     return "data" if role in {LoopRole.BATCH, LoopRole.SEQUENCE, LoopRole.SPATIAL} else ""
 
 
-def split_over(module: Module) -> tuple[tuple[int, ...], str]:
+def split_over(module: ModuleSharding) -> tuple[tuple[int, ...], str]:
     """The axes over which a module's weights (or a norm's sequence) are split, and the one style for all of them."""
     axes = tuple(a for a, style in enumerate(module.styles) if style.startswith(STYLES) or style == "other")
     styles = {module.styles[a].split("(")[0] for a in axes}
@@ -118,7 +118,7 @@ _LAYOUTS = {
 """How an activation (batch, sequence, features) lies when a loop of that role is split; others split the last dim."""
 
 
-def _role(priced: PricedDecision, op: Op, axis: int) -> LoopRole | None:
+def _role(priced: DecisionCosts, op: Op, axis: int) -> LoopRole | None:
     loop = priced.op_decision(op).split_loops(op)[axis]
     return loop.role if loop else None
 
@@ -128,7 +128,7 @@ def _layout(placed: Placement, role: LoopRole | None) -> str:
     return _LAYOUTS.get(role, "Shard(-1)") if isinstance(placed, Shard) else "Replicate()"
 
 
-def _input_layout(priced: PricedDecision, op: Op, weight: Operand, axis: int) -> str:
+def _input_layout(priced: DecisionCosts, op: Op, weight: Operand, axis: int) -> str:
     """How the input that meets the weight is left by its maker."""
     graph = priced.graph
     summed = summed_loops(graph, op, weight)
@@ -140,7 +140,7 @@ def _input_layout(priced: PricedDecision, op: Op, weight: Operand, axis: int) ->
     return _layout(priced.produced(maker, out)[axis], _role(priced, maker, axis))
 
 
-def _output_layout(priced: PricedDecision, op: Op, axis: int) -> str:
+def _output_layout(priced: DecisionCosts, op: Op, axis: int) -> str:
     """How the op's first reader reads its output."""
     graph = priced.graph
     out = op.outputs[0]
@@ -155,7 +155,7 @@ WHOLE_LOGITS = "Shard(-1), use_local_output=False"
 """Layout of logits that stay one tensor for `loss_parallel`, however they are split."""
 
 
-def _meets_loss(priced: PricedDecision, op: Op, axis: int) -> bool:
+def _feeds_loss(priced: DecisionCosts, op: Op, axis: int) -> bool:
     """Whether a loss, maybe behind views and casts, reads what the op makes split along the classes."""
     graph = priced.graph
     reached = [reader for out in op.outputs for reader in graph.consumers.get(out.tensor, ())]

@@ -37,8 +37,9 @@ def _traced(graph: OpGraph) -> Iterator[str]:
 
 
 def _batch(graph: OpGraph) -> Iterator[str]:
-    if graph.uncut:
-        yield f"The batch is not cut into microbatches, which could change the mathematics: {graph.uncut}."
+    reason = graph.unsplittable_reason
+    if reason:
+        yield f"The batch is not cut into microbatches, which could change the mathematics: {reason}."
         yield (
             "Split along the batch, devices must exchange what samples compare: DTensor does; plain DDP does not, and "
             "BatchNorm does as SyncBatchNorm only."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jupyter_autotrain.parallel.plan.modules import Module
+from jupyter_autotrain.parallel.plan.modules import ModuleSharding
 from jupyter_autotrain.parallel.plan.patterns import matches
 
 
-def tables(modules: Sequence[Module]) -> str:
+def tables(modules: Sequence[ModuleSharding]) -> str:
     """Embeddings on the host: indices go there, looked-up rows come back, their optimizer works there."""
     paths = [module.path for module in modules if module.host_table]
     if not paths:
@@ -26,7 +26,7 @@ def tables(modules: Sequence[Module]) -> str:
     )
 
 
-def offloaded(modules: Sequence[Module]) -> str:
+def offloaded(modules: Sequence[ModuleSharding]) -> str:
     """An optimizer whose states and update are on the host, for the modules that want it."""
     away = [module for module in modules if module.offload]
     if not away:

@@ -6,10 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from jupyter_autotrain.parallel.plan.modules import Module, ranges
+from jupyter_autotrain.parallel.plan.modules import ModuleSharding, ranges
 
 
-def patterns(styled: Sequence[tuple[Module, str]], among: Sequence[Module]) -> Iterator[tuple[str, str]]:
+def patterns(
+    styled: Sequence[tuple[ModuleSharding, str]], among: Sequence[ModuleSharding]
+) -> Iterator[tuple[str, str]]:
     """(quoted path or pattern, style): one entry per path inside a layer when all layers agree, else one per layer.
 
     A pattern names no other module of those `among` which it is read.
@@ -32,16 +34,16 @@ def patterns(styled: Sequence[tuple[Module, str]], among: Sequence[Module]) -> I
             yield from ((f'"{container}.{index}.{inner}"', style) for index, style in entries)
 
 
-def matches(modules: Sequence[Module], among: Sequence[Module]) -> str:
+def matches(modules: Sequence[ModuleSharding], among: Sequence[ModuleSharding]) -> str:
     """The test whether a parameter's `name` is of one of some modules, and of none else."""
     unstyled = [(module, "") for module in modules]
     paths = (path.removesuffix('"') + '.*"' for path, _ in patterns(unstyled, among))
     return f"any(fnmatch.fnmatch(name, p) for p in ({', '.join(paths)},))"
 
 
-def layers_of(modules: Sequence[Module]) -> dict[tuple[str, int], list[Module]]:
+def layers_of(modules: Sequence[ModuleSharding]) -> dict[tuple[str, int], list[ModuleSharding]]:
     """(container, index) → its modules; only containers with several numbered parts."""
-    found: dict[tuple[str, int], list[Module]] = defaultdict(list)
+    found: dict[tuple[str, int], list[ModuleSharding]] = defaultdict(list)
     for module in modules:
         layer = module.layer
         if layer:

@@ -13,14 +13,14 @@ from jupyter_autotrain.parallel.plan.code import code
 from jupyter_autotrain.parallel.plan.difference import PlanDifference, difference
 from jupyter_autotrain.parallel.plan.explain import explain
 from jupyter_autotrain.parallel.plan.explanation import Explanation
-from jupyter_autotrain.parallel.plan.page import page
+from jupyter_autotrain.parallel.plan.html_report import html_report
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.solution_traffic import with_traffic
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import Method, Mode, SearchRequest, Solution, retry_on_interrupt, solve
 
-SLIDER_EFFORT = 0.15  # of a re-plan within 0.2 s, while a slider moves
+SLIDER_EFFORT = 0.15  # for interactive re-planning, within 0.2 s
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,11 +89,11 @@ class Plan(PlanRecord, Displayable):
 
     def to_html(self) -> str:
         """A static page: no script, no network, at most 50 kB."""
-        return page(self)
+        return html_report(self)
 
     def to_json(self) -> str:
         """The plan as JSON text: the keys of `view`, and `record`, from which `from_json` rebuilds it."""
-        return storage.written(self)
+        return storage.plan_to_json(self)
 
     @classmethod
     def from_json(cls, saved: str) -> Plan:
@@ -102,11 +102,11 @@ class Plan(PlanRecord, Displayable):
         Raises:
             PlanError: Not a plan, or of another version.
         """
-        record = storage.read(saved)
+        record = storage.plan_from_json(saved)
         return cls(record.request, record.solution, record.trace_s)
 
     def __repr__(self) -> str:
         return text.summary(self)
 
     def _repr_html_(self) -> str:
-        return page(self)
+        return html_report(self)

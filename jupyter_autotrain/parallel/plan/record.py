@@ -12,8 +12,8 @@ from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision, OpDecision, StageDecision
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.notes import notes_of
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.unpriced import reported_gap, unpriced_shares
 from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, SearchRequest, Solution
 
@@ -153,14 +153,14 @@ class PlanRecord:
     def recompute(self) -> Mapping[Recompute, int]:
         """Recompute mode → number of repeated blocks that use it."""
         found: Counter[Recompute] = Counter()
-        for run in self.graph.runs:
+        for run in self.graph.repeated_blocks:
             firsts = range(run.start, run.start + run.length * run.count, run.length)
             found.update(self.strategies[self.graph.ops[i].name].recompute for i in firsts)
         return dict(found)
 
-    def priced(self) -> PricedDecision:
-        """The decision with its cost models, made anew."""
-        return PricedDecision.of(self.graph, self.cluster, self.decision, self.request)
+    def priced(self) -> DecisionCosts:
+        """The decision with its cost models, rebuilt."""
+        return DecisionCosts.of(self.graph, self.cluster, self.decision, self.request)
 
     def op(self, name: str) -> Op:
         """The op that is called `name`, or holds a member or a module of that name.

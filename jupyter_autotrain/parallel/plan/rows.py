@@ -8,8 +8,8 @@ from typing import Final
 
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.sizes import format_bytes, format_memory
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.formatting import ms
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.traffic import sent_bytes
 from jupyter_autotrain.parallel.search import Alternative, Cost
@@ -33,7 +33,7 @@ def candidates(record: PlanRecord) -> Iterator[dict[str, JsonValue]]:
         yield _candidate(other.what, "other", other)
 
 
-def ranks(record: PlanRecord, priced: PricedDecision) -> Iterator[dict[str, JsonValue]]:
+def ranks(record: PlanRecord, priced: DecisionCosts) -> Iterator[dict[str, JsonValue]]:
     """One row per stage: memory by kind, the limit, and bytes sent per axis."""
     size = record.mesh.devices
     for rank, stage in zip(record.cost.ranks, record.stages, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jupyter_autotrain.parallel.graph.graph import OpGraph
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.traffic import most_sent_bytes
 from jupyter_autotrain.parallel.search import Alternative, SearchRequest, Solution
 from jupyter_autotrain.parallel.search.decisions import decision_of
@@ -21,7 +21,7 @@ def with_traffic(request: SearchRequest, solution: Solution) -> Solution:
     has no baselines, as while a slider moves.
     """
     every = request.baselines and _is_small(solution.graph)
-    found = PricedDecision.of(solution.graph, solution.cluster, solution.decision, request)
+    found = DecisionCosts.of(solution.graph, solution.cluster, solution.decision, request)
     return replace(
         solution,
         cost=replace(solution.cost, sent_bytes=most_sent_bytes(found)),
@@ -31,7 +31,7 @@ def with_traffic(request: SearchRequest, solution: Solution) -> Solution:
 
 
 def _is_small(graph: OpGraph) -> bool:
-    different = len(graph.ops) - sum(run.length * (run.count - 1) for run in graph.runs)
+    different = len(graph.ops) - sum(run.length * (run.count - 1) for run in graph.repeated_blocks)
     return different <= MOST_DIFFERENT and len(graph.ops) <= MOST_OPS
 
 
@@ -40,5 +40,5 @@ def _counted(other: Alternative, request: SearchRequest, *, every: bool) -> Alte
     if outcome is None or other.cost is None or not every:
         return replace(other, outcome=None)
     model = outcome.models[0]
-    priced = PricedDecision.of(model.graph, model.cluster, decision_of(outcome), request)
+    priced = DecisionCosts.of(model.graph, model.cluster, decision_of(outcome), request)
     return replace(other, cost=replace(other.cost, sent_bytes=most_sent_bytes(priced)), outcome=None)

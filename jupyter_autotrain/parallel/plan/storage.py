@@ -13,12 +13,13 @@ from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import SearchRequest, Solution
 
 FORMAT: Final = 3
-"""Of `record`: raised with every change of a dataclass in it. 3: `state_shardings` in settings."""
+"""Of `record`: raised with every change of a dataclass in it. 3: `state_shardings` in settings, `repeated_blocks` in
+graphs."""
 EXPECTED: Final = f"A plan saved by plan.to_json(), format {FORMAT}."
 ACTION: Final = "Plan again and save the new plan."
 
 
-def written(record: PlanRecord) -> str:
+def plan_to_json(record: PlanRecord) -> str:
     """The plan as one JSON text; nothing is lost."""
     kept = {
         "format": FORMAT,
@@ -29,8 +30,8 @@ def written(record: PlanRecord) -> str:
     return json.dumps({**view(record), "record": kept}, separators=(",", ":"), default=list)
 
 
-def read(text: str) -> PlanRecord:
-    """The plan of a text made by `written`.
+def plan_from_json(text: str) -> PlanRecord:
+    """The plan of a text made by `plan_to_json`.
 
     Raises:
         PlanError: Not JSON, another format, or cut short.

@@ -15,7 +15,7 @@ from itertools import chain
 
 from jupyter_autotrain.parallel.cost.activations import MODES
 from jupyter_autotrain.parallel.cost.memory import Schedule
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.traffic import forward_passes, stage_ops
 from jupyter_autotrain.parallel.search import Cost
 
@@ -69,7 +69,7 @@ class _Pass:
     microbatch: int
 
 
-def timeline(priced: PricedDecision, cost: Cost) -> tuple[TimeSegment, ...]:
+def timeline(priced: DecisionCosts, cost: Cost) -> tuple[TimeSegment, ...]:
     """Segments of one step, by stage and time, without holes: what is not busy is bubble."""
     decision = priced.decision
     stages = [_with_messages(passes_of(priced, i), cost, i) for i in range(len(decision.stages))]
@@ -86,7 +86,7 @@ def timeline(priced: PricedDecision, cost: Cost) -> tuple[TimeSegment, ...]:
     return tuple(segment for row, once in rows for segment in _filled(row, once, stretch, cost.step_s))
 
 
-def passes_of(priced: PricedDecision, stage: int) -> Passes:
+def passes_of(priced: DecisionCosts, stage: int) -> Passes:
     """Sum over the stage's ops and the edges into them, without messages to other stages."""
     model = priced.models[stage]
     total = [0.0] * 6

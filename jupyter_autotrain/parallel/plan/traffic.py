@@ -15,8 +15,8 @@ from math import prod
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Op, Operand
 from jupyter_autotrain.parallel.placement import Partial, Placement, Placements, Replicate, Shard
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.folded import FoldedEdge
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def collectives(source: Placements, target: Placements, size_bytes: float, shape
     return found
 
 
-def edge_collectives(priced: PricedDecision, edge: FoldedEdge) -> tuple[list[Collective], list[Collective]]:
+def edge_collectives(priced: DecisionCosts, edge: FoldedEdge) -> tuple[list[Collective], list[Collective]]:
     """Collectives for an edge's tensor and for its gradient, in one microbatch, once per reader.
 
     A gathered input is kept as a slice and gathered again in the backward pass, as the cost model has it.
@@ -75,7 +75,7 @@ def edge_collectives(priced: PricedDecision, edge: FoldedEdge) -> tuple[list[Col
     return forward, again + collectives(priced.gradient(reader, edge.operand), reduced, size, shape)
 
 
-def state_collectives(priced: PricedDecision, op: Op) -> Iterator[Collective]:
+def state_collectives(priced: DecisionCosts, op: Op) -> Iterator[Collective]:
     """Gradient and parameter collectives of an op's weights, for a whole step."""
     shape = priced.decision.mesh.shape
     states = priced.op_decision(op).states
@@ -95,7 +95,7 @@ def state_collectives(priced: PricedDecision, op: Op) -> Iterator[Collective]:
                 held /= size
 
 
-def _row_collectives(priced: PricedDecision, op: Op, gradient: Placements) -> Iterator[Collective]:
+def _row_collectives(priced: DecisionCosts, op: Op, gradient: Placements) -> Iterator[Collective]:
     """Gradients of looked-up rows to the ranks that hold the same slice of a table on their hosts."""
     shape = priced.decision.mesh.shape
     out = op.outputs[0]
@@ -106,13 +106,13 @@ def _row_collectives(priced: PricedDecision, op: Op, gradient: Placements) -> It
             rows *= size
 
 
-def most_sent_bytes(priced: PricedDecision) -> float:
+def most_sent_bytes(priced: DecisionCosts) -> float:
     """Bytes that a rank sends in a step on all axes, of the stage that sends most."""
     stages = range(len(priced.decision.stages))
     return max(sum(sent_bytes(priced, stage).values()) for stage in stages)
 
 
-def sent_bytes(priced: PricedDecision, stage: int) -> Mapping[str, float]:
+def sent_bytes(priced: DecisionCosts, stage: int) -> Mapping[str, float]:
     """Bytes that a rank of `stage` sends in a step, by axis name; `stages` for messages to its neighbours."""
     axes = priced.decision.mesh.axes
     folded = priced.folded
@@ -134,12 +134,12 @@ def sent_bytes(priced: PricedDecision, stage: int) -> Mapping[str, float]:
     return total
 
 
-def stage_ops(priced: PricedDecision, stage: int) -> frozenset[int]:
+def stage_ops(priced: DecisionCosts, stage: int) -> frozenset[int]:
     """Ids of a stage's ops."""
     return frozenset(op.id for op in priced.graph.ops if priced.op_decision(op).stage == stage)
 
 
-def forward_passes(priced: PricedDecision, op: Op) -> int:
+def forward_passes(priced: DecisionCosts, op: Op) -> int:
     """Forward passes in a step: full recompute runs one more inside repeated blocks."""
     full = priced.op_decision(op).recompute is Recompute.FULL and priced.analysis.repeats[op.id] > 1
     return 2 if full else 1
@@ -160,7 +160,7 @@ def _parts(placed: Placements, shape: Sequence[int]) -> int:
     return prod(size for size, one in zip(shape, placed, strict=True) if isinstance(one, Shard))
 
 
-def _between_stages(priced: PricedDecision, here: frozenset[int]) -> float:
+def _between_stages(priced: DecisionCosts, here: frozenset[int]) -> float:
     """Activations to the next stage and gradients to the one before, each tensor once per microbatch."""
     graph = priced.graph
     decision = priced.decision

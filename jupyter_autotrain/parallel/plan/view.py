@@ -45,10 +45,10 @@ from jupyter_autotrain.parallel.graph.graph import Op, Tensor, TensorKind
 from jupyter_autotrain.parallel.placement import Placements, Shard
 from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.code import code
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.folded import FoldedEdge
 from jupyter_autotrain.parallel.plan.modules import modules_of
 from jupyter_autotrain.parallel.plan.naming import colour, label
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
 from jupyter_autotrain.parallel.plan.rows import candidates, costs_of, ranks
 from jupyter_autotrain.parallel.plan.timeline import timeline
@@ -125,7 +125,7 @@ def _cluster(record: PlanRecord) -> JsonObject:
 class _GraphView:
     """Nodes and edges as JSON values; collects the tensors that they name."""
 
-    def __init__(self, priced: PricedDecision) -> None:
+    def __init__(self, priced: DecisionCosts) -> None:
         self.priced = priced
         self.graph = priced.graph
         self.folded = priced.folded

@@ -72,7 +72,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         """The op made of several that is being recorded."""
         return self._region
 
-    def meet(self, tensor: torch.Tensor, name: str, kind: TensorKind) -> int:
+    def register_input(self, tensor: torch.Tensor, name: str, kind: TensorKind) -> int:
         """Give a tensor its place among the seen ones."""
         shape = tuple(tensor.shape)
         dtype = str(tensor.dtype).removeprefix("torch.")
@@ -87,10 +87,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
     def place(self, tensor: torch.Tensor) -> int:
         """Place of a tensor; an unseen one is a constant of the model."""
         found = self._places.get(id(tensor))
-        return self.meet(tensor, "constant", TensorKind.BUFFER) if found is None else found
+        return self.register_input(tensor, "constant", TensorKind.BUFFER) if found is None else found
 
     @contextmanager
-    def region(
+    def composite_op(
         self, kind: str, inputs: Sequence[torch.Tensor], **args: object
     ) -> Iterator[tuple[TracedOp | None, list[Passed]]]:
         """One op made of all that is dispatched inside; yields its record and a list to put its outputs in.
@@ -128,13 +128,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         finally:
             self._backward = False
 
-    def keep(self, tensor: torch.Tensor) -> torch.Tensor:
+    def mark_saved(self, tensor: torch.Tensor) -> torch.Tensor:
         """Hook of autograd: the newest node keeps a tensor for the backward pass."""
         self._kept.setdefault(newest_node(), {})[storage_of(tensor)] = tensor.untyped_storage().nbytes()
         self._alive.append(tensor)
         return tensor
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """Assign what autograd nodes keep to the ops that made the nodes."""
         for node, kept in self._kept.items():
             if node in self._nodes:
@@ -207,7 +207,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         """Place of an op's result: always a new one, also for a tensor changed in place."""
         known = storage_of(tensor) in self.owners
         before = self._places.get(id(tensor))
-        place = self.meet(tensor, "", TensorKind.ACTIVATION)
+        place = self.register_input(tensor, "", TensorKind.ACTIVATION)
         if known and before is not None and self.owners[storage_of(tensor)] == before:
             self.owners[storage_of(tensor)] = place
         return place
@@ -237,5 +237,5 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         if fake is None:
             fake = self._constants[id(leaf)] = shape_only(leaf)
             self._alive.append(leaf)
-            self.values.learn(fake, leaf)
+            self.values.record_constant(fake, leaf)
         return fake

@@ -16,7 +16,7 @@ CELLS: Mapping[Callable[..., Passed], str] = {getattr(torch, name): name for nam
 """Functions of torch that run all layers of a recurrent module."""
 
 
-class Layer(torch.autograd.Function):
+class RecurrentLayer(torch.autograd.Function):
     """One layer on shapes: keeps its input, its output and its gates."""
 
     @staticmethod
@@ -37,7 +37,7 @@ class Layer(torch.autograd.Function):
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class RecurrentCall:
     """A call of a recurrent function.
 
     Attributes:
@@ -63,7 +63,7 @@ class Stack:
     steps: int
 
 
-def read(kind: str, args: Sequence[Passed]) -> Stack:
+def read(kind: str, args: Sequence[Passed]) -> RecurrentCall:
     """What the arguments of a recurrent function mean; with packed sequences the second is their batch sizes."""
     packed = not isinstance(args[3], bool)
     x, states, weights = (args[0], args[2], args[3]) if packed else args[:3]
@@ -79,55 +79,57 @@ def read(kind: str, args: Sequence[Passed]) -> Stack:
         samples = 0 if first else 1
         steps = x.shape[1 - samples]
     held = [states] if isinstance(states, torch.Tensor) else list(states)
-    return Stack(kind, x, held, weights, layers, 1 + both, dropout if train else 0.0, samples, steps)
+    return RecurrentCall(kind, x, held, weights, layers, 1 + both, dropout if train else 0.0, samples, steps)
 
 
-def run(recorder: Recorder, stack: Stack) -> tuple[torch.Tensor, ...]:
+def run(recorder: Recorder, call: RecurrentCall) -> tuple[torch.Tensor, ...]:
     """Stand in for a recurrent function: output of the last layer, and the states of all."""
-    per_layer = len(stack.weights) // stack.layers
-    x = stack.x
+    per_layer = len(call.weights) // call.layers
+    x = call.x
     left = []
-    for layer in range(stack.layers):
-        if layer and stack.dropout:
-            x = torch.native_dropout(x, stack.dropout, True)[0]
-        here = slice(layer * stack.directions, (layer + 1) * stack.directions)
-        states = [state if stack.layers == 1 else state[here] for state in stack.states]
-        weights = stack.weights[layer * per_layer : (layer + 1) * per_layer]
-        x, *after = _layer(recorder, stack, x, states, weights)
+    for layer in range(call.layers):
+        if layer and call.dropout:
+            x = torch.native_dropout(x, call.dropout, True)[0]
+        here = slice(layer * call.directions, (layer + 1) * call.directions)
+        states = [state if call.layers == 1 else state[here] for state in call.states]
+        weights = call.weights[layer * per_layer : (layer + 1) * per_layer]
+        x, *after = _layer(recorder, call, x, states, weights)
         left.append(after)
-    joined = [parts[0] if stack.layers == 1 else torch.cat(parts) for parts in zip(*left, strict=True)]
+    joined = [parts[0] if call.layers == 1 else torch.cat(parts) for parts in zip(*left, strict=True)]
     return x, *joined
 
 
 def _layer(
     recorder: Recorder,
-    stack: Stack,
+    call: RecurrentCall,
     x: torch.Tensor,
     states: Sequence[torch.Tensor],
     weights: Sequence[torch.Tensor],
 ) -> Sequence[torch.Tensor]:
-    width = stack.directions * int(states[0].shape[-1])
-    known = {"samples": stack.samples, "states": len(states)}
-    with recorder.region(stack.kind, [x, *states, *weights], **known) as (record, results):
-        out: Sequence[torch.Tensor] = Layer.apply(GATES[stack.kind], x, width, *states, *weights)  # type: ignore[no-untyped-call]  # untyped in torch
+    width = call.directions * int(states[0].shape[-1])
+    known = {"samples": call.samples, "states": len(states)}
+    with recorder.composite_op(call.kind, [x, *states, *weights], **known) as (record, results):
+        out: Sequence[torch.Tensor] = RecurrentLayer.apply(GATES[call.kind], x, width, *states, *weights)  # type: ignore[no-untyped-call]  # untyped in torch
         results.extend(out)
         if record is not None:
-            _price(record, stack, x, out[0], weights)
+            _price(record, call, x, out[0], weights)
     return out
 
 
-def _price(record: TracedOp, stack: Stack, x: torch.Tensor, out: torch.Tensor, weights: Sequence[torch.Tensor]) -> None:
+def _price(
+    record: TracedOp, call: RecurrentCall, x: torch.Tensor, out: torch.Tensor, weights: Sequence[torch.Tensor]
+) -> None:
     """Products with every weight matrix for every row; what comes from the state is read anew in every step.
 
     FLOPs: 2 per multiply-add, as of `mm`; the backward pass has two such products. Gates are written, and read once.
     """
     rows = x.numel() // x.shape[-1]
     matrices = [weight for weight in weights if weight.dim() == 2]
-    per_direction = len(matrices) // stack.directions
+    per_direction = len(matrices) // call.directions
     repeated = [weight for place, weight in enumerate(matrices) if place % per_direction]
     products = rows * sum(weight.numel() for weight in matrices)
-    gates = rows * stack.directions * int(matrices[0].shape[0])
-    streamed = sum(weight.numel() for weight in weights) + (stack.steps - 1) * sum(w.numel() for w in repeated)
+    gates = rows * call.directions * int(matrices[0].shape[0])
+    streamed = sum(weight.numel() for weight in weights) + (call.steps - 1) * sum(w.numel() for w in repeated)
     record.exact = True
     record.flops_forward = 2.0 * products
     record.flops_backward = 4.0 * products

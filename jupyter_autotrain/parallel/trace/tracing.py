@@ -16,11 +16,11 @@ from jupyter_autotrain.errors import TraceError
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.graph import OpGraph, TensorKind
 from jupyter_autotrain.parallel.trace.checkpointing import NOTE, without_checkpointing
+from jupyter_autotrain.parallel.trace.composite_ops import FunctionInterceptor, modules
 from jupyter_autotrain.parallel.trace.convert import to_graph
 from jupyter_autotrain.parallel.trace.internals import Passed, shape_only
 from jupyter_autotrain.parallel.trace.loss import loss_of
 from jupyter_autotrain.parallel.trace.recorder import Recorder
-from jupyter_autotrain.parallel.trace.regions import Functions, modules
 from jupyter_autotrain.parallel.trace.source_lines import explain
 
 
@@ -58,7 +58,7 @@ def trace(
         state = _shapes(recorder, model)
         args, kwargs = _inputs(recorder, args, kwargs)
         try:
-            with recorder, Functions(recorder):
+            with recorder, FunctionInterceptor(recorder):
                 loss = _forward(recorder, model, (state, args, kwargs), loss_fn)
                 if loss.requires_grad:
                     with recorder.backward():
@@ -67,7 +67,7 @@ def trace(
             raise
         except Exception as fault:  # noqa: BLE001 - the user's model may raise anything
             raise explain(fault) from None
-    recorder.settle()
+    recorder.finalize()
     graph = to_graph(
         name or type(model).__name__, recorder.seen, recorder.records, recorder.owners, recorder.place(loss)
     )
@@ -84,7 +84,7 @@ def _forward(
     loss_fn: Callable[[Passed], torch.Tensor] | None,
 ) -> torch.Tensor:
     state, args, kwargs = call
-    with torch.autograd.graph.saved_tensors_hooks(recorder.keep, lambda kept: kept), modules(recorder, model):
+    with torch.autograd.graph.saved_tensors_hooks(recorder.mark_saved, lambda kept: kept), modules(recorder, model):
         out = functional_call(model, state, args, kwargs)
         return loss_of(out, loss_fn)
 
@@ -113,7 +113,7 @@ def _shapes(recorder: Recorder, model: torch.nn.Module) -> dict[str, torch.Tenso
             if isinstance(tensor, torch.nn.Parameter):
                 fake, kind = torch.nn.Parameter(fake, requires_grad=tensor.requires_grad), TensorKind.PARAMETER
             fakes[id(tensor)] = fake
-            recorder.meet(fake, key, kind)
+            recorder.register_input(fake, key, kind)
         state[key] = fakes[id(tensor)]
     return state
 
@@ -128,8 +128,8 @@ def _inputs(
         if not isinstance(leaf, torch.Tensor):
             return leaf
         made = shape_only(leaf).requires_grad_(leaf.requires_grad and leaf.is_floating_point())
-        recorder.meet(made, f"input_{number}", TensorKind.INPUT)
-        recorder.values.learn(made, leaf)
+        recorder.register_input(made, f"input_{number}", TensorKind.INPUT)
+        recorder.values.record_constant(made, leaf)
         return made
 
     args = tree_map(fake, args)

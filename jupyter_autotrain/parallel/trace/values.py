@@ -34,7 +34,7 @@ class IntegerValues:
         self._given: set[int] = set()
         self._alive: list[torch.Tensor] = []
 
-    def learn(self, fake: torch.Tensor, real: torch.Tensor) -> None:
+    def record_constant(self, fake: torch.Tensor, real: torch.Tensor) -> None:
         """Keep the value of an example input."""
         exact = not (real.is_floating_point() or real.is_complex() or real.is_meta or isinstance(real, FakeTensor))
         if exact and real.numel() <= LARGEST:

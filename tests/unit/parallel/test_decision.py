@@ -9,7 +9,7 @@ import pytest
 from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.decision import Decision
-from jupyter_autotrain.parallel.graph.build import gpt
+from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.placement import Partial, Shard
 
 PINS = {

@@ -2,9 +2,9 @@
 
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph import prepare as preparation
-from jupyter_autotrain.parallel.graph.build import random_graph
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.check import check
+from jupyter_autotrain.parallel.graph.example_graphs import random_graph
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.hoist import hoisted
@@ -35,11 +35,11 @@ def layered(readers):
 
 def test_an_op_that_all_layers_read_moves_before_the_first():
     graph = layered(range(4))
-    assert [run.count for run in fold(fuse(graph)).runs] != [4]
+    assert [run.count for run in fold(fuse(graph)).repeated_blocks] != [4]
     found = check(prepare(graph))
-    assert [run.count for run in found.runs] == [4]
-    assert found.ops[found.runs[0].start - 1].name == "layers.0.bias"
-    assert found.runs[0].name == "layers.0"
+    assert [run.count for run in found.repeated_blocks] == [4]
+    assert found.ops[found.repeated_blocks[0].start - 1].name == "layers.0.bias"
+    assert found.repeated_blocks[0].name == "layers.0"
 
 
 def test_an_op_that_only_its_own_layer_reads_stays():

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.graph import build
+from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.check import check
+from jupyter_autotrain.parallel.graph.example_graphs import linear
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import LoopRole, OpGraph, TensorKind
@@ -27,10 +28,10 @@ def total(graph, cost):
 @pytest.fixture(params=["gpt", "llama", "mlp", "random"])
 def graph(request):
     return {
-        "gpt": lambda: build.gpt(layers=4, **SMALL),
-        "llama": lambda: build.llama(layers=4, key_value_heads=2, **SMALL),
-        "mlp": lambda: build.mlp(width=32, layers=4, batch=8),
-        "random": lambda: build.random_graph(7, 60),
+        "gpt": lambda: example_graphs.gpt(layers=4, **SMALL),
+        "llama": lambda: example_graphs.llama(layers=4, key_value_heads=2, **SMALL),
+        "mlp": lambda: example_graphs.mlp(width=32, layers=4, batch=8),
+        "random": lambda: example_graphs.random_graph(7, 60),
     }[request.param]()
 
 
@@ -41,7 +42,7 @@ def test_built_graphs_are_well_formed_and_survive_json(graph):
 
 
 def test_a_gpt_needs_six_flops_per_weight_and_token_and_attention():
-    graph = build.gpt(layers=4, **SMALL)
+    graph = example_graphs.gpt(layers=4, **SMALL)
     weights = sum(t.numel for t in graph.tensors if t.kind is TensorKind.PARAMETER and len(t.shape) == 2)
     weights -= SMALL["vocabulary"] * SMALL["width"]  # the lookup table multiplies nothing
     tokens = SMALL["batch"] * SMALL["sequence"]
@@ -51,9 +52,9 @@ def test_a_gpt_needs_six_flops_per_weight_and_token_and_attention():
 
 @pytest.mark.parametrize(("made", "ops"), [("gpt", 9), ("llama", 14)])
 def test_a_block_fuses_to_a_few_ops_and_all_layers_are_one_run(made, ops):
-    graph = getattr(build, made)(layers=48, **SMALL)
-    (run,) = graph.runs
-    (fused,) = fold(fuse(graph)).runs
+    graph = getattr(example_graphs, made)(layers=48, **SMALL)
+    (run,) = graph.repeated_blocks
+    (fused,) = fold(fuse(graph)).repeated_blocks
     assert (run.count, fused.count) == (48, 48)
     assert fused.length == ops
 
@@ -85,7 +86,7 @@ def test_fusing_never_takes_a_loop_that_its_leader_could_split(graph):
 
 
 def test_a_nonlinear_op_does_not_join_a_product_whose_output_may_be_partial():
-    graph = fuse(build.mlp(width=32, layers=1, batch=8))
+    graph = fuse(example_graphs.mlp(width=32, layers=1, batch=8))
     up, down, _ = graph.ops
     assert up.members == ()
     assert [member.name for member in down.members] == ["layers.0.relu", "layers.0.down"]
@@ -99,7 +100,7 @@ def test_a_saved_tensor_inside_a_fused_op_stays_visible(graph):
 
 
 def test_folded_blocks_are_equal_in_form_and_cost(graph):
-    for run in graph.runs:
+    for run in graph.repeated_blocks:
         for i in range(run.start, run.start + run.length):
             twins = [graph.ops[i + k * run.length] for k in range(run.count)]
             assert len({(t.kind, t.flops_forward, t.bytes_backward, len(t.inputs)) for t in twins}) == 1
@@ -109,18 +110,18 @@ def encoder_decoder(layers):
     b = Builder("encoder-decoder", "float32")
     x = b.input("x", 8, 4, 16)
     for i in range(layers):
-        x = build.linear(b, b.apply("relu", [build.linear(b, x, 32, f"e{i}.a")], (8, 4, 32), f"e{i}.r"), 16, f"e{i}.b")
+        x = linear(b, b.apply("relu", [linear(b, x, 32, f"e{i}.a")], (8, 4, 32), f"e{i}.r"), 16, f"e{i}.b")
     memory, y = x, b.input("y", 8, 4, 16)
     for i in range(layers):
-        y = build.linear(b, y, 16, f"d{i}.a")
+        y = linear(b, y, 16, f"d{i}.a")
         y = b.apply("attention", [b.apply("view", [t], (8, 1, 4, 16)) for t in (y, memory, memory)], (8, 1, 4, 16))
-        y = build.linear(b, b.apply("view", [y], (8, 4, 16)), 16, f"d{i}.b")
+        y = linear(b, b.apply("view", [y], (8, 4, 16)), 16, f"d{i}.b")
     b.apply("sum", [y], ())
     return fold(b.graph())
 
 
 def test_an_encoder_and_a_decoder_are_two_runs():
-    assert [run.count for run in encoder_decoder(6).runs] == [6, 6]
+    assert [run.count for run in encoder_decoder(6).repeated_blocks] == [6, 6]
 
 
 def test_layers_that_share_weights_are_not_folded():
@@ -128,50 +129,50 @@ def test_layers_that_share_weights_are_not_folded():
     x, weight = b.input("x", 8, 16), b.parameter("w", 16, 16)
     for _ in range(8):
         x = b.apply("relu", [b.apply("linear", [x, weight], (8, 16))], (8, 16))
-    assert fold(b.graph()).runs == ()
+    assert fold(b.graph()).repeated_blocks == ()
 
 
 def test_a_different_layer_in_the_middle_breaks_the_run():
     b = Builder("odd", "float32")
     x = b.input("x", 8, 16)
     for i in range(9):
-        x = build.linear(b, x, 24 if i == 4 else 32, f"{i}.a")
-        x = build.linear(b, b.apply("relu", [x], b.tensors[x].shape, f"{i}.r"), 16, f"{i}.b")
-    assert [(run.start, run.count) for run in fold(b.graph()).runs] == [(0, 4), (15, 4)]
+        x = linear(b, x, 24 if i == 4 else 32, f"{i}.a")
+        x = linear(b, b.apply("relu", [x], b.tensors[x].shape, f"{i}.r"), 16, f"{i}.b")
+    assert [(run.start, run.count) for run in fold(b.graph()).repeated_blocks] == [(0, 4), (15, 4)]
 
 
 @settings(derandomize=True, max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), ops=st.integers(1, 40))
 def test_any_graph_fuses_to_a_well_formed_graph_of_the_same_cost(seed, ops):
-    graph = build.random_graph(seed, ops)
+    graph = example_graphs.random_graph(seed, ops)
     fused = check(fuse(graph))
     assert {cost: total(fused, cost) for cost in COSTS} == {cost: total(graph, cost) for cost in COSTS}
 
 
 def test_work_grows_in_proportion_to_the_graph():
     def calls(layers):
-        graph, counted = build.gpt(layers=layers, **SMALL), itertools.count()
+        graph, counted = example_graphs.gpt(layers=layers, **SMALL), itertools.count()
         sys.setprofile(lambda *_: next(counted))
         try:
             folded = fold(fuse(graph))
         finally:
             sys.setprofile(None)
-        assert folded.runs[0].count == layers
+        assert folded.repeated_blocks[0].count == layers
         return next(counted)
 
     assert calls(80) < 5 * calls(20)  # four times the layers; a square would be sixteen
 
 
 def test_roles_reach_the_heads_and_the_batch():
-    graph = build.gpt(layers=1, **SMALL)
+    graph = example_graphs.gpt(layers=1, **SMALL)
     attention = next(op for op in graph.ops if op.kind == "attention")
     assert [loop.role for loop in attention.loops[:2]] == [LoopRole.BATCH, LoopRole.HEAD]
 
 
 def faulty(change):
-    graph = build.mlp(width=8, layers=1, batch=4)
+    graph = example_graphs.mlp(width=8, layers=1, batch=4)
     first, *rest = graph.ops
-    return replace(graph, runs=(), ops=change(first, rest))
+    return replace(graph, repeated_blocks=(), ops=change(first, rest))
 
 
 @pytest.mark.parametrize(

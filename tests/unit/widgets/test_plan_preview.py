@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel import api
-from jupyter_autotrain.parallel.graph import build
+from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.widgets.plan import LatestOnly, PlanView, show_plan
 
 DEADLINE_S = 20.0
@@ -16,7 +16,7 @@ DEADLINE_S = 20.0
 
 @pytest.fixture(scope="module")
 def plan():
-    graph = build.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
+    graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
     return api.plan(graph, None, "8xH100", search="recursive_programming")
 
 

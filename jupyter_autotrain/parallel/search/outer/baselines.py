@@ -21,7 +21,7 @@ from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import solve_candidate
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
-from jupyter_autotrain.parallel.search.request.space import Candidate, batch_of, cut_of, divisors, mesh_of
+from jupyter_autotrain.parallel.search.request.space import Candidate, batch_size, divisors, mesh_of, microbatch_limit
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome
 
 TENSOR = 8  # devices of one chassis, the widest tensor split of Megatron-LM
@@ -92,20 +92,20 @@ def _price(context: SearchContext, baseline: Baseline) -> tuple[Outcome | None, 
 
 
 def _flat(context: SearchContext) -> Iterator[Candidate]:
-    if batch_of(context.graph) % context.cluster.devices == 0:
+    if batch_size(context.graph) % context.cluster.devices == 0:
         yield Candidate(1, mesh_of((context.cluster.devices,) if context.cluster.devices > 1 else ()))
 
 
 def _tensor(context: SearchContext) -> Iterator[Candidate]:
     devices = context.cluster.devices
-    if devices % TENSOR == 0 and batch_of(context.graph) % (devices // TENSOR) == 0:
+    if devices % TENSOR == 0 and batch_size(context.graph) % (devices // TENSOR) == 0:
         yield Candidate(1, mesh_of(tuple(n for n in (devices // TENSOR, TENSOR) if n > 1)))
 
 
 def _three_d(context: SearchContext) -> Iterator[Candidate]:
     """Tensor 8, then the fewest stages that fit, data for the rest, microbatches of one sample per replica."""
     devices = context.cluster.devices
-    batch = cut_of(context.graph)
+    batch = microbatch_limit(context.graph)
     if devices % TENSOR or context.chain is None:
         return
     for stages in divisors(devices // TENSOR):

@@ -29,10 +29,10 @@ from jupyter_autotrain.parallel.search.request.request import Method, Mode, Sear
 from jupyter_autotrain.parallel.search.request.space import (
     MOST_CHUNKS,
     Candidate,
-    batch_of,
+    batch_size,
     candidates,
-    cut_of,
     divisors,
+    microbatch_limit,
 )
 
 NEAR = 1.25  # how much slower a plan of the instant search may be for its part to be searched to the end
@@ -104,17 +104,17 @@ class FewerDevices:
         if self.request.limits.effort >= 1:
             return None
         few = context.cluster.devices <= SMALL
-        return 1 if few and batch_of(context.graph) % context.cluster.devices else 0
+        return 1 if few and batch_size(context.graph) % context.cluster.devices else 0
 
     def _promising(self) -> list[tuple[float, ClusterSpec]]:
         """Parts with the least that they take: of one kind first, then by that."""
         reach = self._reach()
         context = self.whole.context
         ranked = []
-        for part in subsets(context.cluster, batch_of(context.graph)):
+        for part in subsets(context.cluster, batch_size(context.graph)):
             counts = [p for p in self.request.space.stages or divisors(part.devices) if part.devices % p == 0]
             stages = [p for p in counts if p <= max(1, self.blocks)]
-            least_s = reach.least_s(part, stages, max(1, cut_of(context.graph)), MOST_CHUNKS)
+            least_s = reach.least_s(part, stages, max(1, microbatch_limit(context.graph)), MOST_CHUNKS)
             ranked.append((len(part.kinds), least_s, part))
         return [(least_s, part) for _, least_s, part in sorted(ranked, key=lambda row: row[:2])]
 

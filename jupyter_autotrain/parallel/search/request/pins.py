@@ -16,8 +16,8 @@ from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.layout import NONE
 from jupyter_autotrain.parallel.cost.model import Restriction
-from jupyter_autotrain.parallel.graph.graph import BlockRun, Op, OpGraph
-from jupyter_autotrain.parallel.search.request.space import Pins, cut_of
+from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, RepeatedBlocks
+from jupyter_autotrain.parallel.search.request.space import Pins, microbatch_limit
 
 
 def check_pins(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> None:
@@ -84,8 +84,12 @@ def _outer(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> lis
         )
     if pins.stages and (devices % stages or stages > max(1, blocks)):
         faults.append(f"{stages} stages do not fit {devices} devices and {blocks} blocks")
-    if pins.microbatches and cut_of(graph) % pins.microbatches:
-        why = f"the batch is not cut: {graph.uncut}" if graph.uncut else f"the batch of {cut_of(graph)}"
+    if pins.microbatches and microbatch_limit(graph) % pins.microbatches:
+        why = (
+            f"the batch is not cut: {graph.unsplittable_reason}"
+            if graph.unsplittable_reason
+            else f"the batch of {microbatch_limit(graph)}"
+        )
         faults.append(f"{pins.microbatches} microbatches do not divide {why}")
     return faults
 
@@ -146,11 +150,11 @@ def uniform_runs(graph: OpGraph, pins: Pins) -> OpGraph:
     if not pins.ops:
         return graph
     runs = []
-    for run in graph.runs:
+    for run in graph.repeated_blocks:
         blocks = [graph.ops[run.start + k * run.length : run.start + (k + 1) * run.length] for k in range(run.count)]
         first = 0
         for _, group in groupby(_block_pins(pins, block) for block in blocks):
             count = len(list(group))
-            runs.append(BlockRun(run.start + first * run.length, run.length, count, run.name))
+            runs.append(RepeatedBlocks(run.start + first * run.length, run.length, count, run.name))
             first += count
-    return replace(graph, runs=tuple(run for run in runs if run.count > 1))
+    return replace(graph, repeated_blocks=tuple(run for run in runs if run.count > 1))

@@ -154,12 +154,12 @@ def mesh_of(shape: tuple[int, ...]) -> MeshSpec:
     return MeshSpec(AXIS_NAMES[: len(shape)], shape)
 
 
-def cut_of(graph: OpGraph) -> int:
+def microbatch_limit(graph: OpGraph) -> int:
     """What the number of microbatches must divide: 1 where a cut would change the mathematics (`OpGraph.uncut`)."""
-    return 1 if graph.uncut else batch_of(graph)
+    return 1 if graph.unsplittable_reason else batch_size(graph)
 
 
-def batch_of(graph: OpGraph) -> int:
+def batch_size(graph: OpGraph) -> int:
     """What ranks of data parallelism must divide: the common divisor of all batch loops (1 when there are none)."""
     return math.gcd(*(loop.size for op in graph.ops for loop in op.loops if loop.role is LoopRole.BATCH)) or 1
 
@@ -168,7 +168,7 @@ def candidates(
     graph: OpGraph, cluster: ClusterSpec, space: StrategySpace, blocks: int, pins: Pins
 ) -> Iterator[Candidate]:
     """Every outer choice."""
-    counts = space.microbatches or tuple(_microbatches(cut_of(graph)))
+    counts = space.microbatches or tuple(_microbatches(microbatch_limit(graph)))
     for stages in space.stages or divisors(cluster.devices):
         if cluster.devices % stages or stages > max(1, blocks):
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jupyter_autotrain.parallel.graph.graph import BlockRun, OpGraph
+from jupyter_autotrain.parallel.graph.graph import OpGraph, RepeatedBlocks
 
 MOST_JOINED = 5  # ops that one table of a chain may join; known models have at most four
 WORK_BESIDE = 11  # op tables in whose time the tables of a mesh are joined, as was measured
@@ -22,7 +22,7 @@ class Chain:
         shared: Head ops that blocks after the first, or the tail, read.
     """
 
-    run: BlockRun
+    run: RepeatedBlocks
     head: tuple[int, ...]
     tail: tuple[int, ...]
     ends: tuple[int, ...]
@@ -54,7 +54,7 @@ def chain_of(graph: OpGraph) -> Chain | None:
 
     Nor when blocks hang together by so many ops that a table between them would be too large: such a run is chance.
     """
-    runs = [run for run in graph.runs if run.count > 1]
+    runs = [run for run in graph.repeated_blocks if run.count > 1]
     if not runs:
         return None
     run = max(runs, key=lambda r: sum(op.flops_forward for op in graph.ops[r.start : r.start + r.length]) * r.count)

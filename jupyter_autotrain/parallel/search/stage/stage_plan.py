@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
-from jupyter_autotrain.parallel.graph.graph import BlockRun
+from jupyter_autotrain.parallel.graph.graph import RepeatedBlocks
 from jupyter_autotrain.parallel.search.factors.factors import Load, OpChoice, choices_of, load_of
 from jupyter_autotrain.parallel.search.stage.folding import ChainTables
 
@@ -33,7 +33,7 @@ class StagePlan:
     states: tuple[tuple[int, int], ...]
     source: StageTables
 
-    def choices(self, run: BlockRun, first_block: int) -> dict[int, OpChoice]:
+    def choices(self, run: RepeatedBlocks, first_block: int) -> dict[int, OpChoice]:
         """Choices by the graph's own op ids, the stage's first block being the run's `first_block`."""
         found: dict[int, OpChoice] = {}
         for index, piece in enumerate(self.pieces):

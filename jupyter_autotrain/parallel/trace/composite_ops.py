@@ -38,7 +38,7 @@ UNFOLDED = frozenset((F.multi_head_attention_forward,))
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
-class Functions(TorchFunctionMode):
+class FunctionInterceptor(TorchFunctionMode):
     """Intercepts whole calls of torch functions."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -64,7 +64,7 @@ class Functions(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in WHOLE:
             inputs, named = _operands(func, args, kwargs)
-            with self._recorder.region(WHOLE[func], inputs, **named) as (_, results):
+            with self._recorder.composite_op(WHOLE[func], inputs, **named) as (_, results):
                 results.append(func(*args, **kwargs))
                 return results[0]
         if func in self._stand_ins:
@@ -87,7 +87,7 @@ class Functions(TorchFunctionMode):
         **_: object,
     ) -> torch.Tensor:
         operands = [query, key, value, *([] if attn_mask is None else [attn_mask])]
-        with self._recorder.region("attention", operands) as (record, results):
+        with self._recorder.composite_op("attention", operands) as (record, results):
             results.append(attend(record, query, key, value, attn_mask, dropout_p))
             out: torch.Tensor = results[0]
             return out
@@ -103,13 +103,13 @@ class Functions(TorchFunctionMode):
     def _bags(self, input: torch.Tensor, weight: torch.Tensor, *rest: Passed, **words: Passed) -> torch.Tensor:
         others = [leaf for leaf in tree_leaves((rest, words)) if isinstance(leaf, torch.Tensor)]
         mode = words.get("mode", "mean")
-        with self._recorder.region("embedding_bag", [weight, input, *others], mode=mode) as (_, results):
+        with self._recorder.composite_op("embedding_bag", [weight, input, *others], mode=mode) as (_, results):
             out: torch.Tensor = F.embedding_bag(input, weight, *rest, **words)
             results.append(out)
             return out
 
     def _grouped(self, tokens: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        with self._recorder.region("grouped_mm", [tokens, weight]) as (_, results):
+        with self._recorder.composite_op("grouped_mm", [tokens, weight]) as (_, results):
             record = self._recorder.current
             out: torch.Tensor = GroupedProduct.apply(tokens, weight)  # type: ignore[no-untyped-call]  # untyped in torch
             results.append(out)
@@ -156,7 +156,7 @@ def modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
         if kind:
             inputs = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
             inputs += list(module.parameters())
-            _, results = stack.enter_context(recorder.region(kind, inputs, **known))
+            _, results = stack.enter_context(recorder.composite_op(kind, inputs, **known))
         open_regions.append((stack, results))
 
     def leave(_module: torch.nn.Module, _args: tuple[Passed, ...], out: object) -> None:

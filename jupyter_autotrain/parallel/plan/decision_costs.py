@@ -20,7 +20,7 @@ from jupyter_autotrain.parallel.search import SearchRequest
 
 
 @dataclass(eq=False)
-class PricedDecision:
+class DecisionCosts:
     """A decision, the graph and the cluster it is for, and the constants it was searched with."""
 
     graph: OpGraph
@@ -29,7 +29,7 @@ class PricedDecision:
     settings: Settings
 
     @classmethod
-    def of(cls, graph: OpGraph, cluster: ClusterSpec, decision: Decision, request: SearchRequest) -> PricedDecision:
+    def of(cls, graph: OpGraph, cluster: ClusterSpec, decision: Decision, request: SearchRequest) -> DecisionCosts:
         """A decision under the constants of a request, with the ways to keep parameters that were open to it."""
         return cls(graph, cluster, decision, replace(request.settings, state_shardings=request.space.state_shardings))
 

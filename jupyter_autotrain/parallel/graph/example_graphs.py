@@ -1,4 +1,4 @@
-"""Graphs of well-known models, made without torch: for tests, benchmarks and models that do not exist yet."""
+"""Graphs of well-known models without torch: for tests, benchmarks, and planning without a torch module."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLeve
 from jupyter_autotrain.parallel.graph.graph import Loop, Op, OpGraph
 from jupyter_autotrain.parallel.plan.megatron import tensor_loops
 from jupyter_autotrain.parallel.search import Pins
-from jupyter_autotrain.parallel.search.request.space import batch_of, mesh_shapes
+from jupyter_autotrain.parallel.search.request.space import batch_size, mesh_shapes
 
 MOST_AXES = 4
 
 
-class Imported(Protocol):
+class PlanImporter(Protocol):
     """A plan from elsewhere."""
 
     def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:
@@ -42,7 +42,7 @@ class Megatron:
     Attributes:
         tensor: Devices that split each layer.
         pipeline: Stages.
-        data: Replicas; what is left over unless given.
+        data: Replicas; defaults to devices / (tensor * pipeline).
         sequence_parallel: Split the sequence where layers are not split.
         zero: What replicas share out; 1 is the distributed optimizer.
         recompute: none, selective or full.
@@ -93,9 +93,9 @@ class Megatron:
                 "Change a degree, or leave `data` out: it then takes what is left.",
             )
         parts = self.microbatches or 1
-        if batch_of(graph) % (data * parts):
+        if batch_size(graph) % (data * parts):
             raise PlanError(
-                f"The batch of {batch_of(graph)} is not divided by data {data} x {parts} microbatches.",
+                f"The batch of {batch_size(graph)} is not divided by data {data} x {parts} microbatches.",
                 "Every replica gets the same number of samples in every microbatch.",
                 "Change the batch of the example inputs, the degree, or the microbatches.",
             )

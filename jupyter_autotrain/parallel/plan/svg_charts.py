@@ -12,9 +12,9 @@ from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.core.svg_image import INK, image
 from jupyter_autotrain.parallel.graph.graph import Op
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.plan.naming import colour, label
-from jupyter_autotrain.parallel.plan.priced import PricedDecision
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.timeline import Activity, TimeSegment
 
@@ -105,7 +105,7 @@ def mesh(record: PlanRecord) -> str:
     return _svg(LEFT + WIDTH, height + 20, [*body, _text(0, height + 14, names)], "Devices of one stage")
 
 
-def graph(priced: PricedDecision) -> str:
+def graph(priced: DecisionCosts) -> str:
     """Ops from top to bottom, coloured by what they are split along; repeated blocks indented under their count."""
     body: list[str] = []
     y = 0
@@ -126,7 +126,7 @@ def graph(priced: PricedDecision) -> str:
     return _svg(LEFT + WIDTH, y + 22, [*body, *keys], "The model, op by op")
 
 
-def _line(priced: PricedDecision, op: Op, at: tuple[int, int]) -> Iterator[str]:
+def _line(priced: DecisionCosts, op: Op, at: tuple[int, int]) -> Iterator[str]:
     """One op: its colour, its name, what each axis splits."""
     split = [loop.role if loop else None for loop in priced.op_decision(op).split_loops(op)]
     axes = priced.decision.mesh.axes

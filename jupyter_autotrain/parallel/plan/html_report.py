@@ -7,10 +7,10 @@ from html import escape
 
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.parallel.plan.drawing import bars, graph, memory, mesh
 from jupyter_autotrain.parallel.plan.formatting import ms, proof
 from jupyter_autotrain.parallel.plan.record import PlanRecord
 from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
+from jupyter_autotrain.parallel.plan.svg_charts import bars, graph, memory, mesh
 from jupyter_autotrain.parallel.plan.timeline import timeline
 
 MOST_BYTES = 50_000
@@ -27,7 +27,7 @@ body[data-jp-theme-light="false"] .at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#
 """.replace("\n", "")
 
 
-def page(record: PlanRecord) -> str:
+def html_report(record: PlanRecord) -> str:
     """The plan as an HTML fragment with its own style."""
     priced = record.priced()
     rows = list(ranks(record, priced))
