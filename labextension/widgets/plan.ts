@@ -14,7 +14,7 @@ import { MeshView } from './plan/mesh';
 import { Session } from './plan/session';
 import { Sliders, sentence } from './plan/sliders';
 import { Timeline } from './plan/timeline';
-import { gapText, seconds } from './plan/words';
+import { gapText, seconds } from './plan/format';
 
 interface Context {
   model: AnyModel;

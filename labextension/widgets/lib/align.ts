@@ -1,13 +1,13 @@
 /** Curves with steps of their own, brought onto one common x column as uPlot wants them. */
 
 /** What is aligned: x does not fall. */
-export interface Line {
+export interface Curve {
   x: Float64Array;
   y: Float64Array;
 }
 
-export type Column = Float64Array | (number | null | undefined)[];
-export type Table = [Column, ...Column[]];
+export type CurveValues = Float64Array | (number | null | undefined)[];
+export type Table = [CurveValues, ...CurveValues[]];
 
 const MOST_POINTS = 200_000;
 const MOST_CELLS = 600_000;
@@ -18,7 +18,7 @@ const MOST_CELLS = 600_000;
  * Few points are joined exactly. Above 200,000 in sight, each curve is reduced to the least and the greatest value
  * per pixel column of `[low, high]`: what is drawn is the same, and the cost is one pass over the points.
  */
-export function align(curves: Line[], low: number, high: number, pixels: number): Table {
+export function align(curves: Curve[], low: number, high: number, pixels: number): Table {
   if (curves.length === 0) return [[], []];
   const total = curves.reduce((sum, series) => sum + series.x.length, 0);
   const shared = longest(curves);
@@ -34,7 +34,7 @@ export function align(curves: Line[], low: number, high: number, pixels: number)
   return envelope(curves, low, high, Math.max(pixels, 2));
 }
 
-function longest(curves: Line[]): Float64Array {
+function longest(curves: Curve[]): Float64Array {
   return curves.reduce(
     (best, series) => (series.x.length > best.length ? series.x : best),
     new Float64Array(0),
@@ -51,7 +51,7 @@ function isRising(steps: Float64Array): boolean {
   return true;
 }
 
-function withGaps(values: Float64Array): Column {
+function withGaps(values: Float64Array): CurveValues {
   return values.some(Number.isNaN) ? Array.from(values, orNull) : values;
 }
 
@@ -59,27 +59,27 @@ function orNull(value: number): number | null {
   return Number.isNaN(value) ? null : value;
 }
 
-function union(curves: Line[]): Float64Array {
+function union(curves: Curve[]): Float64Array {
   const steps = new Set<number>();
   for (const series of curves) for (const step of series.x) steps.add(step);
   return Float64Array.from(steps).sort();
 }
 
-function spread(series: Line, steps: Float64Array): Column {
+function spread(series: Curve, steps: Float64Array): CurveValues {
   const place = new Map<number, number | null>();
   series.x.forEach((step, i) => place.set(step, orNull(series.y[i] ?? NaN)));
   return Array.from(steps, (step) => place.get(step));
 }
 
 /** Two rows per pixel column: the extremes of a curve there, in the order in which they came. */
-function envelope(curves: Line[], low: number, high: number, pixels: number): Table {
+function envelope(curves: Curve[], low: number, high: number, pixels: number): Table {
   const width = (high - low) / pixels || 1;
   const x = new Float64Array(2 * pixels);
   for (let i = 0; i < x.length; i++) x[i] = low + (i + 0.5) * (width / 2);
   return [x, ...curves.map((series) => extremes(series, low, width, pixels))];
 }
 
-function extremes(series: Line, low: number, width: number, pixels: number): Column {
+function extremes(series: Curve, low: number, width: number, pixels: number): CurveValues {
   const { x: steps, y: values } = series;
   const column: (number | undefined)[] = new Array<number | undefined>(2 * pixels).fill(undefined);
   const end = firstAtOrAbove(steps, low + pixels * width);

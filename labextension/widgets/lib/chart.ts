@@ -2,7 +2,7 @@
 
 import uPlot from 'uplot';
 import { align } from './align';
-import type { Column, Table } from './align';
+import type { CurveValues, Table } from './align';
 import { chartKey } from './chartkeys';
 import type { Curve } from './curves';
 import { curvesOf, extent, lastNumber } from './curves';
@@ -242,6 +242,6 @@ export class Chart {
   }
 }
 
-function positiveOnly(column: Column): Column {
+function positiveOnly(column: CurveValues): CurveValues {
   return Array.from(column, (value) => (typeof value === 'number' && value <= 0 ? null : value));
 }

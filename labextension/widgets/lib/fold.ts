@@ -1,4 +1,4 @@
-/** A view in one line, which opens to the whole. */
+/** A collapsed view that expands. */
 
 import { h, setAttribute, setText } from './dom';
 

@@ -1,6 +1,6 @@
 /** What lies over what in a chart, and how strongly each curve is drawn. */
 
-import type { Column } from './align';
+import type { CurveValues } from './align';
 import type { Curve } from './curves';
 import type { Session } from './session';
 import { colorOf, dashOf } from './theme';
@@ -8,7 +8,7 @@ import { colorOf, dashOf } from './theme';
 export interface Layer {
   trial: number;
   kind: 'raw' | 'line' | 'top';
-  column: Column;
+  column: CurveValues;
 }
 
 export interface Stroke {
@@ -29,7 +29,7 @@ const READY = 4;
  *
  * @param columns One per curve, then, if the curves are smooth, one per curve as reported.
  */
-export function layersOf(session: Session, curves: Curve[], columns: Column[]): Layer[] {
+export function layersOf(session: Session, curves: Curve[], columns: CurveValues[]): Layer[] {
   const layer = (kind: Layer['kind'], offset: number): Layer[] =>
     curves.map(({ trial }, i) => ({ trial, kind, column: columns[offset + i] ?? [] }));
   const raw = columns.length > curves.length ? layer('raw', curves.length) : [];

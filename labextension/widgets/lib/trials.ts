@@ -111,7 +111,7 @@ export class TrialsTable {
     return h('th', { scope: 'col', role: 'columnheader', 'aria-sort': order, class: kind }, button);
   }
 
-  /** The choice as it stands is turned over: a second press may come before the first one has been drawn. */
+  /** Toggles the current selection: a second press may come before the first one has been drawn. */
   #sortBy(key: string): void {
     const { sort, falling } = this.session.choices;
     this.session.choose({ sort: key, falling: key === sort && !falling });

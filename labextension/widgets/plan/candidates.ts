@@ -3,7 +3,7 @@
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
 import type { Candidate, Cost, View } from './view';
-import { bytes, memoryText, percent, seconds } from './words';
+import { bytes, memoryText, percent, seconds } from './format';
 
 const PARTS: [keyof Cost, string][] = [
   ['compute_s', 'forward'],

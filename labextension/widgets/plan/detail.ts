@@ -2,8 +2,8 @@
 
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
-import type { GraphNode, Move, Tensor, View } from './view';
-import { amount, flopsText, moveText, splitText, weightsText } from './words';
+import type { GraphNode, LayoutChange, Tensor, View } from './view';
+import { amount, flopsText, moveText, splitText, weightsText } from './format';
 
 export class Detail {
   readonly root = h('section', { class: 'at-section at-detail', 'aria-label': 'Chosen op' });
@@ -103,8 +103,8 @@ function moves(node: GraphNode, view: View): string[] {
 }
 
 /** One line for all weights of an op that travel alike. */
-function merged(moves: Move[]): Move[] {
-  const found = new Map<string, Move>();
+function merged(moves: LayoutChange[]): LayoutChange[] {
+  const found = new Map<string, LayoutChange>();
   for (const move of moves) {
     const key = `${move.axis} ${move.what} ${move.times}`;
     const sent = found.get(key)?.sent_bytes ?? 0;

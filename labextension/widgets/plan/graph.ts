@@ -1,14 +1,14 @@
 /** The model: ops coloured by what they are split along, and what is sent between them. */
 
 import { h } from '../lib/dom';
-import type { Line, Picture, Placed } from './layout';
+import type { EdgePath, Picture, Placed } from './layout';
 import { NODE, arrange, closedAtFirst, moves } from './layout';
 import { cut, edgeLines, face, legend, dataTable } from './reading';
 import { Section } from './section';
 import type { Session } from './session';
 import { s } from './svg';
 import type { GraphEdge, View } from './view';
-import { bytes, flopsText } from './words';
+import { bytes, flopsText } from './format';
 
 export class GraphView {
   readonly #scroll = h('div', { class: 'at-graph-scroll' });
@@ -117,7 +117,7 @@ export class GraphView {
     return mark;
   }
 
-  #line(line: Line): SVGElement {
+  #line(line: EdgePath): SVGElement {
     const sent = line.edges.flatMap((edge) => [...edge.forward, ...edge.backward]);
     const path = pathOf(line);
     const total = sent.reduce((sum, move) => sum + move.sent_bytes * move.times, 0);
@@ -211,7 +211,7 @@ function arrowhead(): SVGElement {
   return s('defs', {}, s('marker', { id: 'at-arrow', ...box }, shape));
 }
 
-function pathOf(line: Line): string {
+function pathOf(line: EdgePath): string {
   const [first, ...rest] = line.points;
   if (!first) return '';
   const start = `M${first.x.toFixed(1)} ${first.y.toFixed(1)}`;

@@ -3,7 +3,7 @@
 import { h, setText } from '../lib/dom';
 import type { Session } from './session';
 import { stillShown } from './sliders';
-import { gapText, isProven, limitText, meshText, memoryText, percent, seconds, amount } from './words';
+import { gapText, isProven, limitText, meshText, memoryText, percent, seconds, amount } from './format';
 import type { View } from './view';
 
 export class Head {

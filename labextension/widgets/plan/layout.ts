@@ -32,7 +32,7 @@ interface Point {
   y: number;
 }
 
-export interface Line {
+export interface EdgePath {
   points: Point[];
   label: Point;
   edges: GraphEdge[];
@@ -44,7 +44,7 @@ export interface Picture {
   height: number;
   placed: Placed[];
   frames: (Box & { group: number })[];
-  lines: Line[];
+  lines: EdgePath[];
 }
 
 /** The blocks that are closed until someone opens them. */
@@ -117,7 +117,7 @@ function picture(view: View, graph: Dagre, members: Map<string, GraphNode[]>, jo
     return inside.length > 0 ? [{ group, ...around(inside) }] : [];
   });
   const at = new Map(placed.map((one) => [one.key, one]));
-  const lines = joined.flatMap(({ from, to, repeats, edges }): Line[] => {
+  const lines = joined.flatMap(({ from, to, repeats, edges }): EdgePath[] => {
     const [a, b] = [at.get(from), at.get(to)];
     if (!a || !b) return [];
     const frame = frames.find((one) => one.group === a.group);

@@ -4,7 +4,7 @@ import { h } from '../lib/dom';
 import { Section, table } from './section';
 import type { Session } from './session';
 import type { Rank, View } from './view';
-import { bytes, memoryText, percent } from './words';
+import { bytes, memoryText, percent } from './format';
 
 const PARTS: [keyof Rank, string][] = [
   ['parameter_bytes', 'parameters'],

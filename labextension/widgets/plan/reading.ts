@@ -3,8 +3,8 @@
 import { h } from '../lib/dom';
 import type { Placed } from './layout';
 import { table } from './section';
-import type { GraphEdge, GraphNode, Move, View } from './view';
-import { amount, bytes, moveText, splitText } from './words';
+import type { GraphEdge, GraphNode, LayoutChange, View } from './view';
+import { amount, bytes, moveText, splitText } from './format';
 
 const COLOURS = ['data', 'sequence', 'tensor', 'expert', 'spatial', 'replica'];
 const MEANING: Record<string, string> = {
@@ -78,7 +78,7 @@ export function legend(view: View): HTMLElement[] {
 export function edgeLines(edge: GraphEdge, view: View): string[] {
   const tensor = view.tensors.find((one) => one.id === edge.tensor);
   const named = tensor ? `${tensor.name} [${tensor.shape.join(', ')}]` : 'tensor';
-  const say = (way: string, moves: Move[]): string[] =>
+  const say = (way: string, moves: LayoutChange[]): string[] =>
     moves.map((move) => `${way}: ${moveText(move, view.mesh)}`);
   const moves = [...say('forward', edge.forward), ...say('backward', edge.backward)];
   return [

@@ -2,7 +2,7 @@
 
 import { h, setText } from '../lib/dom';
 import type { Machine, Session } from './session';
-import { bytes, gapText, memoryText, seconds } from './words';
+import { bytes, gapText, memoryText, seconds } from './format';
 
 const GIB = 2 ** 30;
 const MAX_DEVICES = 65_536;

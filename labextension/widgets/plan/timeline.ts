@@ -5,7 +5,7 @@ import { Section, table } from './section';
 import type { Session } from './session';
 import { s } from './svg';
 import type { Segment, View } from './view';
-import { percent, seconds } from './words';
+import { percent, seconds } from './format';
 
 const [WIDTH, LEFT, ROW, GAP] = [940, 62, 22, 5];
 const WORDS: Record<string, string> = {

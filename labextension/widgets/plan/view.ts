@@ -1,6 +1,6 @@
 /** The plan as it comes from Python; the keys are described in `jupyter_autotrain/parallel/plan/view.py`. */
 
-export interface Move {
+export interface LayoutChange {
   axis: number;
   what: string;
   sent_bytes: number;
@@ -24,7 +24,7 @@ export interface GraphNode {
   recompute: string;
   flops: number;
   parameters: number;
-  syncs: Move[];
+  syncs: LayoutChange[];
   tensors: number[];
 }
 
@@ -34,8 +34,8 @@ export interface GraphEdge {
   tensor: number;
   repeats: boolean;
   bytes: number;
-  forward: Move[];
-  backward: Move[];
+  forward: LayoutChange[];
+  backward: LayoutChange[];
 }
 
 export interface Split {

@@ -1,6 +1,6 @@
 /** How seconds, bytes, splits and gaps read. */
 
-import type { GraphNode, Mesh, Move, View } from './view';
+import type { GraphNode, Mesh, LayoutChange, View } from './view';
 
 export function seconds(value: number): string {
   const [size, unit] = value >= 1 ? [value, 's'] : value >= 1e-3 ? [value * 1e3, 'ms'] : [value * 1e6, 'µs'];
@@ -71,7 +71,7 @@ export function splitText(node: GraphNode, mesh: Mesh): string {
   return [...ways].map(([role, parts]) => `${role} ÷${parts}`).join(', ') || 'replica';
 }
 
-export function moveText(move: Move, mesh: Mesh): string {
+export function moveText(move: LayoutChange, mesh: Mesh): string {
   const times = move.times > 1 ? `${move.times} × ` : '';
   return `${times}${move.what} over ${mesh.axes[move.axis] ?? 'the mesh'}, ${bytes(move.sent_bytes)} sent per rank`;
 }
