@@ -181,7 +181,7 @@ def layer_activation_bytes(case: Case, mode: Recompute) -> float:
     )
     chain = chain_of(graph)
     assert chain is not None
-    problem = StageProblem(model, chain, run.count, modes=(mode,))
+    problem = StageProblem(model, chain, run.count, TableCache(), modes=(mode,))
     plan = problem.solve(LagrangianWeights()).point.what
     return plan.pieces[1].load.act_bytes
 

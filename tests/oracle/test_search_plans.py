@@ -9,6 +9,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.cost.memory import Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp, random_graph
 from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
@@ -41,7 +42,7 @@ def test_folding_changes_nothing(name, shape):
     graph = MODELS[name]
     model = CostModel(graph, ClusterSpec.parse("2x4xA100"), MeshSpec(("a", "b")[: len(shape)], shape))
     chain = chain_of(graph)
-    folded = StageProblem(model, chain, chain.run.count).solve(LagrangianWeights())
+    folded = StageProblem(model, chain, chain.run.count, TableCache()).solve(LagrangianWeights())
     unfolded, _, exact = minimise(tables_of(model, range(len(graph.ops)), PLAIN, LagrangianWeights()))
     assert exact
     assert folded.value == pytest.approx(unfolded, rel=1e-12)

@@ -6,6 +6,7 @@ import pytest
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest
@@ -33,7 +34,7 @@ def test_a_stage_lies_between_its_bound_and_the_optimum_of_the_unfolded_graph(sh
     graph = prepare(gpt(width=64, layers=3, heads=4, sequence=32, batch=8, vocabulary=128))
     chain = chain_of(graph)
     model = CostModel(graph, ClusterSpec.parse("4xA100"), MeshSpec(("a",), (4,)))
-    stage = StageProblem(model, chain, chain.run.count)
+    stage = StageProblem(model, chain, chain.run.count, TableCache())
     light, free = stage.lightest().bytes, stage.minimise().point.bytes
     limit = light + share * (free - light)
     exact = minimise_bounded(problem_of(model), limit * ROUNDED)

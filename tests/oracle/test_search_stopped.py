@@ -215,7 +215,7 @@ def test_the_compute_lower_bound_is_below_every_plan(seed):
     asked = SearchRequest(space=replace(StrategySpace(max_axes=2), microbatches=(1, 2, 4)), baselines=False)
     for graph in (random_graph(seed, ops=25), LAYERS):
         one = SearchRun.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, lambda: 0.0, 0.0)
-        one.first_plans(interrupted=False)
+        one.first_plans()
         one.search.run(one.found)
         assert one.search.seen
         for outcome in one.search.seen:

@@ -14,8 +14,7 @@ from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.factors.lagrangian import relative_gap
-from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound
-from jupyter_autotrain.parallel.search.outer.context import OutOfTime
+from jupyter_autotrain.parallel.search.outer.context import OutOfTime, SearchContext
 from jupyter_autotrain.parallel.search.outer.fewer_devices import FewerDevices
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.request.request import Method, SearchRequest
@@ -51,36 +50,50 @@ def solve(
     search_run, interrupted = retry_on_interrupt(
         lambda: SearchRun.of(graph, ClusterSpec.parse(cluster), request, clock, began)
     )
-    search = search_run.search
+    if interrupted:
+        _finish(search_run.stop)
+    else:
+        _search_all_devices(search_run)
+    subset_search = _finish(lambda: FewerDevices.of(search_run, began))
+    interrupted = _search_subsets(subset_search)
+    if subset_search.best.best is None:
+        raise _infeasible(search_run.search.context, subset_search.least_bytes)
+    complete = search_run.search.complete and not interrupted
+    return _finish(lambda: replace(_solution(search_run, subset_search), complete=complete, search_s=clock() - began))
+
+
+def _search_all_devices(search_run: SearchRun) -> None:
+    """To the end, or as far as the time and the user let it."""
     try:
-        search_run.first_plans(interrupted=interrupted)
-        if request.search is Method.DYNAMIC_PROGRAMMING:
-            search.run(search_run.found)
+        search_run.first_plans()
+        if search_run.request.search is Method.DYNAMIC_PROGRAMMING:
+            search_run.search.run(search_run.found)
     except (OutOfTime, KeyboardInterrupt):
-        retry_on_interrupt(search_run.stop)
-    fewer, _ = retry_on_interrupt(lambda: FewerDevices.of(search_run, began))
+        _finish(search_run.stop)
+
+
+def _search_subsets(subset_search: FewerDevices) -> bool:
+    """Search parts of the cluster; whether the user stopped that."""
     try:
-        fewer.run()
+        subset_search.run()
     except OutOfTime:
-        pass  # all devices were searched to the end, which is what `complete` says
+        return False  # all devices were searched to the end, which is what `complete` says
     except KeyboardInterrupt:
-        search.complete = False
-    if fewer.best.best is None:
-        raise _infeasible(search)
-    solution, _ = retry_on_interrupt(lambda: replace(_answer(search_run, fewer), search_s=clock() - began))
-    return solution
+        return True
+    return False
 
 
-def _answer(search_run: SearchRun, fewer: FewerDevices) -> Solution:
+def _solution(search_run: SearchRun, subset_search: FewerDevices) -> Solution:
     """The best plan; with the best step of all devices together, where some stay idle."""
-    whole = search_run.search
-    best = fewer.best
-    if best is whole:
-        return _within(search_run.answer(), fewer.bound_s)
-    best.complete, best.bound_s = whole.complete, min(whole.bound_s, best.bound_s)
-    found = replace(search_run, search=best).answer()
-    step_s = whole.best.step_s if whole.best else None
-    return _within(replace(found, given=whole.context.cluster, all_devices_s=step_s), fewer.bound_s)
+    full_search = search_run.search
+    best = subset_search.best
+    if best is full_search:
+        return _within(search_run.solution(), subset_search.bound_s)
+    bound_s = min(full_search.bound_s, best.bound_s)
+    best = replace(best, complete=full_search.complete, bound_s=bound_s)
+    found = replace(search_run, search=best).solution()
+    step_s = full_search.best.step_s if full_search.best else None
+    return _within(replace(found, given=full_search.context.cluster, all_devices_s=step_s), subset_search.bound_s)
 
 
 def _within(solution: Solution, bound_s: float) -> Solution:
@@ -97,9 +110,12 @@ def retry_on_interrupt(work: Callable[[], T]) -> tuple[T, bool]:
         return work(), True
 
 
-def _infeasible(search: BranchAndBound) -> PlanError:
-    least = search.least_bytes
-    context = search.context
+def _finish(work: Callable[[], T]) -> T:
+    """The result of a short function, which an interrupt delays only."""
+    return retry_on_interrupt(work)[0]
+
+
+def _infeasible(context: SearchContext, least: float) -> PlanError:
     limit = context.cluster.device.limit_bytes(context.limit_bytes)
     if least == inf:
         return PlanError(

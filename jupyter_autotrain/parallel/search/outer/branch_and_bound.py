@@ -89,34 +89,42 @@ class BranchAndBound:
                 chosen = choose(left)
                 queue = root_nodes(self.context, chosen)
                 left = [c for c in left if c not in chosen]
-                for node in self._ready(queue):
-                    candidate = node.members[0]
-                    multiplier = self.multipliers.get(candidate.stages, 0.0)
-                    self._take(node, solve_candidate(self.context, candidate, self.cutoff_s, multiplier))
+                self._expand(queue)
         finally:
             open_bounds_s = [node.bound_s for node in queue]
             self.bound_s = min([self.bound_s, *open_bounds_s, *map(self.context.compute_bound_s, left)])
 
-    def _ready(self, queue: list[SearchNode]) -> Iterator[SearchNode]:
-        """Branch until one candidate with all its bounds is on top; it leaves the queue on the next iteration.
+    def _expand(self, queue: list[SearchNode]) -> None:
+        """Branch the node with the least bound, or solve its only candidate, until no node can win.
 
-        Ends when no node can win, or the time for proof is over; the best of the others is left in the queue.
+        A node leaves the queue once it is solved or replaced by its children, so that an interrupt loses no bound.
         """
         heapify(queue)
-        while queue and queue[0].bound_s < self.cutoff_s and not (self.best and self.clock() > self.deadline):
+        while queue and queue[0].bound_s < self.cutoff_s and not self._is_proof_over():
             self.context.check()
             if queue[0].is_ready:
-                yield queue[0]
+                self._solve(queue[0])
                 heappop(queue)
-                continue
-            children = self._children(queue[0])
-            if not children:
-                heappop(queue)
-                continue
-            for child in children[1:]:
-                heappush(queue, child)  # no child has a lower bound than its parent, which stays on top meanwhile
-            heapreplace(queue, children[0])
-        queue[:] = queue[:1]
+            else:
+                self._branch(queue)
+
+    def _is_proof_over(self) -> bool:
+        return self.best is not None and self.clock() > self.deadline
+
+    def _solve(self, node: SearchNode) -> None:
+        candidate = node.members[0]
+        multiplier = self.multipliers.get(candidate.stages, 0.0)
+        self._take(node, solve_candidate(self.context, candidate, self.cutoff_s, multiplier))
+
+    def _branch(self, queue: list[SearchNode]) -> None:
+        """Replace the node with the least bound by its children."""
+        children = self._children(queue[0])
+        if not children:
+            heappop(queue)
+            return
+        for child in children[1:]:
+            heappush(queue, child)  # no child has a lower bound than its parent, which stays on top meanwhile
+        heapreplace(queue, children[0])
 
     def _near(self, candidates: Sequence[Candidate]) -> frozenset[Candidate]:
         """Those whose mesh refines that of the best for some number of stages, all else equal."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
@@ -21,6 +21,14 @@ from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS
 
 class OutOfTime(Exception):  # noqa: N818 - a signal inside the search
     """The time budget is spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ComputeKey:
+    """Seconds of the kernels alone, spread over so many parts."""
+
+    compute: ComputeLowerBound
+    parts: int
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class SearchContext:
     limit_bytes: float | None
     analysis: GraphAnalysis
     compute: ComputeLowerBound
-    cache: TableCache
+    cache: TableCache = field(repr=False, compare=False)
     restrict: Restriction | None = None
     check: Callable[[], None] = lambda: None
     most_multipliers: int = MULTIPLIERS
@@ -84,7 +92,7 @@ class SearchContext:
     def compute_bound_s(self, candidate: Candidate) -> float:
         """Seconds of the kernels alone, spread evenly over all devices of the fastest kind, with the bubble."""
         parts = candidate.mesh.devices * candidate.microbatches
-        micro_s = self.cache.get(float, (self.compute, parts), lambda: self.compute.micro_s(parts))
+        micro_s = self.cache.get(float, _ComputeKey(self.compute, parts), lambda: self.compute.micro_s(parts))
         return micro_s / candidate.stages * candidate.rounds
 
     def pipeline(self, candidate: Candidate, microbatches: int = 0) -> Pipeline:
@@ -101,8 +109,8 @@ class SearchContext:
                 self.cluster,
                 self.modes,
                 self.limits(candidate),
-                self.most_multipliers,
                 TableCache(),
+                self.most_multipliers,
             )
 
         costed = (self.cluster, self.settings.state_shardings, self.restrict)

@@ -50,6 +50,7 @@ class FewerDevices:
         deadline: When to stop, by the search's clock.
         best: The search that holds the best plan so far.
         bound_s: No plan is faster, on any part searched to the end.
+        least_bytes: Memory that would do where nothing fits.
     """
 
     whole: BranchAndBound
@@ -58,9 +59,11 @@ class FewerDevices:
     deadline: float = inf
     best: BranchAndBound = field(init=False)
     bound_s: float = inf
+    least_bytes: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.best = self.whole
+        self.least_bytes = self.whole.least_bytes
 
     @classmethod
     def of(cls, search_run: SearchRun, began: float) -> FewerDevices:
@@ -132,27 +135,28 @@ class FewerDevices:
             return
         quick = BranchAndBound(context, clock=self.whole.clock)
         heuristic_search(quick, found, self.request.limits.effort)
-        self.whole.least_bytes = min(self.whole.least_bytes, quick.least_bytes)
+        self.least_bytes = min(self.least_bytes, quick.least_bytes)
         if self.request.search is Method.RECURSIVE_PROGRAMMING:
             self._take(quick)
         elif quick.cutoff_s <= NEAR * self.best.cutoff_s:
             self._take(quick)
-            self._search(quick, found)
+            self._search(context, found)
 
-    def _search(self, quick: BranchAndBound, found: list[Candidate]) -> None:
+    def _search(self, context: SearchContext, found: list[Candidate]) -> None:
         """To the end, for what is faster than the best so far."""
-        search = BranchAndBound(quick.context, best=self.best.best, clock=self.whole.clock, proof_s=self.whole.proof_s)
+        search = BranchAndBound(context, best=self.best.best, clock=self.whole.clock, proof_s=self.whole.proof_s)
         search.run(found)
         self.bound_s = min(self.bound_s, search.bound_s)
-        quick.bound_s = search.bound_s  # of the same plans
+        if self.best.context is context:
+            self.best = replace(self.best, bound_s=search.bound_s)  # the heuristic search has the same candidates
         self._take(search)
 
     def _take(self, search: BranchAndBound) -> None:
         """Keep a search with a faster plan; the best plan so far becomes one of its alternatives."""
         before = self.best.best
         if search.cutoff_s < self.best.cutoff_s:
-            search.seen += [before] if before else []
-            self.best = search
+            seen = [*search.seen, before] if before else search.seen
+            self.best = replace(search, seen=seen)
 
     def _on(self, part: ClusterSpec) -> tuple[SearchContext, list[Candidate]]:
         context = self.whole.context.on(part)

@@ -40,7 +40,20 @@ FINE = 1.02
 FINE_STAGED = 1.15
 WORK = 2_000  # on plans against one that is slower, as of `Chain.work`
 
+BOUND_LEVELS = 2  # bounds after that of the kernels alone
+
 Kind = tuple[int, Schedule, int]  # stages, schedule, chunks
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _QueueEntry:
+    """A configuration in the order of its bounds, then of its pieces; ties in the order of the candidates."""
+
+    bound_s: float
+    pieces: int
+    index: int
+    candidate: Candidate = field(compare=False)
+    level: int = field(default=0, compare=False)
 
 
 def heuristic_search(search: BranchAndBound, found: Sequence[Candidate], effort: float = 1.0) -> None:
@@ -196,20 +209,31 @@ class _Heuristic:
 
     def _promising(self) -> Iterator[tuple[Kind, int]]:
         """Choices by rising bound, refined only as far as the order needs it; then fewest pieces."""
-        ready = [(kind, m, starts(self.context, some)[0]) for kind, by in self.open.items() for m, some in by.items()]
-        queue = [
-            (self.context.compute_bound_s(c), c.stages * c.microbatches, i, 0) for i, (_, _, c) in enumerate(ready)
-        ]
+        queue = [self._entry(index, c) for index, c in enumerate(self._mesh_candidates())]
         heapify(queue)
         while queue:
-            bound_s, pieces, index, level = queue[0]
-            kind, microbatches, candidate = ready[index]
-            if level < 2 and len(queue) > 1:
-                split_s = self.context.pipeline(candidate, 1 if level == 0 else microbatches).split_bound_s
-                heapreplace(queue, (max(bound_s, split_s), pieces, index, level + 1))
+            entry = queue[0]
+            if entry.level < BOUND_LEVELS and len(queue) > 1:
+                heapreplace(queue, self._refined(entry))
             else:
                 heappop(queue)
-                yield kind, microbatches
+                yield _kind(entry.candidate), entry.candidate.microbatches
+
+    def _mesh_candidates(self) -> Iterator[Candidate]:
+        """One candidate per configuration and number of microbatches, on the mesh that the local search starts from."""
+        for by_microbatches in self.open.values():
+            for some in by_microbatches.values():
+                yield starts(self.context, some)[0]
+
+    def _entry(self, index: int, candidate: Candidate) -> _QueueEntry:
+        pieces = candidate.stages * candidate.microbatches
+        return _QueueEntry(self.context.compute_bound_s(candidate), pieces, index, candidate)
+
+    def _refined(self, entry: _QueueEntry) -> _QueueEntry:
+        """The entry under one bound more: without redistribution, for one microbatch at first."""
+        counted = 1 if entry.level == 0 else entry.candidate.microbatches
+        bound_s = self.context.pipeline(entry.candidate, counted).split_bound_s
+        return replace(entry, bound_s=max(entry.bound_s, bound_s), level=entry.level + 1)
 
 
 def _kind(candidate: Candidate) -> Kind:

@@ -18,7 +18,7 @@ Oracle: tests/oracle/test_search_solvers.py::test_the_bounds_of_a_node_hold_for_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import gcd, inf
 
@@ -55,7 +55,6 @@ class SearchNode:
         bound_s: None of them is faster.
         tried: Bounds tried so far.
         multiplier: That of the best bound within memory; 0 where none was tried.
-        relaxed: Microbatches and stretch of the bound that holds for all.
     """
 
     context: SearchContext
@@ -63,11 +62,6 @@ class SearchNode:
     bound_s: float
     tried: int = 0
     multiplier: float = 0.0
-    relaxed: tuple[int, float] = field(init=False)
-
-    def __post_init__(self) -> None:
-        microbatches = gcd(*(c.microbatches for c in self.members))
-        object.__setattr__(self, "relaxed", (microbatches, min(map(_stretch, self.members))))
 
     def __lt__(self, other: SearchNode) -> bool:
         return self.bound_s < other.bound_s
@@ -76,6 +70,11 @@ class SearchNode:
     def is_ready(self) -> bool:
         """Whether all bounds were tried on its only candidate."""
         return len(self.members) == 1 and self.tried == (len(_BOUNDS) if self.context.chain else 0)
+
+    @property
+    def relaxed(self) -> tuple[int, float]:
+        """Microbatches and stretch of the bound that holds for all."""
+        return gcd(*(c.microbatches for c in self.members)), min(map(_stretch, self.members))
 
     @property
     def stages(self) -> int:

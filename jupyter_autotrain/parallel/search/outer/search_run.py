@@ -66,18 +66,16 @@ class SearchRun:
         search = BranchAndBound(context, clock=clock, proof_s=proof_s)
         return cls(request, search, space, list(candidates(folded, context.cluster, space, blocks, pins)))
 
-    def first_plans(self, *, interrupted: bool) -> None:
+    def first_plans(self) -> None:
         """Incumbents of branch and bound: the fallback of huge graphs, baselines, the instant search.
 
         The other methods end here: the request's method is instant, or exhaustive.
 
         Raises:
-            OutOfTime: The time is spent, or was never there.
+            OutOfTime: The deadline has passed.
         """
         search = self.search
         context = self.search.context
-        if interrupted:
-            raise OutOfTime
         method = self.request.search
         is_huge = context.chain is None and len(context.graph.ops) > AT_ONCE_OPS
         if is_huge and method is not Method.EXHAUSTIVE:
@@ -128,8 +126,8 @@ class SearchRun:
         if search.bound_s == inf:
             search.bound_s = min((search.context.compute_bound_s(c) for c in self.found), default=inf)
 
-    def answer(self) -> Solution:
-        """The best plan with its proof and its rivals."""
+    def solution(self) -> Solution:
+        """The best plan, its lower bound and the alternatives."""
         search = self.search
         best = self.search.best
         assert best is not None

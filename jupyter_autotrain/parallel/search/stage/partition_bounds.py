@@ -37,6 +37,23 @@ from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
 ROOM = 1.5  # at first; few stages want more
 
 
+@dataclass(frozen=True, slots=True)
+class _PathRowsKey:
+    """Least values of paths, by the number of blocks."""
+
+    candidate: Candidate
+    room: float
+    weights: LagrangianWeights
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherStagesKey:
+    """Compute of all other stages, by the number of blocks."""
+
+    candidate: Candidate
+    room: float
+
+
 @dataclass(frozen=True)
 class PartitionBounds:
     """The partitions of a candidate whose stages are on equal devices.
@@ -46,16 +63,16 @@ class PartitionBounds:
         candidate: Outer choices, with several stages.
         alive: Microbatches alive at the peak, by stage.
         limit_bytes: Memory of a rank.
+        cache: Where rows are kept, for this candidate.
         room: Most blocks of a stage that are counted, over its even share.
-        cache: Where rows are kept.
     """
 
     whole: StageProblem
     candidate: Candidate
     alive: tuple[float, ...]
     limit_bytes: float
+    cache: TableCache = field(repr=False, compare=False)
     room: float = ROOM
-    cache: TableCache = field(default_factory=TableCache, repr=False)
 
     def bound_s(self, multiplier: float = 0.0) -> float:
         """No plan of this candidate is faster; any `multiplier` gives a valid bound, 0 leaves memory out."""
@@ -139,7 +156,9 @@ class PartitionBounds:
 
     def _paths(self, weights: LagrangianWeights) -> Floats:
         """(stages, blocks) least value of a path, the head before the first stage and the tail behind the last."""
-        return self.cache.get(np.ndarray, (self.candidate, self.room, weights), lambda: self._all_paths(weights))
+        return self.cache.get(
+            np.ndarray, _PathRowsKey(self.candidate, self.room, weights), lambda: self._all_paths(weights)
+        )
 
     def _all_paths(self, weights: LagrangianWeights) -> Floats:
         tables = self.whole.tables(weights).of
@@ -158,7 +177,7 @@ class PartitionBounds:
     @property
     def _others_s(self) -> Floats:
         """(stages, blocks) compute of all other stages that is not hidden behind this one."""
-        return self.cache.get(np.ndarray, (self.candidate, self.room, "others"), self._compute_of_others_s)
+        return self.cache.get(np.ndarray, _OtherStagesKey(self.candidate, self.room), self._compute_of_others_s)
 
     def _compute_of_others_s(self) -> Floats:
         chain = self.whole.chain

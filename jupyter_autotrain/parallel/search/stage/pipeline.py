@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from math import inf
 
 from jupyter_autotrain.core.cluster import ClusterSpec
@@ -34,6 +35,31 @@ from jupyter_autotrain.parallel.search.stage.stage_plan import StageTables
 from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS, StageProblem
 
 
+class _Bound(Enum):
+    """Bounds on the step of a candidate, memory left out, cheapest first."""
+
+    WITHOUT_REDISTRIBUTION = auto()
+    LATER_BLOCKS = auto()
+    EVEN = auto()
+    PARTITION = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundKey:
+    """A bound of a candidate."""
+
+    candidate: Candidate
+    bound: _Bound
+
+
+@dataclass(frozen=True, slots=True)
+class _MultiplierKey:
+    """The multiplier of a candidate's first stage within a limit."""
+
+    candidate: Candidate
+    limit_bytes: float
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """A candidate as stages to solve.
@@ -45,8 +71,8 @@ class Pipeline:
         cluster: For the links between stages.
         modes: Recompute modes.
         limits: Bytes per rank, for each stage.
-        most_multipliers: Most multipliers to try in a stage whose memory binds.
         cache: Where its tables and bounds are kept.
+        most_multipliers: Most multipliers to try in a stage whose memory binds.
     """
 
     models: Sequence[CostModel]
@@ -55,8 +81,8 @@ class Pipeline:
     cluster: ClusterSpec
     modes: tuple[Recompute, ...]
     limits: Sequence[float]
+    cache: TableCache = field(repr=False, compare=False)
     most_multipliers: int = MULTIPLIERS
-    cache: TableCache = field(default_factory=TableCache, repr=False)
 
     @property
     def reductions(self) -> int:
@@ -79,9 +105,9 @@ class Pipeline:
             model,
             self.chain,
             blocks,
+            self.cache,
             rounds=self.rounds,
             modes=self.modes,
-            cache=self.cache,
             most_multipliers=self.most_multipliers,
         )
 
@@ -94,7 +120,7 @@ class Pipeline:
     @property
     def split_bound_s(self) -> float:
         """The same without any change of layout between ops; cheaper, since it needs no edge."""
-        return self.cache.get(float, (self.candidate, "split"), self._split_bound_s)
+        return self.cache.get(float, _BoundKey(self.candidate, _Bound.WITHOUT_REDISTRIBUTION), self._split_bound_s)
 
     def _split_bound_s(self) -> float:
         chain = self.chain
@@ -106,7 +132,7 @@ class Pipeline:
     @property
     def blocks_bound_s(self) -> float:
         """The same with changes of layout in all blocks but the first; cheaper, since the head is not reduced."""
-        return self.cache.get(float, (self.candidate, "blocks"), self._blocks_bound_s)
+        return self.cache.get(float, _BoundKey(self.candidate, _Bound.LATER_BLOCKS), self._blocks_bound_s)
 
     def _blocks_bound_s(self) -> float:
         chain = self.chain
@@ -134,7 +160,7 @@ class Pipeline:
 
         So costed, all schedules of a mesh share its tables.
         """
-        return self.cache.get(float, (self.candidate, "even"), self._even_bound_s)
+        return self.cache.get(float, _BoundKey(self.candidate, _Bound.EVEN), self._even_bound_s)
 
     def _even_bound_s(self) -> float:
         value = self.whole.path(LagrangianWeights(rounds=float(self.whole.model.microbatches)))[0]
@@ -146,7 +172,8 @@ class Pipeline:
         bounds = self.partition_bounds
         if bounds is None:
             return self.bound_s
-        return self.cache.get(float, (self.candidate, "partition"), lambda: max(self.bound_s, bounds.bound_s()))
+        key = _BoundKey(self.candidate, _Bound.PARTITION)
+        return self.cache.get(float, key, lambda: max(self.bound_s, bounds.bound_s()))
 
     def bound_within_s(self, multiplier: float) -> float:
         """The same within each stage's memory; any multiplier gives a valid bound."""
@@ -158,7 +185,7 @@ class Pipeline:
     @property
     def multiplier(self) -> float:
         """The multiplier of the first of several even stages, which has the least room; 0 where nothing fits."""
-        return self.cache.get(float, (self.candidate, "multiplier", self.limits[0]), self._first_multiplier)
+        return self.cache.get(float, _MultiplierKey(self.candidate, self.limits[0]), self._first_multiplier)
 
     def _first_multiplier(self) -> float:
         try:
@@ -180,7 +207,7 @@ class Pipeline:
         if stages == 1 or len(set(self.models)) > 1:
             return None
         alive = tuple(map(self.alive, range(stages)))
-        return PartitionBounds(self.whole, self.candidate, alive, min(self.limits), cache=self.cache)
+        return PartitionBounds(self.whole, self.candidate, alive, min(self.limits), self.cache)
 
     def problem(self, stage: int, blocks: int, begin: int | None = None, end: int | None = None) -> StageProblem:
         """A stage with so many blocks between two layouts; it ends where it begins unless `end` is given."""

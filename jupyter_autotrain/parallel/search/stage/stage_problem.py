@@ -69,6 +69,7 @@ class StageProblem:
         model: Costs on the stage's devices.
         chain: The graph.
         blocks: Blocks of this stage.
+        cache: Where tables are kept, for all stages of a candidate.
         first: Whether it holds the head.
         last: Whether it holds the tail.
         in_flight: Microbatches alive at the peak.
@@ -76,13 +77,13 @@ class StageProblem:
         modes: Recompute modes to choose from.
         begin: State of the end before the first block; needed unless `first`.
         end: State to end in; free when None.
-        cache: Where tables are kept, for all stages of a candidate.
         most_multipliers: Most multipliers to try where memory binds.
     """
 
     model: CostModel
     chain: Chain
     blocks: int
+    cache: TableCache = field(repr=False, compare=False)
     first: bool = True
     last: bool = True
     in_flight: float = 1.0
@@ -90,7 +91,6 @@ class StageProblem:
     modes: tuple[Recompute, ...] = (Recompute.NONE,)
     begin: int | None = None
     end: int | None = None
-    cache: TableCache = field(default_factory=TableCache, repr=False)
     most_multipliers: int = MULTIPLIERS
 
     def tables(self, weights: LagrangianWeights) -> StageTables:
