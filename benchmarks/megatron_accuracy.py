@@ -153,9 +153,9 @@ def predict(case: Case, mode: Recompute) -> Outcome:
         modes=(mode,),
         limit_bytes=inf,
         analysis=analyse_graph(graph),
-        compute=compute_lower_bound(graph, cluster, Efficiency()),
+        compute_lower_bound=compute_lower_bound(graph, cluster, Efficiency()),
         cache=TableCache(),
-        restrict=megatron_plan(sequence_parallel=selective),
+        restriction=megatron_plan(sequence_parallel=selective),
     )
     schedule = Schedule.INTERLEAVED if case.chunks > 1 else Schedule.ONE_F_ONE_B
     microbatches = case.batch // replicas // case.microbatch
@@ -182,7 +182,7 @@ def layer_activation_bytes(case: Case, mode: Recompute) -> float:
     chain = chain_of(graph)
     assert chain is not None
     problem = StageProblem(model, chain, run.count, TableCache(), modes=(mode,))
-    plan = problem.solve(LagrangianWeights()).point.what
+    plan = problem.solve(LagrangianWeights()).point.assignment
     return plan.pieces[1].load.act_bytes
 
 

@@ -90,9 +90,9 @@ def test_more_memory_never_makes_the_answer_worse(seed):
 
 def as_program(problem, limit):
     """One 0/1 variable per entry of each factor, tied to the values of its variables by row sums."""
-    starts, costs, held = {}, [], []
+    initial_meshes, costs, held = {}, [], []
     for index, f in enumerate(problem.factors):
-        starts[index] = len(costs)
+        initial_meshes[index] = len(costs)
         costs += f.seconds.ravel().tolist()
         held += f.bytes.ravel().tolist()
     unary = {f.scope[0]: i for i, f in enumerate(problem.factors) if len(f.scope) == 1}
@@ -103,14 +103,14 @@ def as_program(problem, limit):
                 row = np.zeros(len(costs))
                 mask = np.zeros(f.seconds.shape)
                 mask[(slice(None),) * axis + (value,)] = 1
-                row[starts[index] : starts[index] + mask.size] = mask.ravel()
+                row[initial_meshes[index] : initial_meshes[index] + mask.size] = mask.ravel()
                 if len(f.scope) > 1:
-                    row[starts[unary[v]] + value] -= 1
+                    row[initial_meshes[unary[v]] + value] -= 1
                     rows.append(row)
                     sums.append(0)
         if len(f.scope) == 1:
             row = np.zeros(len(costs))
-            row[starts[index] : starts[index] + f.seconds.size] = 1
+            row[initial_meshes[index] : initial_meshes[index] + f.seconds.size] = 1
             rows.append(row)
             sums.append(1)
     constraints = [LinearConstraint(np.array(rows), sums, sums), LinearConstraint(np.array([held]), -np.inf, limit)]

@@ -16,8 +16,8 @@ from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, solve
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.invariants import check_blocks, check_cover
-from jupyter_autotrain.parallel.search.stage.partition import shared_out
-from jupyter_autotrain.parallel.search.stage.partition_solver import _lightest, with_blocks
+from jupyter_autotrain.parallel.search.stage.partition import minimax_partition
+from jupyter_autotrain.parallel.search.stage.partition_solver import _lightest, solve_partition
 
 SIZES = {"width": 128, "heads": 4, "sequence": 128, "batch": 64, "vocabulary": 512}
 ONE_F_ONE_B = Schedule.ONE_F_ONE_B
@@ -27,7 +27,7 @@ def piped(layers, stages, microbatches, schedule=ONE_F_ONE_B, recompute=None):
     graph = gpt(layers=layers, **SIZES)
     pins = Pins(stages=stages, microbatches=microbatches, schedule=schedule, recompute=recompute)
     search_run = SearchRun.of(graph, ClusterSpec.parse(f"{stages}xA100"), SearchRequest(pins=pins), lambda: 0.0, 0.0)
-    (candidate,) = search_run.found
+    (candidate,) = search_run.candidates
     return search_run.search.context.pipeline(candidate)
 
 
@@ -42,7 +42,7 @@ def test_partitions_of_any_number_of_blocks_over_any_number_of_stages_lose_none(
     stages = draw.choice((2, 3, 4, 6, 8))
     layers, microbatches = draw.randint(stages, 40), draw.choice((4, 8, 16, 64))
     pipeline = piped(layers, stages, microbatches, draw.choice((ONE_F_ONE_B, Schedule.GPIPE)), recompute)
-    even_bytes = max(pipeline.problem(i, n).lightest().bytes for i, n in enumerate(pipeline.even))
+    even_bytes = max(pipeline.problem(i, n).lightest().bytes for i, n in enumerate(pipeline.even_partition))
     for share in (2.0, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5, 0.4):
         partition_bounds = within(pipeline, even_bytes * share).partition_bounds
         for multiplier in (0.0, 1e-11, 1e-9):
@@ -69,7 +69,7 @@ def test_what_fits_is_found_wherever_looking_at_every_partition_finds_it(stages,
         assert (counts is not None) == (share > 1), share
         if counts:
             assert needs[tuple(counts)] <= limit_bytes
-            outcome = with_blocks(limited, counts, end=_lightest(limited, counts)[0])
+            outcome = solve_partition(limited, counts, end=_lightest(limited, counts)[0])
             assert [len(stage.blocks) for stage in outcome.stages] == counts
 
 
@@ -86,7 +86,7 @@ def test_the_least_level_of_a_table_is_that_of_every_partition_looked_at(seed):
     values[:, 1] = rows[:, 1]
     every = [counts for counts in product(range(1, blocks), repeat=stages) if sum(counts) == blocks]
     best = min(widest(values, counts) for counts in every)
-    found = shared_out(values, blocks)
+    found = minimax_partition(values, blocks)
     assert (found is None) == (best == inf)
     if found:
         assert sum(found) == blocks
@@ -127,4 +127,4 @@ def test_stages_that_lose_a_block_are_no_plan():
 def test_a_partition_that_does_not_hold_all_blocks_is_never_solved():
     pipeline = piped(8, 4, 16)
     with pytest.raises(InvariantError, match="8 blocks"):
-        with_blocks(pipeline, [2, 2, 2, 1])
+        solve_partition(pipeline, [2, 2, 2, 1])

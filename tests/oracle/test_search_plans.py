@@ -15,7 +15,12 @@ from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.search import Method, Mode, Pins, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.factors.elimination import minimise
-from jupyter_autotrain.parallel.search.factors.factors import PLAIN, LagrangianWeights, load_of, tables_of
+from jupyter_autotrain.parallel.search.factors.factors import (
+    NO_RECOMPUTE,
+    LagrangianWeights,
+    cost_breakdown_of,
+    tables_of,
+)
 from jupyter_autotrain.parallel.search.request.space import mesh_shapes
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
@@ -43,7 +48,7 @@ def test_folding_changes_nothing(name, shape):
     model = CostModel(graph, ClusterSpec.parse("2x4xA100"), MeshSpec(("a", "b")[: len(shape)], shape))
     chain = chain_of(graph)
     folded = StageProblem(model, chain, chain.run.count, TableCache()).solve(LagrangianWeights())
-    unfolded, _, exact = minimise(tables_of(model, range(len(graph.ops)), PLAIN, LagrangianWeights()))
+    unfolded, _, exact = minimise(tables_of(model, range(len(graph.ops)), NO_RECOMPUTE, LagrangianWeights()))
     assert exact
     assert folded.value == pytest.approx(unfolded, rel=1e-12)
     assert folded.point.seconds == pytest.approx(unfolded, rel=1e-12)
@@ -54,7 +59,7 @@ def test_the_reported_cost_is_the_sum_over_the_chosen_strategies():
     model = CostModel(MODELS["gpt"], solution.cluster, solution.decision.mesh)
     best = solution.candidates[0].outcome
     assert solution.cost.step_s == best.step_s
-    load = load_of(model, best.stages[0].choices, range(len(MODELS["gpt"].ops)))
+    load = cost_breakdown_of(model, best.stages[0].choices, range(len(MODELS["gpt"].ops)))
     assert load.seconds(1) == pytest.approx(solution.cost.step_s)
     assert load.bytes() == pytest.approx(solution.cost.peak_memory_bytes)
 
@@ -69,7 +74,7 @@ def test_the_decision_holds_the_strategies_that_were_priced(method):
         loops = [-1 if loop is None else loop for loop in solution.decision.ops[op.name].loops]
         row = free.table_rows(op.id).tolist().index(loops)
         chosen[op.id] = replace(best.stages[0].choices[op.id], strategy=row)
-    assert load_of(free, chosen, range(len(chosen))).seconds(1) == pytest.approx(solution.cost.step_s)
+    assert cost_breakdown_of(free, chosen, range(len(chosen))).seconds(1) == pytest.approx(solution.cost.step_s)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -50,8 +50,8 @@ def test_a_stage_lies_between_its_bound_and_the_optimum_of_the_unfolded_graph(sh
 def test_branch_and_bound_equals_solving_every_candidate(memory_bytes):
     search_run = started(memory_bytes)
     search = search_run.search
-    search.run(search_run.found)
-    results = [solve_candidate(search.context, candidate) for candidate in search_run.found]
+    search.run(search_run.candidates)
+    results = [solve_candidate(search.context, candidate) for candidate in search_run.candidates]
     best_s = min((result.outcome.step_s for result in results if result.outcome), default=inf)
     assert search.cutoff_s == pytest.approx(best_s, rel=1e-9)
     assert search.bound_s <= best_s * ROUNDED
@@ -62,10 +62,10 @@ def test_the_bounds_of_a_node_hold_for_each_of_its_candidates(memory_bytes):
     search_run = started(memory_bytes, "2xA100")
     context = search_run.search.context
     steps_s = {}
-    for candidate in search_run.found:
+    for candidate in search_run.candidates:
         outcome = solve_candidate(context, candidate).outcome
         steps_s[candidate] = outcome.step_s if outcome else inf
-    nodes = root_nodes(context, search_run.found)
+    nodes = root_nodes(context, search_run.candidates)
     looked_at = 0
     while nodes:
         node = nodes.pop()
@@ -73,4 +73,4 @@ def test_the_bounds_of_a_node_hold_for_each_of_its_candidates(memory_bytes):
         assert node.bound_s <= min(steps_s[member] for member in node.members) * ROUNDED, node.members
         if not node.is_ready:
             nodes += node.children(Incumbent())
-    assert looked_at > len(search_run.found)
+    assert looked_at > len(search_run.candidates)

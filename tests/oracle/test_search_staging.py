@@ -19,7 +19,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
     maximise_dual,
 )
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
-from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partitions, with_blocks
+from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partition, solve_partitions
 
 GRAPH = prepare(gpt(width=256, layers=12, heads=8, sequence=512, batch=64, vocabulary=1000))
 PINS = Pins(stages=4, microbatches=8, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE)
@@ -59,7 +59,7 @@ def test_no_partition_beats_the_bound_at_any_multiplier(schedule, memory_bytes):
     )
     search_run = SearchRun.of(graph, ClusterSpec.parse("3x2xA100"), asked, lambda: 0.0, 0.0)
     shares = [counts for counts in product(range(1, 5), repeat=3) if sum(counts) == 6]
-    for candidate in search_run.found:
+    for candidate in search_run.candidates:
         pipeline = search_run.search.context.pipeline(candidate)
         best_s = min(reached_s(pipeline, counts) for counts in shares)
         multipliers = [0.0, *(pipeline.multiplier * times for times in (0.3, 1.0, 3.0)), 1e-10, 1e-9]
@@ -71,7 +71,7 @@ def test_no_partition_beats_the_bound_at_any_multiplier(schedule, memory_bytes):
 def reached_s(pipeline, counts=None):
     """Seconds of a step with so many blocks per stage, else of the partition chosen; infinite where it does not fit."""
     try:
-        outcome = solve_partitions(pipeline) if counts is None else with_blocks(pipeline, counts)
+        outcome = solve_partitions(pipeline) if counts is None else solve_partition(pipeline, counts)
     except NoPlan:
         return inf
     return outcome.step_s

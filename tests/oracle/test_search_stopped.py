@@ -135,7 +135,7 @@ def test_a_huge_graph_has_a_time_limit_of_its_own(monkeypatch):
 
 def test_a_baseline_that_was_not_weighed_says_why():
     solution = solve(LAYERS, MACHINE, clock=Clock(1))
-    assert {b.reason for b in solution.baselines.values()} == {"the search was stopped before it was weighed"}
+    assert {b.reason for b in solution.baselines.values()} == {"the search was stopped before it was evaluated"}
 
 
 @pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
@@ -216,9 +216,9 @@ def test_the_compute_lower_bound_is_below_every_plan(seed):
     for graph in (random_graph(seed, ops=25), LAYERS):
         one = SearchRun.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, lambda: 0.0, 0.0)
         one.first_plans()
-        one.search.run(one.found)
-        assert one.search.seen
-        for outcome in one.search.seen:
+        one.search.run(one.candidates)
+        assert one.search.outcomes
+        for outcome in one.search.outcomes:
             assert one.search.context.compute_bound_s(outcome.candidate) <= outcome.step_s
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jupyter_autotrain.parallel.graph.graph import LoopRole, OpGraph, TensorKind
 from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.search import Solution
-from jupyter_autotrain.parallel.search.outer.fewer_devices import idle_devices
+from jupyter_autotrain.parallel.search.outer.device_subset_search import idle_devices
 
 
 def notes_of(graph: OpGraph, solution: Solution) -> tuple[str, ...]:

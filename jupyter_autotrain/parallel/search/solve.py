@@ -15,7 +15,7 @@ from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.factors.lagrangian import relative_gap
 from jupyter_autotrain.parallel.search.outer.context import OutOfTime, SearchContext
-from jupyter_autotrain.parallel.search.outer.fewer_devices import FewerDevices
+from jupyter_autotrain.parallel.search.outer.device_subset_search import DeviceSubsetSearch
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.request.request import Method, SearchRequest
 from jupyter_autotrain.parallel.search.solution import Solution
@@ -53,8 +53,13 @@ def solve(
     if interrupted:
         _finish(search_run.stop)
     else:
-        _search_all_devices(search_run)
-    subset_search = _finish(lambda: FewerDevices.of(search_run, began))
+        try:
+            search_run.first_plans()
+            if request.search is Method.DYNAMIC_PROGRAMMING:
+                search_run.search.run(search_run.candidates)
+        except (OutOfTime, KeyboardInterrupt):
+            _finish(search_run.stop)
+    subset_search = _finish(lambda: DeviceSubsetSearch.of(search_run, began))
     interrupted = _search_subsets(subset_search)
     if subset_search.best.best is None:
         raise _infeasible(search_run.search.context, subset_search.least_bytes)
@@ -62,17 +67,7 @@ def solve(
     return _finish(lambda: replace(_solution(search_run, subset_search), complete=complete, search_s=clock() - began))
 
 
-def _search_all_devices(search_run: SearchRun) -> None:
-    """To the end, or as far as the time and the user let it."""
-    try:
-        search_run.first_plans()
-        if search_run.request.search is Method.DYNAMIC_PROGRAMMING:
-            search_run.search.run(search_run.found)
-    except (OutOfTime, KeyboardInterrupt):
-        _finish(search_run.stop)
-
-
-def _search_subsets(subset_search: FewerDevices) -> bool:
+def _search_subsets(subset_search: DeviceSubsetSearch) -> bool:
     """Search parts of the cluster; whether the user stopped that."""
     try:
         subset_search.run()
@@ -83,7 +78,7 @@ def _search_subsets(subset_search: FewerDevices) -> bool:
     return False
 
 
-def _solution(search_run: SearchRun, subset_search: FewerDevices) -> Solution:
+def _solution(search_run: SearchRun, subset_search: DeviceSubsetSearch) -> Solution:
     """The best plan; with the best step of all devices together, where some stay idle."""
     full_search = search_run.search
     best = subset_search.best

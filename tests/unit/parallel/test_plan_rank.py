@@ -31,7 +31,7 @@ def test_the_search_keeps_the_lighter_of_equally_fast_plans_whichever_comes_firs
     for order in ((light, heavy), (heavy, light)):
         search = BranchAndBound(context=None)
         for found in order:
-            search.offer(found)
+            search.update_incumbent(found)
         assert search.best is light
 
 
@@ -48,7 +48,7 @@ def test_the_oracle_takes_the_lightest_of_the_fastest():
 def test_the_dual_keeps_the_lighter_of_equally_fast_assignments():
     heavy, light = DualPoint(1.0, 10.0, "heavy"), DualPoint(9.0, 3.0, "light")
     found = maximise_dual(lambda _: Relaxation(-inf, DualPoint(9.0, 2.0, "lighter")), Bracket(heavy, light, 0.0), 4.0)
-    assert found.best.what == "lighter"
+    assert found.best.assignment == "lighter"
 
 
 @pytest.mark.parametrize("seed", range(20))

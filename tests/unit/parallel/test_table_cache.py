@@ -13,7 +13,7 @@ from jupyter_autotrain.parallel.cost.table_cache import RECENT, TableCache
 from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import solve
-from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 
 MUTABLE = ("dict[", "list[", "set[", "ModelTables")
 
@@ -76,8 +76,8 @@ def test_a_search_run_makes_one_cache_and_passes_it_to_everything(monkeypatch):
         monkeypatch.setattr(kind, "__init__", counted)
 
     count(TableCache)
-    count(Pipeline)
+    count(PipelineProblem)
     solve(prepare(gpt(width=64, layers=2, heads=4, sequence=32, batch=8, vocabulary=128)), "4xA100")
-    pipelines = made.count(Pipeline)
+    pipelines = made.count(PipelineProblem)
     assert pipelines > 0
     assert made.count(TableCache) == 1 + pipelines  # the tables of a pipeline are dropped with it

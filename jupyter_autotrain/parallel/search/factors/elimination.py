@@ -98,10 +98,10 @@ def eliminate(
     for v in min_fill_order([t.scope for t in tables], kept, check) if order is None else order:
         if check:
             check()
-        parts = _mini_buckets(_merged(pool.take(v)), v, min(limit, max(LEAST, room)))
+        parts = _mini_buckets(_merge_subsumed(pool.take(v)), v, min(limit, max(LEAST, room)))
         buckets.append(Bucket(v, tuple(t for part in parts for t in part), exact=len(parts) == 1))
         for part in parts:
-            made = minimised(part, v)
+            made = eliminate_variable(part, v)
             room -= made.values.size
             pool.add(made)
     return Reduction(pool.constant, tuple(pool.tables), tuple(buckets))
@@ -147,18 +147,18 @@ def minimise(tables: Sequence[CostTable], check: Callable[[], None] | None = Non
     return reduction.constant, reduction.decode(), reduction.exact
 
 
-def joined(tables: Sequence[CostTable], scope: tuple[Variable, ...], sizes: Sequence[int]) -> Floats:
+def sum_tables(tables: Sequence[CostTable], scope: tuple[Variable, ...], sizes: Sequence[int]) -> Floats:
     """Sum of tables over all of `scope`, in its order."""
     total = np.zeros(tuple(sizes))
     for table in tables:
-        total = total + _spread(table, scope)
+        total = total + _broadcast_to(table, scope)
     return total
 
 
-def minimised(tables: Sequence[CostTable], v: Variable) -> CostTable:
+def eliminate_variable(tables: Sequence[CostTable], v: Variable) -> CostTable:
     """The least sum of `tables` over the values of `v`, some values at a time so that the work stays in cache."""
     scope = tuple(dict.fromkeys(u for table in tables for u in table.scope if u != v))
-    spread = [_spread(table, (v, *scope)) for table in tables]
+    spread = [_broadcast_to(table, (v, *scope)) for table in tables]
     count, *sizes = np.broadcast_shapes(*(array.shape for array in spread))
     step = max(1, AT_ONCE // prod(sizes))
     best = _least_sum([array[:step] for array in spread])
@@ -174,7 +174,7 @@ def _least_sum(arrays: Sequence[Floats]) -> Floats:
     return np.asarray(total.min(axis=0))
 
 
-def _spread(table: CostTable, scope: tuple[Variable, ...]) -> Floats:
+def _broadcast_to(table: CostTable, scope: tuple[Variable, ...]) -> Floats:
     """The table's axes in the order of `scope`, length one where it does not depend on a variable."""
     place = {v: i for i, v in enumerate(table.scope)}
     axes = [place[v] for v in scope if v in place]
@@ -182,7 +182,7 @@ def _spread(table: CostTable, scope: tuple[Variable, ...]) -> Floats:
     return table.values.transpose(axes).reshape(shape)
 
 
-def _merged(tables: list[CostTable]) -> list[CostTable]:
+def _merge_subsumed(tables: list[CostTable]) -> list[CostTable]:
     """Add up tables of one scope, and tables over fewer variables into a larger one that covers them."""
     merged: list[CostTable] = []
     for table in sorted(tables, key=lambda t: -len(t.scope)):
@@ -191,7 +191,7 @@ def _merged(tables: list[CostTable]) -> list[CostTable]:
             merged.append(table)
         else:
             other = merged[host]
-            merged[host] = CostTable(other.scope, other.values + _spread(table, other.scope))
+            merged[host] = CostTable(other.scope, other.values + _broadcast_to(table, other.scope))
     return merged
 
 

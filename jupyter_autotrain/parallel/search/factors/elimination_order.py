@@ -23,7 +23,7 @@ from jupyter_autotrain.parallel.search.factors.problem import Variable, neighbou
 def min_fill_order(
     scopes: Iterable[tuple[Variable, ...]], keep: frozenset[Variable], check: Callable[[], None] | None = None
 ) -> tuple[Variable, ...]:
-    """Variables in the order that joins the fewest unacquainted neighbours; ties by degree, then by number."""
+    """Variables in the order that adds the fewest fill-in edges; ties by degree, then by number."""
     return _min_fill(_OrderRequest(tuple(scopes), keep, check))
 
 

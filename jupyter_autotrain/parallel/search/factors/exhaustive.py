@@ -16,7 +16,7 @@ from math import inf, prod
 import numpy as np
 
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.search.factors.elimination import joined
+from jupyter_autotrain.parallel.search.factors.elimination import sum_tables
 from jupyter_autotrain.parallel.search.factors.problem import Assignment, CostTable, Problem
 
 LIMIT = 1 << 24
@@ -36,8 +36,8 @@ def exhaustive(problem: Problem, limit_bytes: float = inf) -> tuple[float, Assig
             f"It is the oracle for tiny graphs: at most {LIMIT:.1e}.",
             "Use search='dynamic_programming', which is exact as well.",
         )
-    seconds = joined([CostTable(f.scope, f.seconds) for f in problem.factors], scope, sizes)
-    held = joined(problem.bytes_only(), scope, sizes)
+    seconds = sum_tables([CostTable(f.scope, f.seconds) for f in problem.factors], scope, sizes)
+    held = sum_tables(problem.bytes_only(), scope, sizes)
     seconds = np.where(held <= limit_bytes, seconds, inf)
     best_s = seconds.min()
     if not np.isfinite(best_s):

@@ -16,9 +16,9 @@ from jupyter_autotrain.parallel.cost.ops import OpTable
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.search.factors.problem import CostTable, Factor, Problem
 
-MODE = -1  # the variable that stands for a block's recompute mode, beside those of its ops
+MODE_VARIABLE = -1  # the variable that stands for a block's recompute mode, beside those of its ops
 Modes = Sequence[Recompute]
-PLAIN = (Recompute.NONE,)
+NO_RECOMPUTE = (Recompute.NONE,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class LagrangianWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class CostBreakdown:
     """What some ops cost one rank. `micro` is per microbatch, `step` once per step; bytes are held at the peak."""
 
     compute_micro_s: float = 0.0
@@ -58,8 +58,8 @@ class Load:
     optimizer_bytes: float = 0.0
     act_bytes: float = 0.0
 
-    def __add__(self, other: Load) -> Load:
-        return Load(
+    def __add__(self, other: CostBreakdown) -> CostBreakdown:
+        return CostBreakdown(
             self.compute_micro_s + other.compute_micro_s,
             self.communication_micro_s + other.communication_micro_s,
             self.communication_step_s + other.communication_step_s,
@@ -135,7 +135,7 @@ def tables_of(model: CostModel, ops: Iterable[int], modes: Modes, weights: Lagra
     """Tables of some ops and of the edges into them; the recompute mode comes first where there is a choice."""
 
     def table(scope: tuple[int, ...], values: Floats) -> CostTable:
-        return CostTable((MODE, *scope), values) if len(modes) > 1 else CostTable(scope, values[0])
+        return CostTable((MODE_VARIABLE, *scope), values) if len(modes) > 1 else CostTable(scope, values[0])
 
     found = []
     for op in ops:
@@ -189,14 +189,14 @@ def choices_of(
     return found
 
 
-def load_of(model: CostModel, chosen: Mapping[int, OpChoice], ops: Iterable[int]) -> Load:
+def cost_breakdown_of(model: CostModel, chosen: Mapping[int, OpChoice], ops: Iterable[int]) -> CostBreakdown:
     """What `ops` cost, with the edges into them; sources of edges must be among the chosen."""
-    total = np.zeros(len(fields(Load)))
+    total = np.zeros(len(fields(CostBreakdown)))
     for op in ops:
         total += _op_load(model, chosen[op], op)
         for edge in model.edges_into(op):
             total += _edge_load(edge, chosen, model)
-    return Load(*total.tolist())
+    return CostBreakdown(*total.tolist())
 
 
 def _op_load(model: CostModel, choice: OpChoice, op: int) -> Floats:

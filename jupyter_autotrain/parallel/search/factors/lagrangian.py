@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DualPoint(Generic[T]):
-    """An assignment as a line of the dual; `what` is the assignment itself."""
+    """An assignment with its line of the dual."""
 
     seconds: float
     bytes: float
-    what: T
+    assignment: T
 
     @property
     def rank(self) -> Rank:
@@ -57,27 +57,27 @@ class LagrangianDual(Generic[T]):
 
     Attributes:
         multiplier: Seconds per byte.
-        at: The assignment solved at that multiplier.
+        at_multiplier: The assignment solved at that multiplier.
         best: The fastest assignment seen that fits.
         bound_s: No assignment that fits is faster.
-        heavy: The last assignment above the limit.
-        light: The last one within it.
+        infeasible: The last assignment above the limit.
+        feasible: The last one within it.
     """
 
     multiplier: float
-    at: DualPoint[T]
+    at_multiplier: DualPoint[T]
     best: DualPoint[T]
     bound_s: float
-    heavy: DualPoint[T]
-    light: DualPoint[T]
+    infeasible: DualPoint[T]
+    feasible: DualPoint[T]
 
 
 @dataclass(frozen=True, slots=True)
 class Bracket(Generic[T]):
     """An assignment above the limit, one within it, and what is proved already, at which multiplier."""
 
-    heavy: DualPoint[T]
-    light: DualPoint[T]
+    infeasible: DualPoint[T]
+    feasible: DualPoint[T]
     bound_s: float
     multiplier: float = 0.0
 
@@ -127,13 +127,13 @@ def maximise_dual(
     Raises:
         Pruned: As soon as the bound reaches `cutoff_s`.
     """
-    heavy = known.heavy
-    light = known.light
-    best = light
+    infeasible = known.infeasible
+    feasible = known.feasible
+    best = feasible
     bound = known.bound_s
-    kept = (known.multiplier, heavy)
+    kept = (known.multiplier, infeasible)
     for _ in range(rounds):
-        multiplier = max(0.0, (light.seconds - heavy.seconds) / (heavy.bytes - light.bytes))
+        multiplier = max(0.0, (feasible.seconds - infeasible.seconds) / (infeasible.bytes - feasible.bytes))
         solved = solve(multiplier)
         value = solved.value - multiplier * limit
         point = solved.point
@@ -145,9 +145,9 @@ def maximise_dual(
         fits = point.bytes <= limit
         if fits and point.rank < best.rank:
             best = point
-        crossing = heavy.seconds + multiplier * (heavy.bytes - limit)
+        crossing = infeasible.seconds + multiplier * (infeasible.bytes - limit)
         reached = point.seconds + multiplier * (point.bytes - limit)
         if reached >= crossing - SLACK * abs(crossing):
             break
-        heavy, light = (heavy, point) if fits else (point, light)
-    return LagrangianDual(kept[0], kept[1], best, bound, heavy, light)
+        infeasible, feasible = (infeasible, point) if fits else (point, feasible)
+    return LagrangianDual(kept[0], kept[1], best, bound, infeasible, feasible)

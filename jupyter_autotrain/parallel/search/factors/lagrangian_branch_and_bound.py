@@ -75,19 +75,19 @@ def minimise_bounded(
     free = weighted(problem.weighted(0.0))
     fast = free.point
     if fast.bytes <= limit_bytes:
-        return BoundedSolution(fast.seconds, fast.bytes, fast.what.assignment, min(free.value, fast.seconds))
+        return BoundedSolution(fast.seconds, fast.bytes, fast.assignment.values, min(free.value, fast.seconds))
     least = weighted(problem.bytes_only())
     if least.point.bytes > limit_bytes:
         raise DoesNotFit(least.point.bytes)
     known = Bracket(fast, least.point, free.value)
     dual = maximise_dual(lambda multiplier: weighted(problem.weighted(multiplier)), known, limit_bytes)
     best = dual.best
-    exact = fast.what.reduction.exact and dual.at.what.reduction.exact
+    exact = fast.assignment.reduction.exact and dual.at_multiplier.assignment.reduction.exact
     if not exact or best.seconds <= dual.bound_s * (1 + SLACK):
-        return BoundedSolution(best.seconds, best.bytes, best.what.assignment, min(dual.bound_s, best.seconds))
-    reductions = (dual.at.what.reduction, fast.what.reduction, least.point.what.reduction)
+        return BoundedSolution(best.seconds, best.bytes, best.assignment.values, min(dual.bound_s, best.seconds))
+    reductions = (dual.at_multiplier.assignment.reduction, fast.assignment.reduction, least.point.assignment.reduction)
     return _DepthFirstSearch(
-        problem, limit_bytes, (best.seconds, best.bytes, best.what.assignment), reductions, nodes
+        problem, limit_bytes, (best.seconds, best.bytes, best.assignment.values), reductions, nodes
     ).run(dual)
 
 
@@ -96,7 +96,7 @@ class _Eliminated:
     """An elimination and the assignment it gave."""
 
     reduction: Reduction
-    assignment: Assignment
+    values: Assignment
 
 
 class _DepthFirstSearch:

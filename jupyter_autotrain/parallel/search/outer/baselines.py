@@ -33,7 +33,7 @@ class Baseline:
 
     name: str
     candidates: Callable[[SearchContext], Iterator[Candidate]]
-    restrict: Restriction
+    restriction: Restriction
     zero: ZeroLevel
     modes: tuple[Recompute, ...]
 
@@ -72,7 +72,7 @@ def all_baselines() -> tuple[Baseline, ...]:
 def price_baselines(context: SearchContext) -> Iterator[tuple[str, Outcome | None, str]]:
     """Each baseline's name and plan, or why there is none: it does not apply, or does not fit."""
     for baseline in all_baselines():
-        context.check()
+        context.check_deadline()
         yield baseline.name, *_price(context, baseline)
 
 
@@ -80,7 +80,7 @@ def _price(context: SearchContext, baseline: Baseline) -> tuple[Outcome | None, 
     if baseline.modes == (Recompute.FULL,) and context.chain is None:
         return None, "the model has no repeated blocks to recompute"
     settings = replace(context.settings, state_shardings=(StateSharding(baseline.zero),))
-    narrowed = replace(context, settings=settings, modes=baseline.modes, restrict=baseline.restrict)
+    narrowed = replace(context, settings=settings, modes=baseline.modes, restriction=baseline.restriction)
     reason = "the batch or the device count does not divide that way"
     for candidate in baseline.candidates(context):
         result = solve_candidate(narrowed, candidate)

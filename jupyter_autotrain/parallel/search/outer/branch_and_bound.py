@@ -27,8 +27,8 @@ from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.node import Incumbent, SearchNode, root_nodes
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.outcome import CandidateResult, Outcome
-from jupyter_autotrain.parallel.search.stage.partition_solver import on_one_stage, solve_partitions
-from jupyter_autotrain.parallel.search.stage.unrolled_solver import plain_outcome
+from jupyter_autotrain.parallel.search.stage.partition_solver import single_stage_outcome, solve_partitions
+from jupyter_autotrain.parallel.search.stage.unrolled_solver import solve_unrolled
 
 COARSE_AXES = 2
 NEAR = 3  # numbers of stages whose best plan on few axes has its mesh refined before all others
@@ -43,7 +43,7 @@ class BranchAndBound:
         best: The fastest outcome so far.
         least_bytes: Memory that would do where nothing fits.
         bound_s: No plan that was expanded or left open is faster.
-        seen: All outcomes.
+        outcomes: All that were found.
         complete: False when it was stopped.
         clock: Monotonic seconds.
         proof_s: Seconds for fine meshes that do not refine the best ones.
@@ -55,7 +55,7 @@ class BranchAndBound:
     best: Outcome | None = None
     least_bytes: float = inf
     bound_s: float = inf
-    seen: list[Outcome] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
     complete: bool = True
     clock: Callable[[], float] = time.monotonic
     proof_s: float = inf
@@ -67,9 +67,9 @@ class BranchAndBound:
         """Seconds to beat."""
         return self.best.step_s if self.best else inf
 
-    def offer(self, outcome: Outcome) -> None:
-        """Take a plan that fits."""
-        self.seen.append(outcome)
+    def update_incumbent(self, outcome: Outcome) -> None:
+        """Record a plan that fits; the incumbent is the first by rank."""
+        self.outcomes.append(outcome)
         if self.best is None or outcome.rank < self.best.rank:
             self.best = outcome
 
@@ -82,39 +82,36 @@ class BranchAndBound:
             OutOfTime: The time is spent.
         """
         self.bound_s = inf
-        left = list(candidates)
+        remaining = list(candidates)
         queue = list[SearchNode]()
         try:
-            for choose in (_coarse, self._near, self._others):
-                chosen = choose(left)
-                queue = root_nodes(self.context, chosen)
-                left = [c for c in left if c not in chosen]
-                self._expand(queue)
+            for select in (_few_axes, self._refinements, self._remaining):
+                selected = select(remaining)
+                queue = root_nodes(self.context, selected)
+                remaining = [c for c in remaining if c not in selected]
+                heapify(queue)
+                while node := self._next_ready(queue):
+                    multiplier = self.multipliers.get(node.stages, 0.0)
+                    self._record(node, solve_candidate(self.context, node.members[0], self.cutoff_s, multiplier))
+                    heappop(queue)
         finally:
             open_bounds_s = [node.bound_s for node in queue]
-            self.bound_s = min([self.bound_s, *open_bounds_s, *map(self.context.compute_bound_s, left)])
+            self.bound_s = min([self.bound_s, *open_bounds_s, *map(self.context.compute_bound_s, remaining)])
 
-    def _expand(self, queue: list[SearchNode]) -> None:
-        """Branch the node with the least bound, or solve its only candidate, until no node can win.
+    def _next_ready(self, queue: list[SearchNode]) -> SearchNode | None:
+        """Branch until one candidate with all its bounds is on top; None when no node can win.
 
         A node leaves the queue once it is solved or replaced by its children, so that an interrupt loses no bound.
         """
-        heapify(queue)
         while queue and queue[0].bound_s < self.cutoff_s and not self._is_proof_over():
-            self.context.check()
+            self.context.check_deadline()
             if queue[0].is_ready:
-                self._solve(queue[0])
-                heappop(queue)
-            else:
-                self._branch(queue)
+                return queue[0]
+            self._branch(queue)
+        return None
 
     def _is_proof_over(self) -> bool:
         return self.best is not None and self.clock() > self.deadline
-
-    def _solve(self, node: SearchNode) -> None:
-        candidate = node.members[0]
-        multiplier = self.multipliers.get(candidate.stages, 0.0)
-        self._take(node, solve_candidate(self.context, candidate, self.cutoff_s, multiplier))
 
     def _branch(self, queue: list[SearchNode]) -> None:
         """Replace the node with the least bound by its children."""
@@ -126,17 +123,17 @@ class BranchAndBound:
             heappush(queue, child)  # no child has a lower bound than its parent, which stays on top meanwhile
         heapreplace(queue, children[0])
 
-    def _near(self, candidates: Sequence[Candidate]) -> frozenset[Candidate]:
+    def _refinements(self, candidates: Sequence[Candidate]) -> frozenset[Candidate]:
         """Those whose mesh refines that of the best for some number of stages, all else equal."""
         by_stages: dict[int, Candidate] = {}
-        for outcome in alternatives(self.seen, len(self.seen)):
+        for outcome in alternatives(self.outcomes, len(self.outcomes)):
             by_stages.setdefault(outcome.candidate.stages, outcome.candidate)
         found: set[Candidate] = set()
         for best in list(by_stages.values())[:NEAR]:
             found.update(c for c in candidates if c.refines(best))
         return frozenset(found)
 
-    def _others(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+    def _remaining(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
         """All, and the time for them begins."""
         self.deadline = self.clock() + self.proof_s
         return frozenset(candidates)
@@ -149,18 +146,18 @@ class BranchAndBound:
                 self.multipliers[child.stages] = child.multiplier
         return sorted(child for child in children if child.bound_s < self.cutoff_s)
 
-    def _take(self, node: SearchNode, result: CandidateResult) -> None:
-        """Keep what solving a node's only candidate gave."""
+    def _record(self, node: SearchNode, result: CandidateResult) -> None:
+        """Record the result of a node's only candidate."""
         self.bound_s = min(self.bound_s, max(node.bound_s, result.bound_s))
         self.least_bytes = min(self.least_bytes, result.least_bytes)
         if result.outcome is None:
             return
         if result.outcome.multiplier:
             self.multipliers[node.stages] = result.outcome.multiplier
-        self.offer(result.outcome)
+        self.update_incumbent(result.outcome)
 
 
-def _coarse(candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+def _few_axes(candidates: Iterable[Candidate]) -> frozenset[Candidate]:
     return frozenset(c for c in candidates if len(c.mesh.shape) <= COARSE_AXES)
 
 
@@ -170,16 +167,16 @@ def solve_candidate(
     """The best plan of a candidate, with a bound; `multiplier` is tried first where memory binds."""
     model = context.models(candidate)[0]
     limits = context.limits(candidate)
-    if context.restrict and any(not len(model.table_rows(op.id)) for op in context.graph.ops):
+    if context.restriction and any(not len(model.table_rows(op.id)) for op in context.graph.ops):
         return CandidateResult(None, inf)
     if context.chain is None:
-        return plain_outcome(model, candidate, limits[0], context.check)
+        return solve_unrolled(model, candidate, limits[0], context.check_deadline)
     pipeline = context.pipeline(candidate)
     try:
         if candidate.stages > 1:
             outcome = solve_partitions(pipeline, cutoff_s, multiplier)
         else:
-            outcome = on_one_stage(pipeline, pipeline.whole.minimise(limits[0], cutoff_s, multiplier))
+            outcome = single_stage_outcome(pipeline, pipeline.full_chain.minimise(limits[0], cutoff_s, multiplier))
     except Unknown as found:
         return CandidateResult(None, pipeline.bound_within_s(multiplier), found.least_bytes)
     except NoPlan as found:
@@ -189,8 +186,8 @@ def solve_candidate(
 
 def alternatives(outcomes: Sequence[Outcome], count: int) -> Iterator[Outcome]:
     """The fastest outcomes, one per set of outer choices."""
-    seen: set[Candidate] = set()
+    listed: set[Candidate] = set()
     for outcome in sorted(outcomes, key=attrgetter("rank")):
-        if outcome.candidate not in seen and len(seen) < count:
-            seen.add(outcome.candidate)
+        if outcome.candidate not in listed and len(listed) < count:
+            listed.add(outcome.candidate)
             yield outcome

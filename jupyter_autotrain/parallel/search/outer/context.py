@@ -15,7 +15,7 @@ from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.chain import Chain
-from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS
 
 
@@ -27,7 +27,7 @@ class OutOfTime(Exception):  # noqa: N818 - a signal inside the search
 class _ComputeKey:
     """Seconds of the kernels alone, spread over so many parts."""
 
-    compute: ComputeLowerBound
+    compute_lower_bound: ComputeLowerBound
     parts: int
 
 
@@ -43,10 +43,10 @@ class SearchContext:
         modes: Recompute modes.
         limit_bytes: Memory per rank of the request; None: what each device offers.
         analysis: Of the graph.
-        compute: The least that any plan computes.
+        compute_lower_bound: The least that any plan computes.
         cache: What the search works out once.
-        restrict: Pins.
-        check: Raises `OutOfTime` when the budget is spent.
+        restriction: Pins.
+        check_deadline: Raises `OutOfTime` when the budget is spent.
         most_multipliers: Most multipliers to try in a stage whose memory binds.
     """
 
@@ -57,10 +57,10 @@ class SearchContext:
     modes: tuple[Recompute, ...]
     limit_bytes: float | None
     analysis: GraphAnalysis
-    compute: ComputeLowerBound
+    compute_lower_bound: ComputeLowerBound
     cache: TableCache = field(repr=False, compare=False)
-    restrict: Restriction | None = None
-    check: Callable[[], None] = lambda: None
+    restriction: Restriction | None = None
+    check_deadline: Callable[[], None] = lambda: None
     most_multipliers: int = MULTIPLIERS
 
     def devices(self, candidate: Candidate) -> list[Device]:
@@ -79,30 +79,32 @@ class SearchContext:
     def _model(self, mesh: MeshSpec, microbatches: int, device: Device) -> CostModel:
         def make() -> CostModel:
             return CostModel(
-                self.graph, self.cluster, mesh, microbatches, self.settings, device, self.analysis, self.restrict
+                self.graph, self.cluster, mesh, microbatches, self.settings, device, self.analysis, self.restriction
             )
 
-        key = (self.cluster, self.settings.state_shardings, self.restrict, mesh, microbatches, device)
+        key = (self.cluster, self.settings.state_shardings, self.restriction, mesh, microbatches, device)
         return self.cache.recent(CostModel, key, make)
 
-    def on(self, part: ClusterSpec) -> SearchContext:
+    def for_cluster(self, part: ClusterSpec) -> SearchContext:
         """The same on a part of the cluster."""
-        return replace(self, cluster=part, compute=compute_lower_bound(self.graph, part, self.settings.efficiency))
+        bound = compute_lower_bound(self.graph, part, self.settings.efficiency)
+        return replace(self, cluster=part, compute_lower_bound=bound)
 
     def compute_bound_s(self, candidate: Candidate) -> float:
         """Seconds of the kernels alone, spread evenly over all devices of the fastest kind, with the bubble."""
         parts = candidate.mesh.devices * candidate.microbatches
-        micro_s = self.cache.get(float, _ComputeKey(self.compute, parts), lambda: self.compute.micro_s(parts))
+        bound = self.compute_lower_bound
+        micro_s = self.cache.get(float, _ComputeKey(bound, parts), lambda: bound.micro_s(parts))
         return micro_s / candidate.stages * candidate.rounds
 
-    def pipeline(self, candidate: Candidate, microbatches: int = 0) -> Pipeline:
+    def pipeline(self, candidate: Candidate, microbatches: int = 0) -> PipelineProblem:
         """A candidate as a pipeline to solve; costed for fewer microbatches than it has, to bound."""
         chain = self.chain
         counted = replace(candidate, microbatches=microbatches or candidate.microbatches)
         assert chain is not None
 
-        def make() -> Pipeline:
-            return Pipeline(
+        def make() -> PipelineProblem:
+            return PipelineProblem(
                 self.models(counted),
                 chain,
                 candidate,
@@ -113,6 +115,6 @@ class SearchContext:
                 self.most_multipliers,
             )
 
-        costed = (self.cluster, self.settings.state_shardings, self.restrict)
+        costed = (self.cluster, self.settings.state_shardings, self.restriction)
         solved = (self.modes, self.limit_bytes, self.most_multipliers)
-        return self.cache.recent(Pipeline, (*costed, *solved, candidate, counted), make)
+        return self.cache.recent(PipelineProblem, (*costed, *solved, candidate, counted), make)

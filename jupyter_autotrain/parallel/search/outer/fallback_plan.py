@@ -25,24 +25,24 @@ from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
 from jupyter_autotrain.parallel.search.request.space import Candidate
 
 
-def offer_fallback_plan(search: BranchAndBound, found: Sequence[Candidate]) -> None:
+def offer_fallback_plan(search: BranchAndBound, candidates: Sequence[Candidate]) -> None:
     """Offer one plan, whatever the time; none when no such plan fits. Sets the bound over all of `found`."""
-    context = replace(search.context, check=lambda: None)
+    context = replace(search.context, check_deadline=lambda: None)
     if context.chain is not None:
-        heuristic_search(search, found)
+        heuristic_search(search, candidates)
     else:
-        _data_parallel(search, replace(context, restrict=_along_batch(context)), found)
-    search.bound_s = min((context.compute_bound_s(c) for c in found), default=inf)
+        _data_parallel(search, replace(context, restriction=_along_batch(context)), candidates)
+    search.bound_s = min((context.compute_bound_s(c) for c in candidates), default=inf)
 
 
-def _data_parallel(search: BranchAndBound, context: SearchContext, found: Sequence[Candidate]) -> None:
-    whole = [c for c in found if c.stages == 1]
-    axes = min((len(c.mesh.shape) for c in whole), default=0)
-    for candidate in sorted((c for c in whole if len(c.mesh.shape) == axes), key=lambda c: c.microbatches):
+def _data_parallel(search: BranchAndBound, context: SearchContext, candidates: Sequence[Candidate]) -> None:
+    single_stage = [c for c in candidates if c.stages == 1]
+    axes = min((len(c.mesh.shape) for c in single_stage), default=0)
+    for candidate in sorted((c for c in single_stage if len(c.mesh.shape) == axes), key=lambda c: c.microbatches):
         result = solve_candidate(context, candidate)
         search.least_bytes = min(search.least_bytes, result.least_bytes)
         if result.outcome:
-            search.offer(result.outcome)
+            search.update_incumbent(result.outcome)
             return
 
 
@@ -50,7 +50,7 @@ def _along_batch(context: SearchContext) -> Restriction:
     """One strategy per op: of those that agree with the pins the one along the batch, else the first."""
 
     def restrict(op: Op, table: Ints) -> Ints:
-        rows = context.restrict(op, table) if context.restrict else table
+        rows = context.restriction(op, table) if context.restriction else table
         return data_only(op, rows)[:1]
 
     return restrict

@@ -1,4 +1,4 @@
-"""The instant search: candidates in the order of their bounds, on the meshes of a local search.
+"""The heuristic search (`RECURSIVE_PROGRAMMING`): candidates by rising bound, on the meshes of a local search.
 
 Variables: the candidate, its mesh M(p) found by the local search for p stages (see `local_search`).
 Objective: a small step time, without a proof; its plans are in the exact search's space, so no better than exact.
@@ -22,27 +22,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heapreplace
 from math import inf
+from typing import NamedTuple
 
 from jupyter_autotrain.parallel.cost.memory import Schedule
 from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, solve_candidate
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
-from jupyter_autotrain.parallel.search.outer.local_search import MeshSolution, best_mesh, finer, starts
+from jupyter_autotrain.parallel.search.outer.local_search import MeshSolution, best_mesh, initial_meshes, refine_mesh
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome
 from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partitions
-from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 
 WORSE = 2  # worse steps after which a direction is given up
 MULTIPLIERS = 2  # to try where memory binds
-# How much slower than with memory to spare a plan may be: a pipeline's stages are never quite even.
-FINE = 1.02
-FINE_STAGED = 1.15
+FINE = 1.02  # how much slower than with memory to spare a plan may be
+FINE_STAGED = 1.15  # a pipeline's stages are never quite even
 WORK = 2_000  # on plans against one that is slower, as of `Chain.work`
 
 BOUND_LEVELS = 2  # bounds after that of the kernels alone
 
-Kind = tuple[int, Schedule, int]  # stages, schedule, chunks
+
+class PipelineConfig(NamedTuple):
+    """How the layers are pipelined."""
+
+    stages: int
+    schedule: Schedule
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,26 +62,26 @@ class _QueueEntry:
     level: int = field(default=0, compare=False)
 
 
-def heuristic_search(search: BranchAndBound, found: Sequence[Candidate], effort: float = 1.0) -> None:
-    """Offer good plans among the candidates `found`; `effort` scales the work spent on better ones."""
-    search.bound_s = min((search.context.compute_bound_s(c) for c in found), default=inf)
+def heuristic_search(search: BranchAndBound, candidates: Sequence[Candidate], effort: float = 1.0) -> None:
+    """Offer good plans among the candidates; `effort` scales the work spent on better ones."""
+    search.bound_s = min((search.context.compute_bound_s(c) for c in candidates), default=inf)
     if search.context.chain is None:
-        _without_layers(search, found)
+        _without_layers(search, candidates)
         return
-    quick = _Heuristic.of(search, found, effort)
-    first = quick.first()
-    if first and quick.is_slow(first):
-        quick.downhill(first)
+    heuristic = _Heuristic.of(search, candidates, effort)
+    first = heuristic.first_feasible()
+    if first and heuristic.is_slow(first):
+        heuristic.descend(first)
     elif first:
-        quick.cut(first)
+        heuristic.refine_mesh(first)
 
 
-def _without_layers(search: BranchAndBound, found: Sequence[Candidate]) -> None:
-    for candidate in sorted(found, key=lambda c: (c.stages, c.microbatches, len(c.mesh.shape))):
+def _without_layers(search: BranchAndBound, candidates: Sequence[Candidate]) -> None:
+    for candidate in sorted(candidates, key=lambda c: (c.stages, c.microbatches, len(c.mesh.shape))):
         result = solve_candidate(search.context, candidate)
         search.least_bytes = min(search.least_bytes, result.least_bytes)
         if result.outcome:
-            search.offer(result.outcome)
+            search.update_incumbent(result.outcome)
             return
 
 
@@ -86,63 +92,64 @@ class _Heuristic:
     Attributes:
         search: Where they are offered.
         context: The search's, with few multipliers.
-        open: By kind and microbatches, the candidates that differ in their mesh only.
+        candidates_by_config: By configuration and microbatches, the candidates that differ in their mesh only.
         work: Op tables that may still be filled.
         meshes: The best mesh by the number of stages.
-        needed: By kind, the least microbatches that may fit.
-        tried: What became of a kind with so many microbatches.
+        least_microbatches: By configuration, the least microbatches that may fit.
+        results: The outcome of a configuration with so many microbatches.
     """
 
     search: BranchAndBound
     context: SearchContext
-    open: dict[Kind, dict[int, list[Candidate]]]
+    candidates_by_config: dict[PipelineConfig, dict[int, list[Candidate]]]
     work: float
     meshes: dict[int, MeshSolution] = field(default_factory=dict)
-    needed: dict[Kind, float] = field(default_factory=dict)
-    tried: dict[tuple[Kind, int], Outcome | None] = field(default_factory=dict)
+    least_microbatches: dict[PipelineConfig, float] = field(default_factory=dict)
+    results: dict[tuple[PipelineConfig, int], Outcome | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, search: BranchAndBound, found: Sequence[Candidate], effort: float) -> _Heuristic:
+    def of(cls, search: BranchAndBound, candidates: Sequence[Candidate], effort: float) -> _Heuristic:
         """Sort the candidates."""
-        kinds: dict[Kind, dict[int, list[Candidate]]] = {}
-        for c in found:
-            kinds.setdefault((c.stages, c.schedule, c.chunks), {}).setdefault(c.microbatches, []).append(c)
-        return cls(search, replace(search.context, most_multipliers=MULTIPLIERS), kinds, WORK * effort)
+        configs: dict[PipelineConfig, dict[int, list[Candidate]]] = {}
+        for c in candidates:
+            configs.setdefault(_config_of(c), {}).setdefault(c.microbatches, []).append(c)
+        return cls(search, replace(search.context, most_multipliers=MULTIPLIERS), configs, WORK * effort)
 
-    def first(self) -> Outcome | None:
+    def first_feasible(self) -> Outcome | None:
         """The first plan that fits, by rising bound."""
-        plans = (self.plan(kind, microbatches) for kind, microbatches in self._promising())
+        plans = (self.solve(config, microbatches) for config, microbatches in self._by_bound())
         return next((outcome for outcome in plans if outcome), None)
 
     def is_slow(self, outcome: Outcome) -> bool:
         """Whether memory slows a plan."""
         fine = FINE if outcome.candidate.stages == 1 else FINE_STAGED
-        return outcome.step_s > fine * self._pipeline(_kind(outcome.candidate), outcome.candidate.microbatches).bound_s
+        pipeline = self._pipeline(_config_of(outcome.candidate), outcome.candidate.microbatches)
+        return outcome.step_s > fine * pipeline.bound_s
 
-    def cut(self, outcome: Outcome) -> None:
+    def refine_mesh(self, outcome: Outcome) -> None:
         """Refine the mesh of a plan."""
         c = outcome.candidate
-        shapes = {other.mesh.shape for other in self.open[_kind(c)][c.microbatches]}
-        solved = finer(self.context, self.meshes[c.stages], c, shapes)
+        shapes = {other.mesh.shape for other in self.candidates_by_config[_config_of(c)][c.microbatches]}
+        solved = refine_mesh(self.context, self.meshes[c.stages], c, shapes)
         if solved:
             self._complete(solved.pipeline)
 
-    def downhill(self, outcome: Outcome) -> None:
-        """From plan to better plan."""
-        self._climb(outcome)
-        for stages in sorted({kind[0] for kind in self.open} - {outcome.candidate.stages}):
-            for kind in self._extremes(stages):
+    def descend(self, outcome: Outcome) -> None:
+        """Local descent from a plan."""
+        self._descend_microbatches(outcome)
+        for stages in sorted({config.stages for config in self.candidates_by_config} - {outcome.candidate.stages}):
+            for config in self._extreme_chunks(stages):
                 best = self._best.candidate
                 aim = best.microbatches * stages / best.stages * (2 if best.stages == 1 else 1)
-                near = min(self.open[kind], key=lambda m: abs(math.log(m / aim)))
-                if self._may_win(kind, near):
-                    other = self.plan(kind, near)
+                near = min(self.candidates_by_config[config], key=lambda m: abs(math.log(m / aim)))
+                if self._may_win(config, near):
+                    other = self.solve(config, near)
                     if other and other is self._best:
-                        self._climb(other)
+                        self._descend_microbatches(other)
 
-    def _may_win(self, kind: Kind, microbatches: int) -> bool:
-        """Whether a choice may beat the best by its bound on the mesh that the local search would start from."""
-        start, *_ = starts(self.context, self.open[kind][microbatches])
+    def _may_win(self, config: PipelineConfig, microbatches: int) -> bool:
+        """Whether a configuration may beat the best by its bound on the mesh that local search would start from."""
+        start, *_ = initial_meshes(self.context, self.candidates_by_config[config][microbatches])
         return self.context.pipeline(start).split_bound_s < self._best.step_s
 
     @property
@@ -150,38 +157,39 @@ class _Heuristic:
         assert self.search.best is not None
         return self.search.best
 
-    def _extremes(self, stages: int) -> list[Kind]:
+    def _extreme_chunks(self, stages: int) -> list[PipelineConfig]:
         """Of the schedules for so many stages, those with the fewest and the most chunks."""
-        kinds = sorted((kind for kind in self.open if kind[0] == stages), key=lambda kind: kind[2])
-        return kinds[:1] + kinds[1:][-1:]
+        configs = [config for config in self.candidates_by_config if config.stages == stages]
+        configs.sort(key=lambda config: config.chunks)
+        return configs[:1] + configs[1:][-1:]
 
-    def _climb(self, outcome: Outcome) -> None:
-        """To more microbatches, or to fewer, until that is worse twice, past those that do not divide well."""
-        kind = _kind(outcome.candidate)
-        counts = sorted(self.open[kind])
+    def _descend_microbatches(self, outcome: Outcome) -> None:
+        """To more microbatches, or to fewer, until that is worse twice, skipping counts whose bound cannot win."""
+        config = _config_of(outcome.candidate)
+        counts = sorted(self.candidates_by_config[config])
         start = counts.index(outcome.candidate.microbatches)
         for way in (counts[start + 1 :], counts[:start][::-1]):
             worse = 0
             for microbatches in way:
-                if self._pipeline(kind, microbatches).bound_s >= self._best.step_s:
+                if self._pipeline(config, microbatches).bound_s >= self._best.step_s:
                     continue
-                other = self.plan(kind, microbatches)
+                other = self.solve(config, microbatches)
                 worse = 0 if other and other is self._best else worse + 1
                 if worse == WORSE:
                     break
 
-    def plan(self, kind: Kind, microbatches: int) -> Outcome | None:
-        """What a choice comes to, if it fits and may be better than the best; None as well when enough was tried."""
-        key = (kind, microbatches)
-        known = key in self.tried or microbatches < self.needed.get(kind, 0.0)
+    def solve(self, config: PipelineConfig, microbatches: int) -> Outcome | None:
+        """The outcome of a configuration, if it fits and may beat the best; None as well when the work is spent."""
+        key = (config, microbatches)
+        known = key in self.results or microbatches < self.least_microbatches.get(config, 0.0)
         if not known and (self.search.best is None or self.work > 0):
-            pipeline = self._pipeline(kind, microbatches)
+            pipeline = self._pipeline(config, microbatches)
             before = pipeline.reductions
-            self.tried[key] = self._complete(pipeline)
+            self.results[key] = self._complete(pipeline)
             self.work -= (pipeline.reductions - before) * pipeline.chain.work
-        return self.tried.get(key)
+        return self.results.get(key)
 
-    def _complete(self, pipeline: Pipeline) -> Outcome | None:
+    def _complete(self, pipeline: PipelineProblem) -> Outcome | None:
         search = self.search
         c = pipeline.candidate
         if pipeline.bound_s >= search.cutoff_s:
@@ -189,26 +197,26 @@ class _Heuristic:
         try:
             multiplier = search.multipliers.get(c.stages) or max(search.multipliers.values(), default=0.0)
             outcome = solve_partitions(pipeline, search.cutoff_s, multiplier, only_even=search.best is not None)
-        except NoPlan as found:
-            if found.least_bytes < inf:
-                search.least_bytes = min(search.least_bytes, found.least_bytes)
-                self.needed[_kind(c)] = c.microbatches * found.least_bytes / max(self.context.limits(c))
+        except NoPlan as failure:
+            if failure.least_bytes < inf:
+                search.least_bytes = min(search.least_bytes, failure.least_bytes)
+                factor = failure.least_bytes / max(self.context.limits(c))
+                self.least_microbatches[_config_of(c)] = c.microbatches * factor
             return None
         search.multipliers[c.stages] = outcome.multiplier or search.multipliers.get(c.stages, 0.0)
-        search.offer(outcome)
+        search.update_incumbent(outcome)
         return outcome
 
-    def _pipeline(self, kind: Kind, microbatches: int) -> Pipeline:
+    def _pipeline(self, config: PipelineConfig, microbatches: int) -> PipelineProblem:
         """On the best mesh for as many stages."""
-        some = self.open[kind][microbatches]
-        stages = kind[0]
-        if stages not in self.meshes:
-            self.meshes[stages] = best_mesh(self.context, some)
-        shape = self.meshes[stages].shape
-        return self.context.pipeline(next(c for c in some if c.mesh.shape == shape))
+        mesh_candidates = self.candidates_by_config[config][microbatches]
+        if config.stages not in self.meshes:
+            self.meshes[config.stages] = best_mesh(self.context, mesh_candidates)
+        shape = self.meshes[config.stages].shape
+        return self.context.pipeline(next(c for c in mesh_candidates if c.mesh.shape == shape))
 
-    def _promising(self) -> Iterator[tuple[Kind, int]]:
-        """Choices by rising bound, refined only as far as the order needs it; then fewest pieces."""
+    def _by_bound(self) -> Iterator[tuple[PipelineConfig, int]]:
+        """Configurations by rising bound, refined only as far as the order needs it; then fewest pieces."""
         queue = [self._entry(index, c) for index, c in enumerate(self._mesh_candidates())]
         heapify(queue)
         while queue:
@@ -217,13 +225,13 @@ class _Heuristic:
                 heapreplace(queue, self._refined(entry))
             else:
                 heappop(queue)
-                yield _kind(entry.candidate), entry.candidate.microbatches
+                yield _config_of(entry.candidate), entry.candidate.microbatches
 
     def _mesh_candidates(self) -> Iterator[Candidate]:
-        """One candidate per configuration and number of microbatches, on the mesh that the local search starts from."""
-        for by_microbatches in self.open.values():
-            for some in by_microbatches.values():
-                yield starts(self.context, some)[0]
+        """One candidate per configuration and number of microbatches, on the mesh that local search starts from."""
+        for by_microbatches in self.candidates_by_config.values():
+            for mesh_candidates in by_microbatches.values():
+                yield initial_meshes(self.context, mesh_candidates)[0]
 
     def _entry(self, index: int, candidate: Candidate) -> _QueueEntry:
         pieces = candidate.stages * candidate.microbatches
@@ -236,5 +244,5 @@ class _Heuristic:
         return replace(entry, bound_s=max(entry.bound_s, bound_s), level=entry.level + 1)
 
 
-def _kind(candidate: Candidate) -> Kind:
-    return candidate.stages, candidate.schedule, candidate.chunks
+def _config_of(candidate: Candidate) -> PipelineConfig:
+    return PipelineConfig(candidate.stages, candidate.schedule, candidate.chunks)

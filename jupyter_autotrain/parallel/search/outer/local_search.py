@@ -27,7 +27,7 @@ from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.request.space import Candidate, mesh_of
-from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 
 CUTS = 2  # axes of two that are cut at the end
 WORK = 155  # of one local search, in units of `Chain.work`
@@ -39,45 +39,46 @@ class MeshSolution:
 
     shape: tuple[int, ...]
     seconds: float
-    pipeline: Pipeline
+    pipeline: PipelineProblem
 
     @property
     def loops(self) -> Mapping[int, tuple[int, ...]]:
         """What each op splits along each axis; of equal ops, the first."""
         model = self.pipeline.models[0]
-        whole = self.pipeline.whole
+        full_chain = self.pipeline.full_chain
         found = {}
-        for piece in whole.solve(whole.weights(0.0)).point.what.pieces:
+        for piece in full_chain.solve(full_chain.weights(0.0)).point.assignment.pieces:
             for op, choice in piece.choices.items():
                 if (twin := model.block_representative(op)) not in found:
                     found[twin] = tuple(model.table_rows(op)[choice.strategy].tolist())
         return found
 
 
-def starts(context: SearchContext, some: Sequence[Candidate]) -> list[Candidate]:
+def initial_meshes(context: SearchContext, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Of candidates that differ in their mesh only: where to start, best guess first."""
-    devices = some[0].mesh.devices
+    devices = candidates[0].mesh.devices
     inner = math.gcd(devices, context.cluster.levels[0].size)
     guesses = [_above_one(devices // inner, inner), _above_one(inner, devices // inner)]
-    guessed = [c for shape in guesses for c in some if c.mesh.shape == shape]
-    return guessed + sorted(some, key=lambda c: len(c.mesh.shape))
+    guessed = [c for shape in guesses for c in candidates if c.mesh.shape == shape]
+    return guessed + sorted(candidates, key=lambda c: len(c.mesh.shape))
 
 
-def best_mesh(context: SearchContext, some: Sequence[Candidate]) -> MeshSolution:
+def best_mesh(context: SearchContext, candidates: Sequence[Candidate]) -> MeshSolution:
     """The best mesh found among candidates that differ in their mesh only; of two axes at most where such are open."""
-    fewest = max(2, min(len(c.mesh.shape) for c in some))
-    local_search = _LocalSearch(context, some[0], frozenset(c.mesh.shape for c in some if len(c.mesh.shape) <= fewest))
-    for start in starts(context, some):
-        local_search.downhill(start.mesh.shape)
+    fewest = max(2, min(len(c.mesh.shape) for c in candidates))
+    shapes = frozenset(c.mesh.shape for c in candidates if len(c.mesh.shape) <= fewest)
+    local_search = _LocalSearch(context, candidates[0], shapes)
+    for start in initial_meshes(context, candidates):
+        local_search.descend(start.mesh.shape)
     return min(local_search.solved.values(), key=_seconds)
 
 
-def finer(
+def refine_mesh(
     context: SearchContext, coarse: MeshSolution, candidate: Candidate, shapes: Collection[tuple[int, ...]]
 ) -> MeshSolution | None:
     """The best of a few meshes that cut an axis of two, of those that are open; None where none is faster."""
     opened = (shape for shape in _cuts(coarse.shape) if shape in shapes)
-    cut = [solved_on(context, candidate, shape, coarse) for shape in islice(opened, CUTS)]
+    cut = [solve_mesh(context, candidate, shape, coarse) for shape in islice(opened, CUTS)]
     return min((solved for solved in cut if solved.seconds < coarse.seconds), key=_seconds, default=None)
 
 
@@ -96,19 +97,19 @@ class _LocalSearch:
         assert self.context.chain is not None
         return max(1, WORK // self.context.chain.work - CUTS) - len(self.solved)
 
-    def to(self, shape: tuple[int, ...]) -> MeshSolution | None:
+    def evaluate(self, shape: tuple[int, ...]) -> MeshSolution | None:
         """Solve a shape; None when it is not open, known already, or one too many."""
         if shape not in self.open or shape in self.solved or self.steps <= 0:
             return None
-        return self.solved.setdefault(shape, solved_on(self.context, self.template, shape))
+        return self.solved.setdefault(shape, solve_mesh(self.context, self.template, shape))
 
-    def downhill(self, start: tuple[int, ...]) -> None:
-        """From neighbour to better neighbour."""
-        at = self.to(start)
+    def descend(self, start: tuple[int, ...]) -> None:
+        """To the best neighbour, until none is better."""
+        at = self.evaluate(start)
         while at:
             before, at = at, None
             for shape in _neighbours(before.shape):
-                found = self.to(shape)
+                found = self.evaluate(shape)
                 if found and found.seconds < (at or before).seconds:
                     at = found
 
@@ -141,14 +142,14 @@ def _above_one(*sizes: int) -> tuple[int, ...]:
     return tuple(size for size in sizes if size > 1)
 
 
-def solved_on(
+def solve_mesh(
     context: SearchContext, template: Candidate, shape: tuple[int, ...], coarse: MeshSolution | None = None
 ) -> MeshSolution:
     """The least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
     candidate = replace(template, mesh=mesh_of(shape))
-    narrowed = replace(context, restrict=_keep(coarse, shape)) if coarse and len(coarse.shape) > 1 else context
+    narrowed = replace(context, restriction=_keep(coarse, shape)) if coarse and len(coarse.shape) > 1 else context
     pipeline = narrowed.pipeline(candidate)
-    return MeshSolution(shape, pipeline.whole.path(pipeline.whole.weights(0.0))[0], pipeline)
+    return MeshSolution(shape, pipeline.full_chain.path(pipeline.full_chain.weights(0.0))[0], pipeline)
 
 
 def _keep(coarse: MeshSolution, shape: tuple[int, ...]) -> Restriction:

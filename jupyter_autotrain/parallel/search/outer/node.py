@@ -24,7 +24,7 @@ from math import gcd, inf
 
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.request.space import Candidate
-from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 
 MULTIPLIER_FACTORS = (1.0, 2.5, 0.4)  # tried on the first multiplier
 
@@ -100,7 +100,7 @@ class SearchNode:
         return len(_SHARED) if self.relaxed[0] == self.members[0].microbatches else 0
 
     @property
-    def pipeline(self) -> Pipeline:
+    def pipeline(self) -> PipelineProblem:
         """A relaxation of all members."""
         return self.context.pipeline(min(self.members, key=_stretch), self.relaxed[0])
 
@@ -132,7 +132,7 @@ def _stretch(candidate: Candidate) -> float:
     return candidate.rounds / candidate.microbatches
 
 
-def _bound_within(pipeline: Pipeline, incumbent: Incumbent) -> NodeBound:
+def _bound_within(pipeline: PipelineProblem, incumbent: Incumbent) -> NodeBound:
     """At the multiplier of a like candidate where there was one, else at its own; then at others near by."""
     best = NodeBound(0.0)
     first = incumbent.multiplier or pipeline.multiplier
@@ -146,7 +146,7 @@ def _bound_within(pipeline: Pipeline, incumbent: Incumbent) -> NodeBound:
 
 
 # The cheapest first; those that hold for several candidates come before those of one.
-_SHARED: tuple[Callable[[Pipeline, Incumbent], NodeBound], ...] = (
+_SHARED: tuple[Callable[[PipelineProblem, Incumbent], NodeBound], ...] = (
     lambda pipeline, _: NodeBound(pipeline.split_bound_s),
     lambda pipeline, _: NodeBound(pipeline.blocks_bound_s),
 )

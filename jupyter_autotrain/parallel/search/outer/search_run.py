@@ -31,7 +31,7 @@ SHOWN = 8  # alternatives kept in a solution
 AT_ONCE_OPS = 2_000  # ops without layers from which a first plan comes before all else
 HUGE_OPS = 20_000  # ops from which a search without a time limit gets one
 HUGE_TIME_S = 60.0
-NOT_WEIGHED = "the search was stopped before it was weighed"
+NOT_EVALUATED = "the search was stopped before it was evaluated"
 
 
 @dataclass
@@ -41,8 +41,8 @@ class SearchRun:
     request: SearchRequest
     search: BranchAndBound
     space: StrategySpace
-    found: list[Candidate]
-    weighed: dict[str, Alternative] = field(default_factory=dict)
+    candidates: list[Candidate]
+    baselines: dict[str, Alternative] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -53,7 +53,7 @@ class SearchRun:
         clock: Callable[[], float],
         began: float,
     ) -> SearchRun:
-        """Lay out the outer choices; linear in the graph.
+        """Enumerate the outer candidates; linear in the graph.
 
         Raises:
             PlanError: For a cyclic graph, and pins that contradict something.
@@ -67,9 +67,9 @@ class SearchRun:
         return cls(request, search, space, list(candidates(folded, context.cluster, space, blocks, pins)))
 
     def first_plans(self) -> None:
-        """Incumbents of branch and bound: the fallback of huge graphs, baselines, the instant search.
+        """Incumbents of branch and bound: the fallback of huge graphs, baselines, the heuristic search.
 
-        The other methods end here: the request's method is instant, or exhaustive.
+        The other methods end here: the request's method is heuristic, or exhaustive.
 
         Raises:
             OutOfTime: The deadline has passed.
@@ -79,44 +79,44 @@ class SearchRun:
         method = self.request.search
         is_huge = context.chain is None and len(context.graph.ops) > AT_ONCE_OPS
         if is_huge and method is not Method.EXHAUSTIVE:
-            offer_fallback_plan(search, self.found)
+            offer_fallback_plan(search, self.candidates)
         if self.request.baselines and self.request.mode is Mode.AUTO_PARALLEL:
-            self._weigh()
+            self._evaluate_baselines()
         if method is Method.EXHAUSTIVE:
             self._exhaust()
         elif method is Method.RECURSIVE_PROGRAMMING or (context.chain and search.best is None):
-            heuristic_search(search, self.found, self.request.limits.effort)
+            heuristic_search(search, self.candidates, self.request.limits.effort)
 
     def _exhaust(self) -> None:
         search = self.search
-        for candidate in self.found:
+        for candidate in self.candidates:
             (model,) = search.context.models(candidate)
             outcome = exhaustive_outcome(model, candidate, search.context.limits(candidate)[0])
             if outcome:
-                search.offer(outcome)
+                search.update_incumbent(outcome)
         search.bound_s = search.cutoff_s
 
-    def _weigh(self) -> None:
+    def _evaluate_baselines(self) -> None:
         context = self.search.context
-        self.weighed |= {b.name: Alternative(b.name, None, False, NOT_WEIGHED) for b in all_baselines()}
+        self.baselines |= {b.name: Alternative(b.name, None, False, NOT_EVALUATED) for b in all_baselines()}
         for name, outcome, reason in price_baselines(context):
             cost = cost_of(outcome) if outcome else None
             what = str(outcome.candidate) if outcome else name
-            self.weighed[name] = Alternative(what, cost, outcome is not None, reason, outcome)
-            if outcome and _inside(outcome, self.space, context):
-                self.search.offer(outcome)
+            self.baselines[name] = Alternative(what, cost, outcome is not None, reason, outcome)
+            if outcome and _is_inside(outcome, self.space, context):
+                self.search.update_incumbent(outcome)
 
     def stop(self) -> None:
-        """Make do with what there is; with the first plan as well when there is none, or none that was searched.
+        """Stop early: use the incumbent, or the fallback plan if there is none, or none that was searched.
 
         Raises:
             PlanError: When that does not fit.
         """
         search = self.search
         search.complete = False
-        weighed_only = search.bound_s == inf and search.context.chain is not None
-        if search.best is None or weighed_only:
-            offer_fallback_plan(search, self.found)
+        baselines_only = search.bound_s == inf and search.context.chain is not None
+        if search.best is None or baselines_only:
+            offer_fallback_plan(search, self.candidates)
         if search.best is None:
             raise PlanError(
                 "The search was stopped before it found a plan that fits.",
@@ -124,25 +124,25 @@ class SearchRun:
                 "Give the search more time, or the devices more memory.",
             )
         if search.bound_s == inf:
-            search.bound_s = min((search.context.compute_bound_s(c) for c in self.found), default=inf)
+            search.bound_s = min((search.context.compute_bound_s(c) for c in self.candidates), default=inf)
 
     def solution(self) -> Solution:
         """The best plan, its lower bound and the alternatives."""
         search = self.search
         best = self.search.best
         assert best is not None
-        shown = alternatives(search.seen, SHOWN)
+        shown = alternatives(search.outcomes, SHOWN)
         return replace(
             solution_of(best, min(search.bound_s, best.step_s)),
             limit_bytes=max(search.context.limits(best.candidate)),
             candidates=tuple(Alternative(str(o.candidate), cost_of(o), True, "", o) for o in shown),
-            baselines=self.weighed,
+            baselines=self.baselines,
             complete=search.complete,
         )
 
 
 def _check(graph: OpGraph, request: SearchRequest, clock: Callable[[], float], began: float) -> Callable[[], None]:
-    """Raises `OutOfTime` when the time is spent, counted from the beginning; a huge graph has an end anyway."""
+    """Raises `OutOfTime` past the deadline; a graph above `HUGE_OPS` ops always has one."""
     limit_s = request.limits.time_s
     if limit_s is None:
         limit_s = HUGE_TIME_S if len(graph.ops) > HUGE_OPS else inf
@@ -204,7 +204,7 @@ def _context(
     return context, space, pins
 
 
-def _inside(outcome: Outcome, space: StrategySpace, context: SearchContext) -> bool:
+def _is_inside(outcome: Outcome, space: StrategySpace, context: SearchContext) -> bool:
     """Whether a baseline's plan belongs to the space searched, so that it may be the answer."""
     c = outcome.candidate
     state_shardings = {choice.state_sharding for stage in outcome.stages for choice in stage.choices.values()}

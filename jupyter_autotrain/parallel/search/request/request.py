@@ -39,7 +39,7 @@ class SearchLimits:
             to a first plan, is always finished.
         proof_s: How long to go on with meshes of three axes and more, once all meshes of two are searched, and what
             refines the best of them; None: to the end. Seldom a better plan comes of it, but a smaller gap.
-        effort: Of the instant search, on better plans where memory slows the first; 0: take that one.
+        effort: Of the heuristic search, on better plans where memory slows the first; 0: take that one.
     """
 
     memory_bytes: float | None = None

@@ -34,7 +34,7 @@ class Chain:
         return range(first, first + self.run.length)
 
     @property
-    def different(self) -> tuple[int, ...]:
+    def representative_ops(self) -> tuple[int, ...]:
         """Ops whose tables are needed: head, two blocks, tail."""
         return (*self.head, *self.block(0), *self.block(1), *self.tail)
 
@@ -52,7 +52,7 @@ class Chain:
 def chain_of(graph: OpGraph) -> Chain | None:
     """The graph as a chain around its heaviest run; None when it has no run of two blocks that fits the form.
 
-    Nor when blocks hang together by so many ops that a table between them would be too large: such a run is chance.
+    Nor when more than `MOST_JOINED` ops connect two blocks: such a repetition is accidental, and its table too large.
     """
     runs = [run for run in graph.repeated_blocks if run.count > 1]
     if not runs:

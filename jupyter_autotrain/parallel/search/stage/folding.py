@@ -29,9 +29,9 @@ import numpy as np
 from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
-from jupyter_autotrain.parallel.search.factors.elimination import LIMIT, Reduction, eliminate, joined
+from jupyter_autotrain.parallel.search.factors.elimination import LIMIT, Reduction, eliminate, sum_tables
 from jupyter_autotrain.parallel.search.factors.elimination_order import min_fill_order
-from jupyter_autotrain.parallel.search.factors.factors import MODE, PLAIN, LagrangianWeights, tables_of
+from jupyter_autotrain.parallel.search.factors.factors import MODE_VARIABLE, NO_RECOMPUTE, LagrangianWeights, tables_of
 from jupyter_autotrain.parallel.search.factors.problem import CostTable
 from jupyter_autotrain.parallel.search.stage.chain import Chain
 
@@ -47,7 +47,7 @@ def step_back(table: Floats, row: Floats) -> Floats:
 
 
 @dataclass(eq=False)
-class Reduced:
+class BlockReduction:
     """Some ops reduced to a table over kept variables; the recompute mode is one more variable, chosen at the end.
 
     A part of `ChainTables`, made on first use.
@@ -63,7 +63,7 @@ class Reduced:
     @property
     def left(self) -> tuple[int, ...]:
         """Variables of the table: the mode, where there is a choice, and the kept ones."""
-        return (MODE, *self.kept) if len(self.modes) > 1 else self.kept
+        return (MODE_VARIABLE, *self.kept) if len(self.modes) > 1 else self.kept
 
     @cached_property
     def reduction(self) -> Reduction:
@@ -76,7 +76,7 @@ class Reduced:
     def by_mode(self) -> Floats:
         """(modes, kept...) table."""
         sizes = [len(self.modes), *(len(self.model.op(v).table) for v in self.kept)]
-        table = joined(self.reduction.tables, self.left, sizes[-len(self.left) :] if self.left else ())
+        table = sum_tables(self.reduction.tables, self.left, sizes[-len(self.left) :] if self.left else ())
         return (table + self.reduction.constant).reshape(sizes)
 
     @cached_property
@@ -88,11 +88,11 @@ class Reduced:
         """The mode and the strategies of `ops`, given the kept ones."""
         place = tuple(at[v] for v in self.kept)
         mode = int(np.argmin([table[place] for table in self.by_mode]))
-        chosen = self.reduction.decode(at | {MODE: mode})
+        chosen = self.reduction.decode(at | {MODE_VARIABLE: mode})
         return self.modes[mode], {op: chosen[op] for op in self.ops}
 
 
-class Path(NamedTuple):
+class ChainPath(NamedTuple):
     """A way through the blocks: its value, the state of the shared ops, and of the ends before and after each step.
 
     The value is in bytes where bytes come first (see `LagrangianWeights.time_weight`).
@@ -126,16 +126,16 @@ class ChainTables:
         return tuple(len(self.model.op(v).table) for v in self.chain.end(0))
 
     @cached_property
-    def first_block(self) -> Reduced:
+    def first_block(self) -> BlockReduction:
         """Block 0 between what it reads from the head and its own end."""
         chain = self.chain
         sources = {e.source for op in chain.block(0) for e in self.model.edges_into(op) if e.source < chain.run.start}
-        return Reduced(self.model, chain.block(0), (*sorted(sources), *chain.end(0)), self.weights, self.modes)
+        return BlockReduction(self.model, chain.block(0), (*sorted(sources), *chain.end(0)), self.weights, self.modes)
 
     @cached_property
     def head_reduction(self) -> Reduction:
         """Head ops and block 0, down to context and the end of block 0."""
-        tables = tables_of(self.model, self.chain.head, PLAIN, self.weights)
+        tables = tables_of(self.model, self.chain.head, NO_RECOMPUTE, self.weights)
         tables.append(CostTable(self.first_block.kept, self.first_block.best))
         return eliminate(tables, keep=(*self.chain.shared, *self.chain.end(0)))
 
@@ -143,15 +143,15 @@ class ChainTables:
     def head(self) -> Floats:
         """(context, end of block 0)."""
         scope = (*self.chain.shared, *self.chain.end(0))
-        table = joined(self.head_reduction.tables, scope, self.shared_sizes + self.end_sizes)
+        table = sum_tables(self.head_reduction.tables, scope, self.shared_sizes + self.end_sizes)
         return (table + self.head_reduction.constant).reshape(prod(self.shared_sizes), -1)
 
     @cached_property
-    def block(self) -> Reduced:
+    def block(self) -> BlockReduction:
         """A block after the first, between the end before it and its own."""
         chain = self.chain
         kept = (*chain.shared, *chain.end(0), *chain.end(1))
-        return Reduced(self.model, chain.block(1), kept, self.weights, self.modes)
+        return BlockReduction(self.model, chain.block(1), kept, self.weights, self.modes)
 
     @cached_property
     def step(self) -> Floats:
@@ -163,17 +163,17 @@ class ChainTables:
     def tail_reduction(self) -> Reduction:
         """Tail ops down to context and the last end."""
         last = self.chain.end(self.chain.run.count - 1)
-        tables = tables_of(self.model, self.chain.tail, PLAIN, self.weights)
+        tables = tables_of(self.model, self.chain.tail, NO_RECOMPUTE, self.weights)
         return eliminate(tables, keep=(*self.chain.shared, *last))
 
     @cached_property
     def tail(self) -> Floats:
         """(context, last end)."""
         scope = (*self.chain.shared, *self.chain.end(self.chain.run.count - 1))
-        table = joined(self.tail_reduction.tables, scope, self.shared_sizes + self.end_sizes)
+        table = sum_tables(self.tail_reduction.tables, scope, self.shared_sizes + self.end_sizes)
         return (table + self.tail_reduction.constant).reshape(prod(self.shared_sizes), -1)
 
-    def path(self, start: Floats, stop: Floats, blocks: int) -> Path:
+    def path(self, start: Floats, stop: Floats, blocks: int) -> ChainPath:
         """The best way through `blocks` steps: the recurrence of this module.
 
         Args:
@@ -189,33 +189,34 @@ class ChainTables:
         states = [state]
         for row in reversed(rows[:-1]):
             states.append(int((row[shared] + self.step[shared, :, states[-1]]).argmin()))
-        return Path(float(total[shared, state].real), shared, states[::-1])
+        return ChainPath(float(total[shared, state].real), shared, states[::-1])
 
-    def ends(self, shared: int, state: int) -> dict[int, int]:
+    def end_assignment(self, shared: int, state: int) -> dict[int, int]:
         """Strategies of the context and of the end of block 0."""
-        at = self._at(self.chain.shared, self.shared_sizes, shared)
-        return at | self._at(self.chain.end(0), self.end_sizes, state)
+        at = self._assignment_at(self.chain.shared, self.shared_sizes, shared)
+        return at | self._assignment_at(self.chain.end(0), self.end_sizes, state)
 
-    def last_ends(self, shared: int, state: int) -> dict[int, int]:
+    def last_end_assignment(self, shared: int, state: int) -> dict[int, int]:
         """Strategies of the context and of the last block's end."""
-        at = self._at(self.chain.shared, self.shared_sizes, shared)
-        return at | self._at(self.chain.end(self.chain.run.count - 1), self.end_sizes, state)
+        at = self._assignment_at(self.chain.shared, self.shared_sizes, shared)
+        return at | self._assignment_at(self.chain.end(self.chain.run.count - 1), self.end_sizes, state)
 
     def decode_block(self, shared: int, before: int, after: int) -> tuple[Recompute, dict[int, int]]:
         """Mode and strategies of a later block, as ids of block 1."""
-        return self.block.decode(self.ends(shared, before) | self._at(self.chain.end(1), self.end_sizes, after))
+        end = self._assignment_at(self.chain.end(1), self.end_sizes, after)
+        return self.block.decode(self.end_assignment(shared, before) | end)
 
     def decode_head(self, shared: int, end: int) -> tuple[dict[int, int], Recompute, dict[int, int]]:
         """Strategies of the head, then mode and strategies of block 0."""
-        head = self.head_reduction.decode(self.ends(shared, end))
+        head = self.head_reduction.decode(self.end_assignment(shared, end))
         mode, first = self.first_block.decode(head)
         return {op: head[op] for op in self.chain.head}, mode, first
 
     def decode_tail(self, shared: int, end: int) -> dict[int, int]:
         """Strategies of the tail."""
-        found = self.tail_reduction.decode(self.last_ends(shared, end))
+        found = self.tail_reduction.decode(self.last_end_assignment(shared, end))
         return {op: found[op] for op in self.chain.tail}
 
-    def _at(self, ops: tuple[int, ...], sizes: tuple[int, ...], state: int) -> dict[int, int]:
+    def _assignment_at(self, ops: tuple[int, ...], sizes: tuple[int, ...], state: int) -> dict[int, int]:
         values = np.unravel_index(state, sizes) if sizes else ()
         return {op: int(value) for op, value in zip(ops, values, strict=True)}

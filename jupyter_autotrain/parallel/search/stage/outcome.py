@@ -9,7 +9,7 @@ from math import inf
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
-from jupyter_autotrain.parallel.search.factors.factors import Load, OpChoice
+from jupyter_autotrain.parallel.search.factors.factors import CostBreakdown, OpChoice
 from jupyter_autotrain.parallel.search.factors.problem import Rank, rank
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.invariants import check_cover
@@ -21,7 +21,7 @@ class Stage:
 
     blocks: range
     choices: Mapping[int, OpChoice]
-    load: Load
+    load: CostBreakdown
     send_s: float
     in_flight: float
     device: Device

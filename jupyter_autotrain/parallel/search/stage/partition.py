@@ -1,4 +1,4 @@
-"""Blocks shared out over pipeline stages: minimax of a separable resource.
+"""Partition of blocks over pipeline stages: minimax of a separable resource.
 
 Variables: n_i, the blocks of stage i.
 Objective: minimise max_i v_i(n_i), in seconds or bytes, v_i rising in n.
@@ -24,34 +24,34 @@ import numpy as np
 from jupyter_autotrain.parallel.arrays import Floats, Ints
 
 
-def least_level(values: Floats, blocks: int, beyond: int = 0) -> float:
+def minimax_level(values: Floats, blocks: int, tail_capacity: int = 0) -> float:
     """The least level up to which the stages hold all blocks, each at least one; infinite when they never do.
 
     Args:
         values: (stages, counts) by the number of blocks, from none on; rising along each row.
-        blocks: To share out.
-        beyond: What a stage may hold that is below the level at the end of its row; for tables that end early, of which
-            only a bound is wanted. No more than the row has when 0.
+        blocks: To partition.
+        tail_capacity: What a stage may hold that is below the level at the end of its row; for tables that end early,
+            of which only a bound is wanted. No more than the row has when 0.
     """
     levels = np.unique(values)
     low = 0
     high = len(levels)
     while low < high:
         middle = (low + high) // 2
-        enough = _hold_all(_most(values, levels[middle], beyond), blocks)
+        enough = _hold_all(_most(values, levels[middle], tail_capacity), blocks)
         low, high = (low, middle) if enough else (middle + 1, high)
     return float(levels[low]) if low < len(levels) else inf
 
 
-def shared_out(values: Floats, blocks: int) -> list[int] | None:
+def minimax_partition(values: Floats, blocks: int) -> list[int] | None:
     """Blocks per stage, all of them together, where the greatest value is least; None when the stages cannot hold them.
 
     Args:
         values: (stages, counts) by the number of blocks, from none on; rising along each row, infinite where a stage
             cannot hold so many.
-        blocks: To share out.
+        blocks: To partition.
     """
-    level = least_level(values, blocks)
+    level = minimax_level(values, blocks)
     if isinf(level):
         return None
     counts = _most(values, level, 0).tolist()
@@ -60,13 +60,13 @@ def shared_out(values: Floats, blocks: int) -> list[int] | None:
     return [int(n) for n in counts]
 
 
-def by_speed(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -> list[int]:
+def greedy_partition(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -> list[int]:
     """Blocks per stage, each given to the stage that would end earliest with it, which is best for equal blocks.
 
     Args:
         block_s: Seconds of a block, by stage.
         beside_s: Seconds of the other ops of a stage.
-        blocks: To share out, at least one to a stage.
+        blocks: To partition, at least one to a stage.
     """
     counts = [1] * len(block_s)
     ends_s = list(map(add, block_s, beside_s))
@@ -77,11 +77,11 @@ def by_speed(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -
     return counts
 
 
-def _most(values: Floats, level: float, beyond: int) -> Ints:
+def _most(values: Floats, level: float, tail_capacity: int) -> Ints:
     """Most blocks of each stage with a value up to the level."""
     last = values.shape[1] - 1
     most = np.where(values <= level, np.arange(last + 1), 0).max(axis=1)
-    return np.asarray(np.where(most == last, max(last, beyond), most))
+    return np.asarray(np.where(most == last, max(last, tail_capacity), most))
 
 
 def _hold_all(counts: Ints, blocks: int) -> bool:

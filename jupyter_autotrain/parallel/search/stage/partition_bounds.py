@@ -31,7 +31,7 @@ from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights
 from jupyter_autotrain.parallel.search.factors.lagrangian import SLACK
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.folding import step_back, step_forward
-from jupyter_autotrain.parallel.search.stage.partition import least_level, shared_out
+from jupyter_autotrain.parallel.search.stage.partition import minimax_level, minimax_partition
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
 
 ROOM = 1.5  # at first; few stages want more
@@ -59,7 +59,7 @@ class PartitionBounds:
     """The partitions of a candidate whose stages are on equal devices.
 
     Attributes:
-        whole: The chain on one stage's devices.
+        full_chain: The chain on one stage's devices.
         candidate: Outer choices, with several stages.
         alive: Microbatches alive at the peak, by stage.
         limit_bytes: Memory of a rank.
@@ -67,7 +67,7 @@ class PartitionBounds:
         room: Most blocks of a stage that are counted, over its even share.
     """
 
-    whole: StageProblem
+    full_chain: StageProblem
     candidate: Candidate
     alive: tuple[float, ...]
     limit_bytes: float
@@ -102,9 +102,9 @@ class PartitionBounds:
         """All blocks, where the greatest value is least; None when the rows end too early to tell."""
         if self.candidate.chunks > 1:
             return [self._blocks // self.candidate.stages] * self.candidate.stages
-        if not self._is_wide and self._level(values) < least_level(values, self._blocks):
+        if not self._is_wide and self._level(values) < minimax_level(values, self._blocks):
             return None
-        return shared_out(values, self._blocks)
+        return minimax_partition(values, self._blocks)
 
     @property
     def _wider(self) -> PartitionBounds:
@@ -127,7 +127,7 @@ class PartitionBounds:
 
     @property
     def _blocks(self) -> int:
-        return self.whole.chain.run.count
+        return self.full_chain.chain.run.count
 
     @property
     def _counted(self) -> int:
@@ -161,7 +161,7 @@ class PartitionBounds:
         )
 
     def _all_paths(self, weights: LagrangianWeights) -> Floats:
-        tables = self.whole.tables(weights).of
+        tables = self.full_chain.tables(weights).chain_tables
         first = tables.head
         middle = np.zeros_like(tables.tail)
         last = tables.tail
@@ -180,8 +180,8 @@ class PartitionBounds:
         return self.cache.get(np.ndarray, _OtherStagesKey(self.candidate, self.room), self._compute_of_others_s)
 
     def _compute_of_others_s(self) -> Floats:
-        chain = self.whole.chain
-        model = self.whole.model
+        chain = self.full_chain.chain
+        model = self.full_chain.model
         stages = self.candidate.stages
         blocks = (self._blocks - np.arange(self._counted + 1)) * computing_s(model, chain.block(0))
         ends = np.full(stages, computing_s(model, chain.head) + computing_s(model, chain.tail))
@@ -193,7 +193,7 @@ class PartitionBounds:
         """The least value up to which the stages hold all blocks, at least: past the end of a row nothing is known."""
         if self.candidate.chunks > 1:
             return float(values[:, self._blocks // self.candidate.stages].max())
-        return least_level(values, self._blocks, beyond=self._blocks)
+        return minimax_level(values, self._blocks, tail_capacity=self._blocks)
 
 
 def computing_s(model: CostModel, ops: Iterable[int]) -> float:

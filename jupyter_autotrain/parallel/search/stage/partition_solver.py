@@ -25,13 +25,13 @@ from jupyter_autotrain.parallel.cost.pipeline import p2p_s
 from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit, Pruned, Unknown
 from jupyter_autotrain.parallel.search.stage.invariants import check_blocks
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome, Stage
-from jupyter_autotrain.parallel.search.stage.partition import by_speed
-from jupyter_autotrain.parallel.search.stage.pipeline import Pipeline
+from jupyter_autotrain.parallel.search.stage.partition import greedy_partition
+from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageSolution
 
 
 def solve_partitions(
-    pipeline: Pipeline, cutoff_s: float = inf, multiplier: float = 0.0, *, only_even: bool = False
+    pipeline: PipelineProblem, cutoff_s: float = inf, multiplier: float = 0.0, *, only_even: bool = False
 ) -> Outcome:
     """The best plan found within each stage's limit.
 
@@ -47,31 +47,35 @@ def solve_partitions(
         Unknown: Nothing was found in the partitions tried.
     """
     if pipeline.candidate.stages == 1:
-        return on_one_stage(pipeline, pipeline.whole.minimise(pipeline.limits[0], cutoff_s, multiplier))
+        return single_stage_outcome(pipeline, pipeline.full_chain.minimise(pipeline.limits[0], cutoff_s, multiplier))
     if only_even:
-        return with_blocks(pipeline, pipeline.even, cutoff_s, multiplier)
-    best, least = _tried(pipeline, pipeline.even, cutoff_s, multiplier)
-    counts = pipeline.even
+        return solve_partition(pipeline, pipeline.even_partition, cutoff_s, multiplier)
+    best, least = _try_partition(pipeline, pipeline.even_partition, cutoff_s, multiplier)
+    counts = pipeline.even_partition
     if pipeline.candidate.chunks == 1:
-        counts = _balanced(pipeline, best.multiplier if best else multiplier)
-    if counts != pipeline.even:
+        counts = _balanced_partition(pipeline, best.multiplier if best else multiplier)
+    if counts != pipeline.even_partition:
         to_beat_s = min(cutoff_s, best.step_s) if best else cutoff_s
-        other, other_least = _tried(pipeline, counts, to_beat_s, multiplier)
+        other, other_least = _try_partition(pipeline, counts, to_beat_s, multiplier)
         best = min(filter(None, (best, other)), key=attrgetter("rank"), default=None)
         least = min(least, other_least)
     return best or _fitting(pipeline, least, cutoff_s, multiplier)
 
 
-def on_one_stage(pipeline: Pipeline, found: StageSolution) -> Outcome:
+def single_stage_outcome(pipeline: PipelineProblem, found: StageSolution) -> Outcome:
     """The outcome of a candidate of one stage."""
     run = pipeline.chain.run
-    plan = found.point.what
+    plan = found.point.assignment
     stage = Stage(range(run.count), plan.choices(run, 0), plan.load, 0.0, 1.0, pipeline.device(0))
     return Outcome(pipeline.candidate, (stage,), found.bound_s, tuple(pipeline.models), found.multiplier)
 
 
-def with_blocks(
-    pipeline: Pipeline, counts: Sequence[int], cutoff_s: float = inf, multiplier: float = 0.0, end: int | None = None
+def solve_partition(
+    pipeline: PipelineProblem,
+    counts: Sequence[int],
+    cutoff_s: float = inf,
+    multiplier: float = 0.0,
+    end: int | None = None,
 ) -> Outcome:
     """The best plan found of one partition, its stages meeting in the layout `end`, the first one's best if None.
 
@@ -92,7 +96,7 @@ def with_blocks(
             problem = pipeline.problem(index, count, begin, end)
             solved[key] = problem.minimise(pipeline.limits[index], slack_s, multiplier)
             multiplier = solved[key].multiplier
-        plan = solved[key].point.what
+        plan = solved[key].point.assignment
         begin = end = plan.states[-1][1] if begin is None else begin
         choices = plan.choices(pipeline.chain.run, blocks.start)
         send_s = _send_s(pipeline, index, begin)
@@ -101,12 +105,12 @@ def with_blocks(
     return Outcome(pipeline.candidate, tuple(stages), pipeline.bound_s, tuple(pipeline.models), multiplier)
 
 
-def _tried(
-    pipeline: Pipeline, counts: Sequence[int], cutoff_s: float, multiplier: float
+def _try_partition(
+    pipeline: PipelineProblem, counts: Sequence[int], cutoff_s: float, multiplier: float
 ) -> tuple[Outcome | None, float]:
     """A partition's outcome, or the least memory that would do, all stages meeting in their lightest layout."""
     try:
-        return with_blocks(pipeline, counts, cutoff_s, multiplier), inf
+        return solve_partition(pipeline, counts, cutoff_s, multiplier), inf
     except Pruned:
         return None, inf
     except DoesNotFit:
@@ -115,48 +119,49 @@ def _tried(
     if least > min(pipeline.limits):
         return None, least
     try:
-        return with_blocks(pipeline, counts, cutoff_s, multiplier, end), inf
+        return solve_partition(pipeline, counts, cutoff_s, multiplier, end), inf
     except (DoesNotFit, Pruned):
         return None, inf
 
 
-def _lightest(pipeline: Pipeline, counts: Sequence[int]) -> tuple[int, float]:
+def _lightest(pipeline: PipelineProblem, counts: Sequence[int]) -> tuple[int, float]:
     """The layout that the lightest first stage ends in, and what the fullest stage then needs."""
     first = pipeline.problem(0, counts[0]).lightest()
-    end = first.what.states[-1][1]
+    end = first.assignment.states[-1][1]
     later = (pipeline.problem(stage, counts[stage], end) for stage in range(1, len(counts)))
     return end, max(first.bytes, *(problem.lightest().bytes for problem in later))
 
 
-def _fitting(pipeline: Pipeline, least_bytes: float, cutoff_s: float, multiplier: float) -> Outcome:
+def _fitting(pipeline: PipelineProblem, least_bytes: float, cutoff_s: float, multiplier: float) -> Outcome:
     """Where no better partition fits, the best that leaves every stage room for its lightest plan."""
     partition_bounds = pipeline.partition_bounds
     if not partition_bounds or least_bytes == inf:
         raise Unknown(least_bytes)
     counts = partition_bounds.fitting(multiplier)
     if not counts:
-        raise DoesNotFit(min(least_bytes, _lightest(pipeline, partition_bounds.lightest() or pipeline.even)[1]))
-    outcome, still_least = _tried(pipeline, counts, cutoff_s, multiplier)
+        lightest = partition_bounds.lightest() or pipeline.even_partition
+        raise DoesNotFit(min(least_bytes, _lightest(pipeline, lightest)[1]))
+    outcome, still_least = _try_partition(pipeline, counts, cutoff_s, multiplier)
     if not outcome:
         raise Unknown(min(least_bytes, still_least))
     return outcome
 
 
-def _balanced(pipeline: Pipeline, multiplier: float) -> list[int]:
+def _balanced_partition(pipeline: PipelineProblem, multiplier: float) -> list[int]:
     """Blocks per stage by time: within memory where all devices are equal, else by their speed."""
     if pipeline.partition_bounds:
-        return pipeline.partition_bounds.partition(multiplier) or pipeline.even
-    pieces = pipeline.whole.solve(pipeline.whole.weights(0.0)).point.what.pieces
+        return pipeline.partition_bounds.partition(multiplier) or pipeline.even_partition
+    pieces = pipeline.full_chain.solve(pipeline.full_chain.weights(0.0)).point.assignment.pieces
     block_s = pieces[1].load.micro_s if len(pieces) > 2 else pieces[0].load.micro_s
     first_s = max(0.0, pieces[0].load.micro_s - block_s)
     last_s = pieces[-1].load.micro_s
     rates = [pipeline.device(stage).matrix_flops_per_s for stage in range(len(pipeline.models))]
     slowness = [max(rates) / rate for rate in rates]
     beside_s = [first_s * slowness[0], *[0.0] * (len(rates) - 2), last_s * slowness[-1]]
-    return by_speed([block_s * slow for slow in slowness], beside_s, pipeline.chain.run.count)
+    return greedy_partition([block_s * slow for slow in slowness], beside_s, pipeline.chain.run.count)
 
 
-def _send_s(pipeline: Pipeline, stage: int, end: int) -> float:
+def _send_s(pipeline: PipelineProblem, stage: int, end: int) -> float:
     """Messages of one microbatch at a stage's borders, both ways; half at the pipeline's ends."""
     model = pipeline.models[stage]
     ends = pipeline.chain.end(0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import RepeatedBlocks
-from jupyter_autotrain.parallel.search.factors.factors import Load, OpChoice, choices_of, load_of
+from jupyter_autotrain.parallel.search.factors.factors import CostBreakdown, OpChoice, choices_of, cost_breakdown_of
 from jupyter_autotrain.parallel.search.stage.folding import ChainTables
 
 
@@ -16,7 +16,7 @@ class ChainPiece:
     """Head (with block 0), a later block, or tail: its ops' choices and what they cost; block ids are block 1's."""
 
     choices: Mapping[int, OpChoice]
-    load: Load
+    load: CostBreakdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class StagePlan:
     Attributes:
         pieces: In order; the head piece first on the first stage, the tail piece last on the last one.
         states: (shared, end) after each piece but a tail.
-        source: Tables that the plan was read from.
+        tables: Tables that the plan was read from.
     """
 
     pieces: tuple[ChainPiece, ...]
     states: tuple[tuple[int, int], ...]
-    source: StageTables
+    tables: StageTables
 
     def choices(self, run: RepeatedBlocks, first_block: int) -> dict[int, OpChoice]:
         """Choices by the graph's own op ids, the stage's first block being the run's `first_block`."""
@@ -44,9 +44,9 @@ class StagePlan:
         return found
 
     @property
-    def load(self) -> Load:
+    def load(self) -> CostBreakdown:
         """Sum over the pieces."""
-        total = Load()
+        total = CostBreakdown()
         for piece in self.pieces:
             total = total + piece.load
         return total
@@ -56,31 +56,35 @@ class StagePlan:
 class StageTables:
     """Chain tables at some weights, with the pieces decoded from them so far; an entry of the table cache."""
 
-    of: ChainTables
+    chain_tables: ChainTables
     pieces: dict[tuple[int, int, int], ChainPiece] = field(default_factory=dict, repr=False)
 
     def head(self, shared: int, end: int) -> ChainPiece:
         """Head and block 0."""
-        head, mode, first = self.of.decode_head(shared, end)
-        chosen = choices_of(self.of.model, head, Recompute.NONE, self.of.weights)
-        chosen |= choices_of(self.of.model, first, mode, self.of.weights)
-        return ChainPiece(chosen, load_of(self.of.model, chosen, (*self.of.chain.head, *self.of.chain.block(0))))
+        tables = self.chain_tables
+        head, mode, first = tables.decode_head(shared, end)
+        chosen = choices_of(tables.model, head, Recompute.NONE, tables.weights)
+        chosen |= choices_of(tables.model, first, mode, tables.weights)
+        ops = (*tables.chain.head, *tables.chain.block(0))
+        return ChainPiece(chosen, cost_breakdown_of(tables.model, chosen, ops))
 
     def block(self, shared: int, before: int, after: int) -> ChainPiece:
         """A later block."""
+        tables = self.chain_tables
         key = (shared, before, after)
         if key not in self.pieces:
-            mode, rows = self.of.decode_block(shared, before, after)
-            chosen = choices_of(self.of.model, rows, mode, self.of.weights)
-            any_sharding = self.of.model.settings.state_shardings[0]
-            around = {op: OpChoice(row, any_sharding) for op, row in self.of.ends(shared, before).items()}
-            load = load_of(self.of.model, around | chosen, self.of.chain.block(1))
+            mode, rows = tables.decode_block(shared, before, after)
+            chosen = choices_of(tables.model, rows, mode, tables.weights)
+            any_sharding = tables.model.settings.state_shardings[0]
+            around = {op: OpChoice(row, any_sharding) for op, row in tables.end_assignment(shared, before).items()}
+            load = cost_breakdown_of(tables.model, around | chosen, tables.chain.block(1))
             self.pieces[key] = ChainPiece(chosen, load)
         return self.pieces[key]
 
     def tail(self, shared: int, end: int) -> ChainPiece:
         """Ops after the blocks."""
-        chosen = choices_of(self.of.model, self.of.decode_tail(shared, end), Recompute.NONE, self.of.weights)
-        any_sharding = self.of.model.settings.state_shardings[0]
-        around = {op: OpChoice(row, any_sharding) for op, row in self.of.last_ends(shared, end).items()}
-        return ChainPiece(chosen, load_of(self.of.model, around | chosen, self.of.chain.tail))
+        tables = self.chain_tables
+        chosen = choices_of(tables.model, tables.decode_tail(shared, end), Recompute.NONE, tables.weights)
+        any_sharding = tables.model.settings.state_shardings[0]
+        around = {op: OpChoice(row, any_sharding) for op, row in tables.last_end_assignment(shared, end).items()}
+        return ChainPiece(chosen, cost_breakdown_of(tables.model, around | chosen, tables.chain.tail))

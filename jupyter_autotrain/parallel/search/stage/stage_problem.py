@@ -28,7 +28,7 @@ from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
-from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights, Load
+from jupyter_autotrain.parallel.search.factors.factors import CostBreakdown, LagrangianWeights
 from jupyter_autotrain.parallel.search.factors.lagrangian import (
     Bracket,
     DoesNotFit,
@@ -40,7 +40,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
 )
 from jupyter_autotrain.parallel.search.factors.problem import rank
 from jupyter_autotrain.parallel.search.stage.chain import Chain
-from jupyter_autotrain.parallel.search.stage.folding import ChainTables, Path
+from jupyter_autotrain.parallel.search.stage.folding import ChainPath, ChainTables
 from jupyter_autotrain.parallel.search.stage.stage_plan import StagePlan, StageTables
 
 MULTIPLIERS = 10  # in practice four to eight maximise the dual
@@ -98,7 +98,7 @@ class StageProblem:
 
         def make() -> StageTables:
             modes = self.modes if weights.multiplier or Recompute.NONE not in self.modes else (Recompute.NONE,)
-            self.model.price_edges(self.chain.different)
+            self.model.price_edges(self.chain.representative_ops)
             return StageTables(ChainTables(self.model, self.chain, weights, modes))
 
         return self.cache.get(StageTables, (self.model, self.modes, weights), make)
@@ -107,15 +107,15 @@ class StageProblem:
         """All weights; without a multiplier the number in flight is irrelevant."""
         return LagrangianWeights(multiplier, in_flight=self.in_flight if multiplier else 1.0, rounds=self.rounds)
 
-    def path(self, weights: LagrangianWeights) -> Path:
+    def path(self, weights: LagrangianWeights) -> ChainPath:
         """The best path at some weights."""
-        tables = self.tables(weights).of
+        tables = self.tables(weights).chain_tables
         return tables.path(*self._between(tables))
 
     def solve(self, weights: LagrangianWeights) -> Relaxation[StagePlan]:
         """The best plan at some weights."""
         tables = self.tables(weights)
-        value, shared, states = tables.of.path(*self._between(tables.of))
+        value, shared, states = tables.chain_tables.path(*self._between(tables.chain_tables))
         return Relaxation(value, self._point(self._plan(tables, shared, states)))
 
     def _between(self, tables: ChainTables) -> tuple[Floats, Floats, int]:
@@ -150,8 +150,8 @@ class StageProblem:
     ) -> Bracket[StagePlan]:
         bound_s = free.value
         at_multiplier = 0.0
-        heavy = free.point
-        light = None
+        infeasible = free.point
+        feasible = None
         if multiplier:
             guess = self.solve(self.weights(multiplier))
             guessed_s = guess.value - multiplier * limit
@@ -159,15 +159,15 @@ class StageProblem:
                 bound_s = guessed_s
                 at_multiplier = multiplier
             if guess.point.bytes <= limit:
-                light = guess.point
+                feasible = guess.point
             else:
-                heavy = guess.point
+                infeasible = guess.point
         if bound_s >= cutoff_s:
             raise Pruned
-        light = light or self.lightest()
-        if light.bytes > limit:
-            raise DoesNotFit(light.bytes)
-        return Bracket(heavy, light, bound_s, at_multiplier)
+        feasible = feasible or self.lightest()
+        if feasible.bytes > limit:
+            raise DoesNotFit(feasible.bytes)
+        return Bracket(infeasible, feasible, bound_s, at_multiplier)
 
     def lightest(self) -> DualPoint[StagePlan]:
         """The plan with the least memory, the fastest of those."""
@@ -195,7 +195,9 @@ class StageProblem:
 
     def _spliced(self, dual: LagrangianDual[StagePlan], limit: float) -> DualPoint[StagePlan]:
         best = dual.best
-        for first, second in ((dual.light.what, dual.heavy.what), (dual.heavy.what, dual.light.what)):
+        fitting = dual.feasible.assignment
+        exceeding = dual.infeasible.assignment
+        for first, second in ((fitting, exceeding), (exceeding, fitting)):
             for seconds, held, plan in self._splices(first, second):
                 if held <= limit and rank(seconds, held) < best.rank:
                     best = DualPoint(seconds, held, self._splice(first, second, plan))
@@ -205,16 +207,16 @@ class StageProblem:
         """Seconds and bytes of the first `k` pieces of one plan and the rest of the other, for every k."""
         if first.states[0][0] != second.states[0][0]:
             return
-        empty = Load()
+        empty = CostBreakdown()
         before = list(accumulate((p.load for p in first.pieces), initial=empty))
         after = list(accumulate((p.load for p in reversed(second.pieces)), initial=empty))
         rounds = self.rounds or self.model.microbatches
         for k in range(1, len(first.states)):
-            joint = second.source.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
+            joint = second.tables.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
             load = before[k] + joint.load + after[len(second.pieces) - k - 1]
             yield rounds * load.micro_s + load.step_s, load.bytes(self.in_flight), k
 
     def _splice(self, first: StagePlan, second: StagePlan, k: int) -> StagePlan:
-        joint = second.source.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
+        joint = second.tables.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
         pieces = (*first.pieces[:k], joint, *second.pieces[k + 1 :])
-        return StagePlan(pieces, (*first.states[:k], *second.states[k:]), second.source)
+        return StagePlan(pieces, (*first.states[:k], *second.states[k:]), second.tables)

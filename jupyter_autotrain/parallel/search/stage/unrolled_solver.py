@@ -16,7 +16,7 @@ from math import inf
 
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
-from jupyter_autotrain.parallel.search.factors.factors import OpChoice, load_of, problem_of
+from jupyter_autotrain.parallel.search.factors.factors import OpChoice, cost_breakdown_of, problem_of
 from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit
 from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
 from jupyter_autotrain.parallel.search.factors.problem import Assignment
@@ -26,7 +26,7 @@ from jupyter_autotrain.parallel.search.stage.outcome import CandidateResult, Out
 NODES = 2_000  # of branch and bound: about half a second; what stays open is the gap
 
 
-def plain_outcome(
+def solve_unrolled(
     model: CostModel, candidate: Candidate, limit_bytes: float, check: Callable[[], None]
 ) -> CandidateResult:
     """The best plan of a candidate, with a bound."""
@@ -35,21 +35,21 @@ def plain_outcome(
         found = minimise_bounded(problem, limit_bytes, nodes=NODES, check=check)
     except DoesNotFit as full:
         return CandidateResult(None, inf, full.least_bytes)
-    outcome = plain_from(model, candidate, found.assignment, found.bound_s)
+    outcome = outcome_of_assignment(model, candidate, found.assignment, found.bound_s)
     model.tables.clear()  # its tables are as many as the ops, and each candidate has its own
     return CandidateResult(outcome, found.bound_s)
 
 
-def plain_from(model: CostModel, candidate: Candidate, assignment: Assignment, bound_s: float) -> Outcome:
+def outcome_of_assignment(model: CostModel, candidate: Candidate, assignment: Assignment, bound_s: float) -> Outcome:
     """An assignment of `factors.problem_of` as an outcome of one stage."""
     count = len(model.graph.ops)
     shardings = model.settings.state_shardings
     chosen = {op: OpChoice(assignment.get(op, 0), shardings[assignment.get(count + op, 0)]) for op in range(count)}
-    stage = Stage(range(0), chosen, load_of(model, chosen, range(count)), 0.0, 1.0, model.roofline.device)
+    stage = Stage(range(0), chosen, cost_breakdown_of(model, chosen, range(count)), 0.0, 1.0, model.roofline.device)
     return Outcome(candidate, (stage,), bound_s, (model,))
 
 
 def exhaustive_outcome(model: CostModel, candidate: Candidate, limit_bytes: float) -> Outcome | None:
     """The best plan of a candidate with one stage and no recompute, by looking at every one; None when none fits."""
     found = exhaustive(problem_of(model), limit_bytes)
-    return plain_from(model, candidate, found[1], found[0]) if found else None
+    return outcome_of_assignment(model, candidate, found[1], found[0]) if found else None

@@ -5,8 +5,8 @@ Objective: minimise the step over all parts; of equally fast plans the one with 
 Constraints: as `branch_and_bound`, on the part.
 Recurrence: best(C) = min over C' of best plan on all devices of C'. A part is pruned when the least that its devices
     compute (see `cost.compute_lower_bound.DeviceCountBound`) is no less than the best so far; of the others those are
-    searched whose plan by the instant search is near enough. The gap is over the parts searched to the end.
-Complexity: as long again as the search with all devices, at most, once that took `LEAST_TIME_S`.
+    searched whose plan by the heuristic search is near enough. The gap is over the parts searched to the end.
+Complexity: at most the time that the full-cluster search took, or `LEAST_TIME_S` if that is more.
 Source: as `branch_and_bound`.
 Oracle: tests/oracle/test_search_idle.py::test_one_equal_device_more_never_raises_the_step_time
 """
@@ -35,16 +35,16 @@ from jupyter_autotrain.parallel.search.request.space import (
     microbatch_limit,
 )
 
-NEAR = 1.25  # how much slower a plan of the instant search may be for its part to be searched to the end
-LEAST_TIME_S = 3.0  # for all parts together, unless it is the instant search
+NEAR = 1.25  # how much slower a plan of the heuristic search may be for its part to be searched to the end
+LEAST_TIME_S = 3.0  # for all parts together, unless it is the heuristic search
 
 
 @dataclass
-class FewerDevices:
+class DeviceSubsetSearch:
     """The search on parts of a cluster.
 
     Attributes:
-        whole: The search with all devices, as far as it came.
+        full_search: The search with all devices, as far as it came.
         request: Mode, solver, limits, pins and space.
         blocks: Repeated blocks.
         deadline: When to stop, by the search's clock.
@@ -53,7 +53,7 @@ class FewerDevices:
         least_bytes: Memory that would do where nothing fits.
     """
 
-    whole: BranchAndBound
+    full_search: BranchAndBound
     request: SearchRequest
     blocks: int
     deadline: float = inf
@@ -62,12 +62,12 @@ class FewerDevices:
     least_bytes: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.best = self.whole
-        self.least_bytes = self.whole.least_bytes
+        self.best = self.full_search
+        self.least_bytes = self.full_search.least_bytes
 
     @classmethod
-    def of(cls, search_run: SearchRun, began: float) -> FewerDevices:
-        """What follows a search that began then: as long again at most, but at least a little unless it is instant."""
+    def of(cls, search_run: SearchRun, began: float) -> DeviceSubsetSearch:
+        """What follows a search that began then: at most the time since, or `LEAST_TIME_S` unless it is heuristic."""
         search = search_run.search
         request = search_run.request
         chain = search_run.search.context.chain
@@ -86,24 +86,24 @@ class FewerDevices:
         if not self._is_open():
             return
         for least_s, part in self._promising()[: self._most_parts]:
-            if least_s < self.best.cutoff_s and self.whole.clock() <= self.deadline:
-                self.whole.context.check()
-                self._try(part)
+            if least_s < self.best.cutoff_s and self.full_search.clock() <= self.deadline:
+                self.full_search.context.check_deadline()
+                self._search_subset(part)
 
     def _is_open(self) -> bool:
-        """Whether devices may stay idle; at a slider only where something fits."""
+        """Whether devices may stay idle; with effort < 1 only if a feasible plan exists."""
         request = self.request
-        whole = self.whole
+        full_search = self.full_search
         searched = (
             request.mode in {Mode.AUTO_PARALLEL, Mode.HYBRID_PARALLEL} and request.search is not Method.EXHAUSTIVE
         )
         open_counts = searched and not request.space.all_devices and request.pins.mesh is None
-        return open_counts and whole.complete and (whole.best is not None or request.limits.effort >= 1)
+        return open_counts and full_search.complete and (full_search.best is not None or request.limits.effort >= 1)
 
     @property
     def _most_parts(self) -> int | None:
-        """How many parts to look at; at a slider one, of few devices that do not divide the batch."""
-        context = self.whole.context
+        """How many parts to search; with effort < 1 at most one, on few devices that do not divide the batch."""
+        context = self.full_search.context
         if self.request.limits.effort >= 1:
             return None
         few = context.cluster.devices <= SMALL
@@ -111,62 +111,63 @@ class FewerDevices:
 
     def _promising(self) -> list[tuple[float, ClusterSpec]]:
         """Parts with the least that they take: of one kind first, then by that."""
-        reach = self._reach()
-        context = self.whole.context
+        bound = self._device_count_bound()
+        context = self.full_search.context
         ranked = []
         for part in subsets(context.cluster, batch_size(context.graph)):
             counts = [p for p in self.request.space.stages or divisors(part.devices) if part.devices % p == 0]
             stages = [p for p in counts if p <= max(1, self.blocks)]
-            least_s = reach.least_s(part, stages, max(1, microbatch_limit(context.graph)), MOST_CHUNKS)
+            least_s = bound.least_s(part, stages, max(1, microbatch_limit(context.graph)), MOST_CHUNKS)
             ranked.append((len(part.kinds), least_s, part))
         return [(least_s, part) for _, least_s, part in sorted(ranked, key=lambda row: row[:2])]
 
-    def _reach(self) -> DeviceCountBound:
-        context = self.whole.context
+    def _device_count_bound(self) -> DeviceCountBound:
+        context = self.full_search.context
         run = context.chain.run if context.chain else None
         ops = range(run.start, run.start + run.length * run.count) if run else range(0)
         return device_count_bound(
             context.graph, context.cluster, context.settings.efficiency, ops, run.count if run else 0
         )
 
-    def _try(self, part: ClusterSpec) -> None:
-        context, found = self._on(part)
+    def _search_subset(self, part: ClusterSpec) -> None:
+        context, found = self._subset_context(part)
         if not found:
             return
-        quick = BranchAndBound(context, clock=self.whole.clock)
-        heuristic_search(quick, found, self.request.limits.effort)
-        self.least_bytes = min(self.least_bytes, quick.least_bytes)
+        heuristic = BranchAndBound(context, clock=self.full_search.clock)
+        heuristic_search(heuristic, found, self.request.limits.effort)
+        self.least_bytes = min(self.least_bytes, heuristic.least_bytes)
         if self.request.search is Method.RECURSIVE_PROGRAMMING:
-            self._take(quick)
-        elif quick.cutoff_s <= NEAR * self.best.cutoff_s:
-            self._take(quick)
-            self._search(context, found)
+            self._update_best(heuristic)
+        elif heuristic.cutoff_s <= NEAR * self.best.cutoff_s:
+            self._update_best(heuristic)
+            self._search_to_end(context, found)
 
-    def _search(self, context: SearchContext, found: list[Candidate]) -> None:
+    def _search_to_end(self, context: SearchContext, found: list[Candidate]) -> None:
         """To the end, for what is faster than the best so far."""
-        search = BranchAndBound(context, best=self.best.best, clock=self.whole.clock, proof_s=self.whole.proof_s)
+        full = self.full_search
+        search = BranchAndBound(context, best=self.best.best, clock=full.clock, proof_s=full.proof_s)
         search.run(found)
         self.bound_s = min(self.bound_s, search.bound_s)
         if self.best.context is context:
             self.best = replace(self.best, bound_s=search.bound_s)  # the heuristic search has the same candidates
-        self._take(search)
+        self._update_best(search)
 
-    def _take(self, search: BranchAndBound) -> None:
+    def _update_best(self, search: BranchAndBound) -> None:
         """Keep a search with a faster plan; the best plan so far becomes one of its alternatives."""
         before = self.best.best
         if search.cutoff_s < self.best.cutoff_s:
-            seen = [*search.seen, before] if before else search.seen
-            self.best = replace(search, seen=seen)
+            outcomes = [*search.outcomes, before] if before else search.outcomes
+            self.best = replace(search, outcomes=outcomes)
 
-    def _on(self, part: ClusterSpec) -> tuple[SearchContext, list[Candidate]]:
-        context = self.whole.context.on(part)
+    def _subset_context(self, part: ClusterSpec) -> tuple[SearchContext, list[Candidate]]:
+        context = self.full_search.context.for_cluster(part)
         return context, list(candidates(context.graph, part, self.request.space, self.blocks, self.request.pins))
 
 
-def idle_devices(whole: ClusterSpec, used: ClusterSpec) -> Iterator[tuple[str, int]]:
+def idle_devices(full_cluster: ClusterSpec, used: ClusterSpec) -> Iterator[tuple[str, int]]:
     """Kinds of devices that are not used, with how many."""
     left: Counter[str] = Counter()
-    for device, count in whole.kinds:
+    for device, count in full_cluster.kinds:
         left[device.name] += count
     for device, count in used.kinds:
         left[device.name] -= count

@@ -26,7 +26,7 @@ from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.cost.memory import Recompute, in_flight
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
-from jupyter_autotrain.parallel.search.factors.factors import PLAIN, LagrangianWeights, op_values
+from jupyter_autotrain.parallel.search.factors.factors import NO_RECOMPUTE, LagrangianWeights, op_values
 from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan
 from jupyter_autotrain.parallel.search.request.space import Candidate
 from jupyter_autotrain.parallel.search.stage.chain import Chain
@@ -61,7 +61,7 @@ class _MultiplierKey:
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class PipelineProblem:
     """A candidate as stages to solve.
 
     Attributes:
@@ -95,7 +95,7 @@ class Pipeline:
         return self.candidate.rounds * self.models[0].microbatches / self.candidate.microbatches
 
     @property
-    def whole(self) -> StageProblem:
+    def full_chain(self) -> StageProblem:
         """The whole chain on one stage's devices, those with the fastest products where they differ."""
         rates = [model.roofline.device.matrix_flops_per_s for model in self.models]
         fastest = rates.index(max(rates))
@@ -115,7 +115,7 @@ class Pipeline:
     def _stages_even(self) -> float:
         """What shares the work of `whole`; infinite, so that nothing is promised, if another device is faster at it."""
         rates = [model.roofline.device.memory_bytes_per_s for model in self.models]
-        return self.candidate.stages if self.whole.model.roofline.device.memory_bytes_per_s == max(rates) else inf
+        return self.candidate.stages if self.full_chain.model.roofline.device.memory_bytes_per_s == max(rates) else inf
 
     @property
     def split_bound_s(self) -> float:
@@ -124,8 +124,8 @@ class Pipeline:
 
     def _split_bound_s(self) -> float:
         chain = self.chain
-        weights = self.whole.weights(0.0)
-        self.whole.model.price_ops((*chain.head, *chain.block(0), *chain.tail))
+        weights = self.full_chain.weights(0.0)
+        self.full_chain.model.price_ops((*chain.head, *chain.block(0), *chain.tail))
         ends, block = (self._least(ops, weights) for ops in ((*chain.head, *chain.tail), chain.block(0)))
         return (ends + chain.run.count * block) / self._stages_even
 
@@ -136,20 +136,20 @@ class Pipeline:
 
     def _blocks_bound_s(self) -> float:
         chain = self.chain
-        weights = LagrangianWeights(rounds=float(self.whole.model.microbatches))
-        later = replace(self.whole, first=False, blocks=chain.run.count - 1)
+        weights = LagrangianWeights(rounds=float(self.full_chain.model.microbatches))
+        later = replace(self.full_chain, first=False, blocks=chain.run.count - 1)
         value = self._least((*chain.head, *chain.block(0)), weights) + later.path(weights)[0]
         return (value + self._bubble_s) / self._stages_even
 
     def _least(self, ops: Iterable[int], weights: LagrangianWeights) -> float:
         """Sum of what each op costs at least, wherever its tensors lie."""
-        model = self.whole.model
-        return sum(float(op_values(model, model.op(op), PLAIN, weights).min(initial=inf)) for op in ops)
+        model = self.full_chain.model
+        return sum(float(op_values(model, model.op(op), NO_RECOMPUTE, weights).min(initial=inf)) for op in ops)
 
     @property
     def _bubble_s(self) -> float:
         """Compute of the rounds in which a stage waits."""
-        model = self.whole.model
+        model = self.full_chain.model
         chain = self.chain
         ends_s, block_s = (computing_s(model, ops) for ops in ((*chain.head, *chain.tail), chain.block(0)))
         return (self.rounds - model.microbatches) * (ends_s + chain.run.count * block_s)
@@ -163,7 +163,7 @@ class Pipeline:
         return self.cache.get(float, _BoundKey(self.candidate, _Bound.EVEN), self._even_bound_s)
 
     def _even_bound_s(self) -> float:
-        value = self.whole.path(LagrangianWeights(rounds=float(self.whole.model.microbatches)))[0]
+        value = self.full_chain.path(LagrangianWeights(rounds=float(self.full_chain.model.microbatches)))[0]
         return (value + self._bubble_s) / self._stages_even
 
     @property
@@ -189,12 +189,12 @@ class Pipeline:
 
     def _first_multiplier(self) -> float:
         try:
-            return self.problem(0, self.even[0]).minimise(self.limits[0]).multiplier
+            return self.problem(0, self.even_partition[0]).minimise(self.limits[0]).multiplier
         except NoPlan:
             return 0.0
 
     @property
-    def even(self) -> list[int]:
+    def even_partition(self) -> list[int]:
         """Blocks per stage, shared out evenly; odd ones to the last stages."""
         stages = self.candidate.stages
         count = self.chain.run.count
@@ -207,12 +207,12 @@ class Pipeline:
         if stages == 1 or len(set(self.models)) > 1:
             return None
         alive = tuple(map(self.alive, range(stages)))
-        return PartitionBounds(self.whole, self.candidate, alive, min(self.limits), self.cache)
+        return PartitionBounds(self.full_chain, self.candidate, alive, min(self.limits), self.cache)
 
     def problem(self, stage: int, blocks: int, begin: int | None = None, end: int | None = None) -> StageProblem:
         """A stage with so many blocks between two layouts; it ends where it begins unless `end` is given."""
         return replace(
-            self.whole,
+            self.full_chain,
             model=self.models[stage],
             blocks=blocks,
             first=stage == 0,
