@@ -30,7 +30,7 @@ from jupyter_autotrain.parallel.search.factors.problem import Assignment, CostTa
 
 LIMIT = 1 << 22  # entries of one table: 32 MiB of doubles
 AT_ONCE = 1 << 17  # entries summed up at once: 1 MiB
-ROOM = 1 << 26  # entries of all tables together (512 MiB), and of one when the room is used up
+ROOM = 1 << 26  # entries of all tables together (512 MiB), and of one when that is used up
 LEAST = 1 << 14
 
 

@@ -104,7 +104,7 @@ class _LocalSearch:
         return self.solved.setdefault(shape, solve_mesh(self.context, self.template, shape))
 
     def descend(self, start: tuple[int, ...]) -> None:
-        """To the best neighbour, until none is better."""
+        """Steepest descent."""
         at = self.evaluate(start)
         while at:
             before, at = at, None

@@ -31,7 +31,7 @@ MULTIPLIER_FACTORS = (1.0, 2.5, 0.4)  # tried on the first multiplier
 
 @dataclass(frozen=True, slots=True)
 class Incumbent:
-    """What the search has found so far: seconds to beat, and the multiplier of a like candidate, 0 if none is known."""
+    """What the search has found so far: seconds to beat, and the multiplier of a similar candidate (as many stages), 0 if none."""
 
     cutoff_s: float = inf
     multiplier: float = 0.0
@@ -133,7 +133,7 @@ def _stretch(candidate: Candidate) -> float:
 
 
 def _bound_within(pipeline: PipelineProblem, incumbent: Incumbent) -> NodeBound:
-    """At the multiplier of a like candidate where there was one, else at its own; then at others near by."""
+    """At a similar candidate's multiplier if there is one, else its own; then at `MULTIPLIER_FACTORS` times that."""
     best = NodeBound(0.0)
     first = incumbent.multiplier or pipeline.multiplier
     for factor in MULTIPLIER_FACTORS if pipeline.candidate.stages > 1 else ():

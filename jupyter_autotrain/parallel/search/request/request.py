@@ -35,10 +35,10 @@ class SearchLimits:
 
     Attributes:
         memory_bytes: Of a rank; None, or more than a device has: what the device offers (`Device.usable_bytes`).
-        time_s: From the beginning; None: as long as it takes (huge graphs: a minute). What is linear in the graph, up
+        time_s: From the beginning; None: no limit (huge graphs: a minute). What is linear in the graph, up
             to a first plan, is always finished.
         proof_s: How long to go on with meshes of three axes and more, once all meshes of two are searched, and what
-            refines the best of them; None: to the end. Seldom a better plan comes of it, but a smaller gap.
+            refines the best of them; None: to the end. This rarely improves the plan, only the bound.
         effort: Of the heuristic search, on better plans where memory slows the first; 0: take that one.
     """
 

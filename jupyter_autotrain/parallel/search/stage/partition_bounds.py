@@ -84,7 +84,7 @@ class PartitionBounds:
         return counts if counts or self._is_wide else self._wider.partition(multiplier)
 
     def fitting(self, multiplier: float = 0.0) -> list[int] | None:
-        """The same, no stage with more blocks than its lightest plan seems to have room for; None: nothing fits."""
+        """The same, no stage with more blocks than the bound of its lightest plan allows; None: nothing fits."""
         held = self._lightest
         limit_bytes = self.limit_bytes * (1 + SLACK)
         if self._level(held) > limit_bytes:

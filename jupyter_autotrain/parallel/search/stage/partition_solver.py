@@ -42,7 +42,7 @@ def solve_partitions(
         only_even: Whether to share the blocks out evenly, or not at all.
 
     Raises:
-        DoesNotFit: Some stage fits no way, in any partition.
+        DoesNotFit: No plan of some stage fits, in any partition.
         Pruned: Nothing faster than `cutoff_s` can exist.
         Unknown: Nothing was found in the partitions tried.
     """
@@ -80,7 +80,7 @@ def solve_partition(
     """The best plan found of one partition, its stages meeting in the layout `end`, the first one's best if None.
 
     Raises:
-        DoesNotFit: Some stage fits no way.
+        DoesNotFit: No plan of some stage fits.
         Pruned: It is no faster than `cutoff_s`.
         InvariantError: The partition is not one of all blocks.
     """
