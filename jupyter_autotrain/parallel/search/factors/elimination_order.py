@@ -37,10 +37,10 @@ class _OrderRequest:
 
 
 @lru_cache(maxsize=256)
-def _min_fill(asked: _OrderRequest) -> tuple[Variable, ...]:
-    keep = asked.keep
-    check = asked.check
-    near = neighbours(asked.scopes)
+def _min_fill(request: _OrderRequest) -> tuple[Variable, ...]:
+    keep = request.keep
+    check = request.check
+    near = neighbours(request.scopes)
 
     def rank(v: Variable) -> tuple[int, int, int]:
         others = near[v]

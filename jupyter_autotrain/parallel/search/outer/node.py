@@ -31,7 +31,7 @@ MULTIPLIER_FACTORS = (1.0, 2.5, 0.4)  # tried on the first multiplier
 
 @dataclass(frozen=True, slots=True)
 class Incumbent:
-    """What the search has found so far: seconds to beat, and the multiplier of a similar candidate (as many stages), 0 if none."""
+    """Seconds to beat, and the multiplier of a similar candidate (as many stages), 0 if none."""
 
     cutoff_s: float = inf
     multiplier: float = 0.0

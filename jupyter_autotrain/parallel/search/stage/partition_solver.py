@@ -38,7 +38,7 @@ def solve_partitions(
     Args:
         pipeline: The candidate.
         cutoff_s: Give up (with `Pruned`) once nothing faster is possible.
-        multiplier: Of a like candidate, tried first.
+        multiplier: Of a similar candidate, tried first.
         only_even: Whether to share the blocks out evenly, or not at all.
 
     Raises:

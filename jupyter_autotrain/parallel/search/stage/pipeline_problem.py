@@ -113,7 +113,7 @@ class PipelineProblem:
 
     @property
     def _stages_even(self) -> float:
-        """Stages that share the work of `full_chain`; infinite, so that the bound is 0, if another device has faster memory."""
+        """Stages that share `full_chain`; infinite, so that the bound is 0, if another device has faster memory."""
         rates = [model.roofline.device.memory_bytes_per_s for model in self.models]
         return self.candidate.stages if self.full_chain.model.roofline.device.memory_bytes_per_s == max(rates) else inf
 

@@ -130,7 +130,7 @@ class StageProblem:
         Args:
             limit_bytes: Memory of a rank.
             cutoff_s: Seconds to beat.
-            multiplier: Of a like problem; tried first, it often rules this one out.
+            multiplier: Of a similar problem; tried first, it often rules this one out.
 
         Raises:
             DoesNotFit: With the least memory that would do.
