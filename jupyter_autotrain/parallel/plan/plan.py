@@ -49,7 +49,7 @@ class Plan(PlanRecord, Displayable):
         return difference(self, other)
 
     def what_if(self, *, bandwidth: float = 1.0, memory: str | float | None = None, devices: int | None = None) -> Plan:
-        """The plan for another machine, by the instant search.
+        """The plan for another machine, by the heuristic search (`recursive_programming`), fast enough for a slider.
 
         Args:
             bandwidth: Factor on every link.

@@ -11,7 +11,7 @@ From a notebook's call to the recurrence, each function calling the next:
     ChainTables.path      stage/folding.py: the recurrence over the blocks
 
 A candidate of several stages goes from `solve_candidate` over `solve_partitions` to its stage problems; a graph without
-repeated blocks to `plain_outcome` instead.
+repeated blocks to `solve_unrolled` instead.
 """
 
 from jupyter_autotrain.parallel.search.request.request import PROOF_S, Method, Mode, SearchLimits, SearchRequest
