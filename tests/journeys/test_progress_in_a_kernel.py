@@ -12,7 +12,7 @@ AT_ONCE = (
     "%load_ext jupyter_autotrain\n"
     "import random\n"
     "from jupyter_autotrain.client import progress\n"
-    "progress._SILENT_S = progress._PAUSE_S = 0.0  # whatever the machine\n"
+    "progress._SHOW_AFTER_S = progress._UPDATE_EVERY_S = 0.0  # whatever the machine\n"
     "small, rows = 3, [random.randbytes(4_000_000) for _ in range(8)]"
 )
 INTERRUPTS = (
