@@ -17,7 +17,7 @@ import pytest
 
 from jupyter_autotrain.backends.local import LocalBackend, starting
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.backend import BackendContext, JobRef, Profile
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
@@ -25,6 +25,7 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.worker import cgroup_setup, processes
 from jupyter_autotrain.worker.cgroups import CgroupLimits
+from tests.fault.local_trials import begun, finish, status, text
 
 pytestmark = pytest.mark.fault
 
@@ -74,23 +75,6 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
     run = starting._run
     monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:3], str(shim), argv[4]], env))
-
-
-def status(backend: LocalBackend, ref: JobRef) -> JobStatus:
-    return backend.poll([ref])[0]
-
-
-def text(backend: LocalBackend, ref: JobRef, stream: str = wire.STDOUT) -> str:
-    return backend.read([Cursor(ref, stream, 0)])[0].data.decode()
-
-
-def begun(backend: LocalBackend, ref: JobRef) -> None:
-    wait_until(lambda: "begun" in text(backend, ref), "the cell's first word")
-
-
-def finish(backend: LocalBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: status(backend, ref).state.is_final, "the end", within_s=60)
-    return status(backend, ref)
 
 
 def pid_of(backend: LocalBackend, ref: JobRef, who: str) -> int:
