@@ -13,8 +13,9 @@ from importlib.metadata import EntryPoint, MetadataPathFinder, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jupyter_autotrain.core.backend import Backend, BackendContext, BackendType, Profile
+from jupyter_autotrain.core.backend import Backend, BackendContext, BackendType
 from jupyter_autotrain.core.matching import closest_match
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, TextIO, cast
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import status_resolution, trial_directory
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Profile, Submission
+from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import api, environment

@@ -8,6 +8,7 @@ from jupyter_autotrain import backends
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Submission
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import TrialState
@@ -15,22 +16,27 @@ from jupyter_autotrain.errors import BackendUnavailableError
 
 
 def check(spec: ExperimentSpec, home: Home) -> None:
-    """Make sure that the spec's backend can be used from here and has what the spec asks of it.
+    """Make sure that one of the spec's backends can be used from here and that each has what the spec asks of it.
 
     Raises:
         BackendUnavailableError: It cannot; names everything that is missing.
     """
-    backend = _open(spec, home)
+    for choice in spec.backends:
+        _check_choice(spec, choice.profile, home)
+
+
+def _check_choice(spec: ExperimentSpec, profile: Profile, home: Home) -> None:
+    backend = backends.create(profile, BackendContext(home))
     probe = backend.probe()
     if not probe.usable:
         raise BackendUnavailableError(
-            f"The backend {spec.backend!r} cannot be used here: {probe.reason}",
+            f"The backend {profile.name!r} cannot be used here: {probe.reason}",
             "A backend that is usable from here was expected.",
             "See which are with '%autotrain backends'.",
         )
     if missing := list(_missing(spec, backend)):
         raise BackendUnavailableError(
-            f"The backend {spec.backend!r} cannot do this: {'; '.join(missing)}.",
+            f"The backend {profile.name!r} cannot do this: {'; '.join(missing)}.",
             "The header may ask only for what its backend has.",
             "Remove these keys, or choose another backend ('%autotrain backends' lists what each can do).",
         )
@@ -39,11 +45,8 @@ def check(spec: ExperimentSpec, home: Home) -> None:
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
     """What the backend would receive for the first trial; nothing is stored or started."""
     first = TrialRecord("dry-run", 1, TrialState.WAITING, {})
-    return _open(spec, home).render(trial_spec(spec, first), Placement())
-
-
-def _open(spec: ExperimentSpec, home: Home) -> Backend:
-    return backends.create(backends.profile(spec.backend), BackendContext(home))
+    backend = backends.create(spec.backends[0].profile, BackendContext(home))
+    return backend.render(trial_spec(spec, first), Placement())
 
 
 def _missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:

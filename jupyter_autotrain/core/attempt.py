@@ -27,5 +27,5 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         secrets=spec.secrets,
         returns=spec.returns,
         resume_attempt=trial.attempt - 1 if trial.attempt > 1 else None,
-        options=spec.backend_options,
+        options=spec.choice(trial.placement.backend).options,
     )

@@ -16,20 +16,12 @@ from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """A backend by name: its type (an entry point's name), and options that the type's model has checked."""
-
-    name: str
-    type: str
-    options: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.origin import Origin
+from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.space import Distribution
 
 
@@ -93,8 +94,7 @@ class ExperimentSpec:
 
     Attributes:
         name: The user's name for it; experiments of the same name are numbered as `name@N`.
-        backend: Name of the profile of the backend where trials run.
-        backend_options: Options of that backend, as its section of the header sets them.
+        backends: The backends that its trials may use; their names differ.
         objective: None means that trials are not ranked.
         search: The search space; empty means: run the cell as it is.
         tuner: Name of the search algorithm (see `tuners`).
@@ -112,8 +112,7 @@ class ExperimentSpec:
 
     name: str
     bundle: Bundle
-    backend: str = "local"
-    backend_options: JsonObject = field(default_factory=dict)
+    backends: tuple[BackendChoice, ...] = (LOCAL,)
     objective: Objective | None = None
     search: Mapping[str, Distribution] = field(default_factory=dict)
     tuner: str = "tpe"
@@ -132,6 +131,24 @@ class ExperimentSpec:
     retries: int = 0
     header: str = ""
     origin: Origin = field(default_factory=Origin)
+
+    @property
+    def backend_names(self) -> str:
+        """The names of its backends, for people."""
+        return ", ".join(choice.profile.name for choice in self.backends)
+
+    def choice(self, backend: str) -> BackendChoice:
+        """Its choice of the backend with this name; its first for "", where none is decided.
+
+        Raises:
+            KeyError: It has none.
+        """
+        if not backend:
+            return self.backends[0]
+        for choice in self.backends:
+            if choice.profile.name == backend:
+                return choice
+        raise KeyError(backend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +199,15 @@ class NodePlacement:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the manager's allocator puts a trial, one entry per node; empty where the backend decides."""
+    """Where the manager's allocator puts a trial.
+
+    Attributes:
+        nodes: One entry per node; empty where the backend decides.
+        backend: The name of the backend's profile; "" before it is decided.
+    """
 
     nodes: tuple[NodePlacement, ...] = ()
+    backend: str = ""
 
     @property
     def accelerators(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.environment import passed
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.objectives import Goal
@@ -175,8 +176,7 @@ class Header(Section):
         return ExperimentSpec(
             name=self.name or name,
             bundle=bundle,
-            backend=self.backend,
-            backend_options=self._backend_options(),
+            backends=(BackendChoice(Profile(self.backend, self.backend), self._backend_options()),),
             objective=self.objective,
             search=dict(self.search),
             tuner=self.tuner or default_tuner(self.objective),

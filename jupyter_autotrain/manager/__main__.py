@@ -60,7 +60,7 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
     if trial := os.environ.get(MANAGER_VARIABLE):
         leave_trial_cgroups(trial)
     me = ManagerIdentity.of(os.getpid())
-    factories = Factories(backends.profile, backends.create, _create_tuner, _create_early_stop)
+    factories = Factories(backends.create, _create_tuner, _create_early_stop)
     store = Store.open(home)
     context = ManagerContext(home, store, Clocks(time.time, time.monotonic, time.sleep), factories)
     EventLoop(context, idle_s, Leadership(home, store, lock, me)).serve()

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from jupyter_autotrain.core import disk
-from jupyter_autotrain.core.backend import Backend, BackendContext, Profile
+from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
 from jupyter_autotrain.errors import LeaseLostError, StoreError
@@ -45,7 +46,6 @@ class Clocks:
 class Factories:
     """How plugins are made. Each is called late, so that nothing is imported that no experiment needs."""
 
-    find_profile: Callable[[str], Profile]
     create_backend: Callable[[Profile, BackendContext], Backend]
     create_tuner: Callable[[ExperimentSpec], Tuner]
     create_early_stop: Callable[[ExperimentSpec], EarlyStop | None]
@@ -60,14 +60,13 @@ class ManagerContext:
     clocks: Clocks
     factories: Factories
 
-    def open_backend(self, name: str) -> tuple[Profile, Backend]:
+    def open_backend(self, profile: Profile) -> Backend:
         """Make the backend of a profile.
 
         Raises:
-            BackendError: There is none, or it cannot be made.
+            BackendError: It cannot be made.
         """
-        profile = self.factories.find_profile(name)
-        return profile, self.factories.create_backend(profile, BackendContext(self.home))
+        return self.factories.create_backend(profile, BackendContext(self.home))
 
     def retry_store(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the store until it succeeds: a full disk or a foreign lock delays everything and loses nothing.

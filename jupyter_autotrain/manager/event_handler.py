@@ -98,7 +98,7 @@ class EventHandler:
         offset = self._context.retry_store(store.cursor, run.id, trial.number, trial.attempt, wire.METRICS)
         _log.warning("%s: its metrics are read again from byte %d", job_id, offset)
         attempt.read_again_from = offset
-        self._backend_pool.watcher(run.record.spec.backend).watch(trial, ref, offset)
+        self._backend_pool.watcher(run.choice(attempt)).watch(trial, ref, offset)
 
     def _find(self, job_id: str) -> tuple[ExperimentRun, Attempt] | None:
         experiment_id, trial_number, attempt_number = job_id.rsplit("-", 2)
@@ -118,7 +118,7 @@ class EventHandler:
                 partial(self._context.store.annotate, run.id, attempt.trial.number, ref=event.ref)
             )
         elif isinstance(event, SubmitFailed):
-            ref = JobRef(run.record.spec.backend, event.job_id)
+            ref = JobRef(attempt.placement.backend, event.job_id)
             self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, event.reason))
         elif isinstance(event, Cancelled):
             self._cancelled(run, attempt, event)
@@ -148,7 +148,7 @@ class EventHandler:
             self._finish(run, attempt, attempt.pending_status)
 
     def _finish(self, run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
-        self._backend_pool.release(run, attempt.trial.job_id)
+        self._backend_pool.release(run, attempt)
         if "receipt" in status.detail:
             self._requests.note_receipt(run.id, attempt.trial.number, receipt_of(status.detail))
         finish(run, attempt, status)
@@ -157,8 +157,7 @@ class EventHandler:
         self._backend_pool.discovered(event)
         if event.inventory is None:
             for run in list(self._runs.values()):
-                if run.record.spec.backend == event.backend:
-                    run.fail_all_waiting(f"the backend {event.backend!r} cannot be used here: {event.reason}")
+                self._backend_pool.fail_unusable(run)
 
 
 def _ingest(run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> Ingest:

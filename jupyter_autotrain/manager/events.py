@@ -12,7 +12,7 @@ from jupyter_autotrain.manager.frames import Frames
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What a backend has; `inventory` is None when it cannot be used, for `reason`."""
+    """What the backend with this key has; `inventory` is None when it cannot be used, for `reason`."""
 
     backend: str
     inventory: Inventory | None
@@ -63,7 +63,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """A backend does not answer, for `reason`; an empty reason: it answers again."""
+    """The backend with this key does not answer, for `reason`; an empty reason: it answers again."""
 
     backend: str
     reason: str

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from jupyter_autotrain.core.attempt import trial_spec
-from jupyter_autotrain.core.backend import JobRef, JobStatus, Profile
+from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.inventory import AcceleratorPolicy
 from jupyter_autotrain.core.json import JsonValue, from_json
+from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
@@ -130,17 +131,21 @@ class ExperimentRun:
         if trial.state is not TrialState.WAITING:
             self.blocked.pop(trial.number, None)
 
-    def resource_request(self, number: int, profile: Profile) -> ResourceRequest:
-        """What a trial requests of a backend."""
+    def resource_request(self, number: int, choice: BackendChoice) -> ResourceRequest:
+        """What a trial requests of one of its backends."""
         trial = self.trials[number]
         spec = self.record.spec
         label = f"trial {number} of {self.label}"
-        policy = from_json(AcceleratorPolicy, {**profile.options, **spec.backend_options})
+        policy = from_json(AcceleratorPolicy, {**choice.profile.options, **choice.options})
         return ResourceRequest(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy)
 
     def trial_spec(self, number: int) -> TrialSpec:
         """The present attempt of a trial, as a backend takes it."""
         return trial_spec(self.record.spec, self.trials[number])
+
+    def choice(self, attempt: Attempt) -> BackendChoice:
+        """The backend that has an attempt."""
+        return self.record.spec.choice(attempt.placement.backend)
 
     def placement(self, number: int) -> Placement:
         """Where the present attempt of a trial was put."""

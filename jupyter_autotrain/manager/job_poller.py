@@ -36,6 +36,7 @@ class JobPoller:
 
     Args:
         backend: The backend to poll.
+        key: The key of its profile, for events.
         emit: Takes the events.
         on_end: Takes a job that has ended and is read out, with its last event; it is not polled again.
         clocks: The time.
@@ -44,11 +45,13 @@ class JobPoller:
     def __init__(
         self,
         backend: Backend,
+        key: str,
         emit: Callable[[Event], None],
         on_end: Callable[[WatchedJob, JobUpdate], None],
         clocks: Clocks,
     ) -> None:
         self._backend = backend
+        self._key = key
         self._emit = emit
         self._on_end = on_end
         self._clocks = clocks
@@ -132,7 +135,7 @@ class JobPoller:
         if bool(reason) != self._is_unreachable:
             self._is_unreachable = bool(reason)
             _log.warning("%s: %s", self._backend.name, reason or "answers again")
-            self._emit(Unreachable(self._backend.name, reason))
+            self._emit(Unreachable(self._key, reason))
 
 
 def reason_of(error: Exception) -> str:

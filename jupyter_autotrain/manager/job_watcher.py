@@ -25,19 +25,25 @@ _log = logging.getLogger(__name__)
 
 
 class JobWatcher:
-    """All calls to one backend instance."""
+    """All calls to one backend instance, which events call by the key of its profile."""
 
     def __init__(
-        self, backend: Backend, emit: Callable[[Event], None], executor: Executor, context: ManagerContext
+        self,
+        backend: Backend,
+        key: str,
+        emit: Callable[[Event], None],
+        executor: Executor,
+        context: ManagerContext,
     ) -> None:
         self.backend = backend
+        self._key = key
         self._emit = emit
         self._executor = executor
         self._context = context
         self._clocks = context.clocks
         self._jobs: dict[str, WatchedJob] = {}
         self._changed = threading.Condition()  # guards `_jobs`
-        self._poller = JobPoller(backend, emit, self._remove_job, context.clocks)
+        self._poller = JobPoller(backend, key, emit, self._remove_job, context.clocks)
 
     def start(self) -> None:
         """Begin to watch, in a thread of its own that does not keep the process alive."""
@@ -45,8 +51,7 @@ class JobWatcher:
 
     def discover(self) -> None:
         """Ask what the backend has; `Discovered` follows."""
-        name = self.backend.name
-        self._executor.submit(self._guarded, self._discover, lambda why: Discovered(name, None, why))
+        self._executor.submit(self._guarded, self._discover, lambda why: Discovered(self._key, None, why))
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str], offset: int) -> None:
         """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `SubmitFailed` follows."""
@@ -127,7 +132,7 @@ class JobWatcher:
     def _discover(self) -> None:
         probe = self._context.retry_transient(self.backend.probe)
         inventory = self._context.retry_transient(self.backend.discover) if probe.usable else None
-        self._emit(Discovered(self.backend.name, inventory, probe.reason))
+        self._emit(Discovered(self._key, inventory, probe.reason))
 
     def _cancel(self, job_id: str, job: WatchedJob | None, grace_s: float) -> None:
         if job is None:

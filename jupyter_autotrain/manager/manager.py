@@ -85,8 +85,9 @@ class Manager:
     def _publish(self, run: ExperimentRun) -> None:
         """Store what blocks each trial, when that has changed."""
         reasons = dict(run.blocked)
-        if reason := self._backend_pool.unreachable_reason(run.record.spec.backend):
-            reasons |= dict.fromkeys(run.attempts, f"is with a backend that does not answer: {reason}")
+        for number, attempt in run.attempts.items():
+            if reason := self._backend_pool.unreachable_reason(run.choice(attempt)):
+                reasons[number] = f"is with a backend that does not answer: {reason}"
         if reasons != run.published:
             run.published = reasons
             self._context.retry_store(self._context.store.set_block_reasons, run.id, reasons)
@@ -132,13 +133,13 @@ class Manager:
             if attempt.is_cancel_due(tick_s):
                 attempt.cancelling = True
                 attempt.cancel_at_s = None
-                self._watcher(run).cancel(attempt.trial.job_id, attempt.grace_s)
+                self._watcher(run, attempt).cancel(attempt.trial.job_id, attempt.grace_s)
 
     def _ask_to_stop(self, run: ExperimentRun, attempt: Attempt) -> None:
         """Ask a trial to end itself; one that does not is cancelled later."""
         assert attempt.final_state is not None
         attempt.stop_asked = True
-        self._watcher(run).put(attempt.trial.job_id, wire.STOP_FILE, attempt.final_state.reason.encode())
+        self._watcher(run, attempt).put(attempt.trial.job_id, wire.STOP_FILE, attempt.final_state.reason.encode())
 
     def _start_trials(self, run: ExperimentRun) -> None:
         secrets = self._secrets.of(run.id)
@@ -156,5 +157,5 @@ class Manager:
             else:
                 self._backend_pool.start(run, number, secrets)
 
-    def _watcher(self, run: ExperimentRun) -> JobWatcher:
-        return self._backend_pool.watcher(run.record.spec.backend)
+    def _watcher(self, run: ExperimentRun, attempt: Attempt) -> JobWatcher:
+        return self._backend_pool.watcher(run.choice(attempt))

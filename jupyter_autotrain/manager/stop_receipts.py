@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
-from jupyter_autotrain.core.backend import CancelReceipt, receipt_of
+from jupyter_autotrain.core.backend import CancelReceipt, JobRef, receipt_of
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.manager.context import ManagerContext
@@ -25,16 +25,23 @@ def receipts_since(
         numbers: The trials meant; None means all.
         since_s: When the stop was requested.
     """
-    refs = {}
+    refs: dict[str, dict[int, JobRef]] = {}
     for trial in context.retry_store(context.store.trials, record.id):
         ended = trial.state.is_final and trial.ended_s is not None and trial.ended_s >= since_s
         if ended and trial.ref is not None and (numbers is None or trial.number in numbers):
-            refs[trial.number] = trial.ref
-    if not refs:
-        return {}
+            refs.setdefault(trial.placement.backend, {})[trial.number] = trial.ref
+    found: dict[int, CancelReceipt] = {}
+    for backend, jobs in refs.items():
+        found |= _receipts(context, record, backend, jobs)
+    return found
+
+
+def _receipts(
+    context: ManagerContext, record: ExperimentRecord, backend: str, refs: Mapping[int, JobRef]
+) -> dict[int, CancelReceipt]:
+    """The receipts of jobs on one backend, by trial."""
     try:
-        _, backend = context.open_backend(record.spec.backend)
-        statuses = backend.poll([*refs.values()])
+        statuses = context.open_backend(record.spec.choice(backend).profile).poll([*refs.values()])
     except Exception:  # noqa: BLE001 - whatever a plugin raises: then the processes that ended are not known
         _log.exception("%s: the receipts of its trials cannot be read", record.label)
         return {}

@@ -53,5 +53,10 @@ def mark_lost(run: ExperimentRun, reason: str) -> None:
     """End all trials, also those that a backend has: their state cannot be polled any more."""
     run.fail_all_waiting(reason)
     for attempt in list(run.attempts.values()):
-        ref = attempt.ref or JobRef(run.record.spec.backend, attempt.trial.job_id)
-        finish(run, attempt, JobStatus(ref, TrialState.LOST, reason))
+        finish_lost(run, attempt, reason)
+
+
+def finish_lost(run: ExperimentRun, attempt: Attempt, reason: str) -> None:
+    """End an attempt whose state cannot be polled any more."""
+    ref = attempt.ref or JobRef(attempt.placement.backend, attempt.trial.job_id)
+    finish(run, attempt, JobStatus(ref, TrialState.LOST, reason))

@@ -173,6 +173,26 @@ UPDATE trials SET placement = json_array(json_object('node', '', 'accelerators',
   WHERE placement != '[]' AND json_valid(placement)
 """
 
+# An experiment may use several backends; each trial has the one it was put on.
+_BACKENDS: Final = """
+ALTER TABLE trials ADD COLUMN backend TEXT NOT NULL DEFAULT '';
+UPDATE trials SET backend = (
+  SELECT coalesce(json_extract(spec, '$.backend'), 'local') FROM experiments WHERE experiments.key = trials.experiment
+) WHERE state NOT IN ('CREATED', 'WAITING')
+  AND (SELECT json_valid(spec) FROM experiments WHERE experiments.key = trials.experiment);
+UPDATE experiments SET spec = json_set(
+  json_remove(spec, '$.backend', '$.backend_options'),
+  '$.backends', json_array(json_object(
+    'profile', json_object(
+      'name', coalesce(json_extract(spec, '$.backend'), 'local'),
+      'type', coalesce(json_extract(spec, '$.backend'), 'local'),
+      'options', json('{}')
+    ),
+    'options', json(coalesce(json_extract(spec, '$.backend_options'), '{}'))
+  ))
+) WHERE json_valid(spec)
+"""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _FIRST,
     _LEASE,
@@ -182,6 +202,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _RETRIES,
     _DECISIONS,
     _PLACEMENTS,
+    _BACKENDS,
 )
 
 

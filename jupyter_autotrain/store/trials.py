@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.backend import JobRef
@@ -17,7 +17,8 @@ from jupyter_autotrain.core.states import LEGAL_TRANSITIONS, TrialState
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 
-_COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement"
+_COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend"
+_NOWHERE: Final = {"ref": None, "placement": "[]", "backend": ""}
 _EXTREMES = """
 SELECT number, value FROM trials WHERE experiment = :key AND value IN (
   (SELECT min(value) FROM trials WHERE experiment = :key), (SELECT max(value) FROM trials WHERE experiment = :key)
@@ -157,7 +158,7 @@ def _check_legal(trial: TrialRecord, state: TrialState) -> None:
 
 def _columns_of_state(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
     if begins:
-        return {"started_s": None, "ended_s": None, "value": None, "value_count": 0, "ref": None, "placement": "[]"}
+        return {"started_s": None, "ended_s": None, "value": None, "value_count": 0, **_NOWHERE}
     if state is TrialState.RUNNING:
         return {"started_s": now_s}
     return {"ended_s": now_s} if state.is_final else {}
@@ -167,6 +168,7 @@ def _columns(ref: JobRef | None, placement: Placement | None) -> dict[str, Any]:
     columns = {
         "ref": None if ref is None else json.dumps(to_json(ref)),
         "placement": None if placement is None else json.dumps(to_json(placement.nodes)),
+        "backend": None if placement is None else placement.backend,
     }
     return {column: mark for column, mark in columns.items() if mark is not None}
 
@@ -199,10 +201,11 @@ def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number:
 
 
 def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
-    number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement = row
+    number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, nodes, backend = row
     with undamaged(f"trial {number} of experiment {experiment_id}"):
         check_types(
             (reason, str),
+            (backend, str),
             (attempt, int),
             *((number_, float | int | None) for number_ in (value, created_s, started_s, ended_s)),
         )
@@ -218,5 +221,5 @@ def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
             started_s=started_s,
             ended_s=ended_s,
             ref=None if ref is None else from_json(JobRef, json.loads(ref)),
-            placement=Placement(tuple(from_json(NodePlacement, placed) for placed in json.loads(placement))),
+            placement=Placement(tuple(from_json(NodePlacement, placed) for placed in json.loads(nodes)), backend),
         )

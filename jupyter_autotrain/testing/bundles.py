@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from jupyter_autotrain.backends.local.trial_directory import trial_file_content
-from jupyter_autotrain.core.backend import BackendContext, Profile
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Bundle, Placement, TrialSpec
 
 

@@ -37,7 +37,8 @@ def ls(command: CommandContext, arguments: argparse.Namespace) -> None:
 def _matches(record: ExperimentRecord, arguments: argparse.Namespace) -> bool:
     named = not arguments.pattern or any(fnmatch(record.label, f"{pattern}*") for pattern in arguments.pattern)
     in_state = not arguments.state or record.state.lower() in arguments.state
-    return named and in_state and arguments.backend in (None, record.spec.backend)
+    backends = [choice.profile.name for choice in record.spec.backends]
+    return named and in_state and (arguments.backend is None or arguments.backend in backends)
 
 
 def _no_match(command: CommandContext) -> str:
@@ -60,7 +61,7 @@ def _row(command: CommandContext, experiment: Experiment, record: ExperimentReco
         f"{objective.label} {value_text(best)}" if objective and best else "-",
         f"{duration(max(0.0, now_s - record.created_s))} ago",
         duration(record.took_s(now_s)),
-        record.spec.backend,
+        record.spec.backend_names,
     )
 
 

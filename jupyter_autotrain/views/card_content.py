@@ -82,7 +82,7 @@ class CardContent:
         total = max(self.record.spec.trials, len(self.trials))
         took = duration(self.record.took_s(self.now_s))
         parts = [f"{ended} of {count(total, 'trial')} ended", f"{failed} failed" if failed else ""]
-        return " · ".join(part for part in [*parts, took, self.record.spec.backend] if part)
+        return " · ".join(part for part in [*parts, took, self.record.spec.backend_names] if part)
 
     def best(self) -> str:
         """The best trial with its parameters; "" without any value."""

@@ -133,7 +133,7 @@ def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], no
         "state": record.state,
         "final": record.state.is_final,
         "reason": record.reason,
-        "backend": record.spec.backend,
+        "backend": record.spec.backend_names,
         "objective": objective.metric if objective else None,
         "objective_label": objective.label if objective else None,
         "best": best.number if best else None,

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.core.backend import Backend, BackendContext, Profile
+from jupyter_autotrain.core.backend import Backend, BackendContext
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.testing import BackendContract
 from tests.contract.copying_backend import CopyingBackend
 

@@ -11,8 +11,9 @@ import pytest
 from jupyter_autotrain import backends
 from jupyter_autotrain.backends.local import LocalBackend, gpus
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import BackendContext, Profile
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import FakeGpu, FakeNvml, trial_of, wait_until

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import backends, header
-from jupyter_autotrain.core.backend import BackendContext, Profile
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext
@@ -41,7 +42,7 @@ def test_its_section_is_one_of_the_header_like_any_other() -> None:
     schema = backends.header_schema()
     context = header.HeaderContext(backends=backends.names(), schema=schema)
     parsed = header.parse_cell("", "backend: copying\ncopying: {root: /scratch}\n---\n", context)
-    assert parsed.header.to_spec(bundle=Bundle(), name="x").backend_options == {"root": "/scratch"}
+    assert parsed.header.to_spec(bundle=Bundle(), name="x").backends[0].options == {"root": "/scratch"}
     assert "copying.root" in header.known_keys(schema)
     assert header.help_text("copying.root", schema).splitlines()[1] == "  Where trials run."
     assert backends.create(backends.profile("copying"), BackendContext(Home(Path("/nowhere")))).name == "copying"
@@ -59,7 +60,6 @@ def test_an_experiment_runs_there_and_everything_comes_home(tmp_path: Path) -> N
     home = Home(tmp_path / "home")
     options = {"root": str(tmp_path / "there")}
     factories = Factories(
-        lambda name: Profile(name, "copying", options),
         CopyingBackend,
         lambda _: None,
         lambda _: None,  # type: ignore[arg-type,return-value] # nothing is searched
@@ -67,7 +67,13 @@ def test_an_experiment_runs_there_and_everything_comes_home(tmp_path: Path) -> N
     code = "print('x' * 100)\nreport(acc=0.5)\nopen('../outputs/made.txt', 'w').write('made')\nmodel = [1, 2]"
     bundle = write_bundle(home.bundle("e1"), code)
     with Store.open(home) as store:
-        spec = ExperimentSpec("x", bundle, backend="lab", objective=Objective("acc"), returns=("model",))
+        spec = ExperimentSpec(
+            "x",
+            bundle,
+            backends=(BackendChoice(Profile("lab", "copying", options)),),
+            objective=Objective("acc"),
+            returns=("model",),
+        )
         store.add_experiment("e1", spec, time.time())
         context = ManagerContext(home, store, Clocks(time.time, time.monotonic, time.sleep), factories)
         with manager_of(context) as manager:

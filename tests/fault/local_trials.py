@@ -6,8 +6,9 @@ from pathlib import Path
 
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.worker import processes

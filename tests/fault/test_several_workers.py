@@ -13,9 +13,10 @@ import pytest
 
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import BackendContext, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.backend import BackendContext, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until

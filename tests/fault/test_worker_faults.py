@@ -17,9 +17,10 @@ import pytest
 
 from jupyter_autotrain.backends.local import LocalBackend, starting
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import BackendContext, JobRef, Profile
+from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
@@ -146,7 +147,8 @@ def test_a_job_whose_starter_was_killed_goes_on(backend: LocalBackend, home: Hom
         sys.path.insert(0, {str(Path(processes.__file__).parents[2])!r})
         from pathlib import Path
         from jupyter_autotrain.backends.local import LocalBackend
-        from jupyter_autotrain.core.backend import BackendContext, Profile
+        from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.profile import Profile
         from jupyter_autotrain.core.home import Home
         from jupyter_autotrain.core.spec import Placement
         from jupyter_autotrain.testing import trial_of

@@ -12,7 +12,8 @@ from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.core.backend import Backend, BackendContext, Profile
+from jupyter_autotrain.core.backend import Backend, BackendContext
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.testing import BackendContract
 from jupyter_autotrain.testing.ssh_lab import SshLab
 

@@ -17,8 +17,9 @@ import pytest
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError

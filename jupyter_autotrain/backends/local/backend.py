@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from jupyter_autotrain.backends.local import cancelling, gpus, starting, trial_directory
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Profile, Submission
+from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.worker import environment, start_supervisor
 from jupyter_autotrain.worker.resource_limits import describe

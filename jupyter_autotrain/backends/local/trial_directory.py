@@ -14,9 +14,10 @@ from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import status_resolution
 from jupyter_autotrain.backends.local.status import UnknownError
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus, Profile
+from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.capabilities import PollInterval
 from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError

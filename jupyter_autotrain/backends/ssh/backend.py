@@ -24,12 +24,12 @@ from jupyter_autotrain.core.backend import (
     JobRef,
     JobStatus,
     Probe,
-    Profile,
     Submission,
 )
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError

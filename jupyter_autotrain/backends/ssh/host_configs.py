@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
-from jupyter_autotrain.core.backend import Profile
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import BackendError
 
 

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from jupyter_autotrain import backends, header
 from jupyter_autotrain.core.attempt import trial_spec
-from jupyter_autotrain.core.backend import BackendContext, Profile
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonValue, to_json
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
 from jupyter_autotrain.core.states import TrialState
@@ -84,7 +85,7 @@ def test_the_section_of_a_backend_is_checked_with_lines_helped_and_completed_as_
 def test_only_what_the_section_of_the_chosen_backend_sets_enters_the_spec(tmp_path: Path) -> None:
     def options(cell: str, cwd: Path = tmp_path) -> object:
         parsed = header.parse_cell("", f"{cell}\n---\n", header.HeaderContext(cwd=cwd, schema=SCHEMA))
-        return parsed.header.to_spec(bundle=Bundle(), name="x").backend_options
+        return parsed.header.to_spec(bundle=Bundle(), name="x").backends[0].options
 
     assert options("backend: moon\nmoon: {craters: 3}") == {"craters": 3}
     assert options("backend: moon\nmoon: {}") == {}

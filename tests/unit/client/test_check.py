@@ -4,9 +4,10 @@ import pytest
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.client.check import check, preview
-from jupyter_autotrain.core.backend import Probe, Profile, Submission
+from jupyter_autotrain.core.backend import Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
@@ -29,7 +30,7 @@ class SimulatedBackend:
 GREEDY = ExperimentSpec(
     "a",
     Bundle(),
-    backend="backend",
+    backends=(BackendChoice(Profile("backend", "test")),),
     secrets=("TOKEN",),
     returns=("model",),
     resources=Resources(cpus=1.0, memory_bytes=10, gpus=1, nodes=2, workers_per_node=2),
@@ -51,7 +52,6 @@ def home(tmp_path):
 
 
 def use(monkeypatch, backend):
-    monkeypatch.setattr(backends, "profile", lambda name: Profile(name, "test"))
     monkeypatch.setattr(backends, "create", lambda profile, context: backend)
 
 
@@ -59,7 +59,7 @@ def test_a_backend_that_can_do_it_passes(home, monkeypatch):
     use(monkeypatch, SimulatedBackend(ABLE))
     check(GREEDY, home)
     use(monkeypatch, SimulatedBackend(Capabilities(artifacts=False)))
-    check(ExperimentSpec("a", Bundle(), backend="backend"), home)
+    check(ExperimentSpec("a", Bundle(), backends=GREEDY.backends), home)
     assert not home.root.exists()
 
 
@@ -88,7 +88,7 @@ def test_a_backend_that_is_not_usable_says_why(home, monkeypatch):
 
 def test_an_unknown_backend_is_named_with_the_known_ones(home):
     with pytest.raises(BackendError, match="local"):
-        check(ExperimentSpec("a", Bundle(), backend="locl"), home)
+        check(ExperimentSpec("a", Bundle(), backends=(BackendChoice(Profile("locl", "locl")),)), home)
 
 
 def test_a_preview_is_what_the_backend_renders_and_touches_nothing(home, monkeypatch):

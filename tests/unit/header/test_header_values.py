@@ -64,7 +64,7 @@ def test_a_full_header_becomes_a_full_spec_that_survives_the_store():
     assert spec.objective == Objective("val_acc", Direction.MAXIMIZE)
     assert spec.env == {"PYTHON": "3.10", "START": "12:30:00", "ANSWER": "yes", "EMPTY": ""}
     assert (spec.resources.memory_bytes, spec.resources.gpu_memory_bytes) == (8 * 10**9, 16 * 10**9)
-    assert spec.backend_options == {"max_trials_per_gpu": 2, "use_active_gpu": True, "gpu_indices": [0, 1]}
+    assert spec.backends[0].options == {"max_trials_per_gpu": 2, "use_active_gpu": True, "gpu_indices": [0, 1]}
     assert from_json(ExperimentSpec, to_json(spec)) == spec
 
 
@@ -124,9 +124,9 @@ trainingService: {platform: local, useActiveGpu: true, maxTrialNumberPerGpu: 2}
 ---
 """).header.to_spec(bundle=Bundle(), name="x")
     assert (spec.name, spec.concurrency, spec.trials, spec.tuner, spec.early_stop) == ("night", 2, 5, "tpe", "median")
-    assert (spec.budget.time_s, spec.resources.gpus, spec.backend) == (3600, 1, "local")
+    assert (spec.budget.time_s, spec.resources.gpus, spec.backend_names) == (3600, 1, "local")
     assert spec.objective == Objective("default", Direction.MINIMIZE)
-    assert spec.backend_options == {"max_trials_per_gpu": 2, "use_active_gpu": True}
+    assert spec.backends[0].options == {"max_trials_per_gpu": 2, "use_active_gpu": True}
 
 
 @pytest.mark.parametrize(

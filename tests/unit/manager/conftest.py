@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jupyter_autotrain.core.backend import CancelReceipt, Chunk, JobRef, JobStatus, Probe, Profile
+from jupyter_autotrain.core.backend import CancelReceipt, Chunk, JobRef, JobStatus, Probe
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
@@ -124,6 +124,7 @@ class World:
         self.tuner = self.early_stop = None
         self.pauses = []
         self.create_backend = lambda: self.backend
+        self.create_backend_of = lambda profile: self.create_backend()
         self.event_queue = EventQueue()
         self.restart()
 
@@ -140,8 +141,7 @@ class World:
 
         clocks = Clocks(lambda: self.now + self.jump_s, lambda: self.now, pause, lambda: BootTime("boot", self.now))
         factories = Factories(
-            lambda name: Profile(name, "test"),
-            lambda profile, context: self.create_backend(),
+            lambda profile, context: self.create_backend_of(profile),
             lambda spec: self.tuner,
             lambda spec: self.early_stop,
         )

@@ -8,6 +8,7 @@ import pytest
 
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Budget, Placement, Resources
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 
@@ -157,7 +158,7 @@ def test_a_backend_that_cannot_be_made_ends_the_experiment(world):
         raise BackendError("There is no backend 'mars'.")
 
     world.create_backend = refuse
-    experiment = world.submit(backend="mars")
+    experiment = world.submit(backends=(BackendChoice(Profile("mars", "mars")),))
     world.step()
     assert world.store.experiment(experiment).state is ExperimentState.FAILED
     assert "There is no backend 'mars'" in world.store.experiment(experiment).reason
@@ -185,4 +186,4 @@ def test_a_backend_that_queues_by_itself_gets_all_trials_at_once_and_chooses_the
     experiment = world.submit(**asked)
     world.step()
     assert world.states(experiment) == ["RUNNING"] * 3
-    assert {job.placement for job in world.backend.jobs.values()} == {Placement()}
+    assert {job.placement for job in world.backend.jobs.values()} == {Placement(backend="local")}

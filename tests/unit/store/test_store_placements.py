@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.store.schema import MIGRATIONS, migrate
 
 BEFORE_PLACEMENTS = 7
+BEFORE_BACKENDS = 8
 
 
 def test_a_placement_comes_back_as_it_was_given(tmp_path):
-    placement = Placement((NodePlacement("gpu1", ("GPU-1", "GPU-2")), NodePlacement("gpu2", ("GPU-3",))))
+    placement = Placement((NodePlacement("gpu1", ("GPU-1", "GPU-2")), NodePlacement("gpu2", ("GPU-3",))), backend="lab")
     with Store.open(Home(tmp_path)) as store:
         store.add_experiment("a1", ExperimentSpec("mnist", Bundle()), 0.0)
         store.add_trial("a1", 1, {}, 1.0)
@@ -38,3 +42,28 @@ def test_devices_kept_by_an_older_version_are_still_held(tmp_path):
         migrate(connection, path)
         kept = [text for (text,) in connection.execute("SELECT placement FROM trials ORDER BY number")]
     assert kept == ['[{"node":"","accelerators":["GPU-1"]}]', "[]", "damaged"]
+
+
+def test_the_backend_that_an_older_version_knew_is_the_only_choice_of_its_experiment(tmp_path):
+    home = Home(tmp_path)
+    home.root.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(home.store, isolation_level=None)) as connection:
+        migrate(connection, home.store, MIGRATIONS[:BEFORE_BACKENDS])
+        spec = to_json(ExperimentSpec("mnist", Bundle()))
+        del spec["backends"]
+        spec |= {"backend": "debug", "backend_options": {"verbose": True}}
+        columns = "key, id, name, version, spec, created_s"
+        connection.execute(
+            f"INSERT INTO experiments ({columns}) VALUES (1, 'a1', 'mnist', 1, ?, 0)", (json.dumps(spec),)
+        )
+        connection.execute(f"INSERT INTO experiments ({columns}) VALUES (2, 'a2', 'mnist', 2, 'damaged', 0)")
+        for number, state in ((1, "RUNNING"), (2, "WAITING")):
+            row = (number, state)
+            connection.execute(
+                "INSERT INTO trials (experiment, number, state, params, created_s) VALUES (1, ?, ?, '{}', 0)", row
+            )
+    with Store.open(home) as store:
+        assert store.experiment("a1").spec.backends == (
+            BackendChoice(Profile("debug", "debug"), options={"verbose": True}),
+        )
+        assert [trial.placement.backend for trial in store.trials("a1")] == ["debug", ""]

@@ -11,6 +11,7 @@ from jupyter_autotrain import manager, verbs
 from jupyter_autotrain.client import attach
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
@@ -65,7 +66,7 @@ def add(terminal):
             name,
             Bundle(),
             trials=len(trials) or 1,
-            backend=backend,
+            backends=(BackendChoice(Profile(backend, backend)),),
             objective=Objective(objective) if objective else None,
         )
         with Store.open(terminal.home) as store:

@@ -1,0 +1,51 @@
+"""Which backends an experiment may use: profiles, and how much of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+from jupyter_autotrain.core.json import JsonObject, to_json
+
+_DIGEST_CHARACTERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A backend by name: its type (an entry point's name), and options that the type's model has checked.
+
+    It names hosts, accounts, key files and environment variables, never a secret.
+    """
+
+    name: str
+    type: str
+    options: JsonObject = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Its name, and where it has options a digest: two profiles of one name may differ between notebooks."""
+        if not self.options and self.name == self.type:
+            return self.name
+        content = json.dumps(to_json([self.type, self.options]), sort_keys=True).encode()
+        return f"{self.name}-{hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]}"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendChoice:
+    """A backend that trials of an experiment may use.
+
+    Attributes:
+        profile: As it was when the experiment was submitted; a later change of it affects new experiments only.
+        options: What the experiment sets for this backend, by its section of the header.
+        at_most: How many of the experiment's trials may be there at the same time; None: no limit.
+        prefer: The weight of this backend against the others of the experiment.
+    """
+
+    profile: Profile
+    options: JsonObject = field(default_factory=dict)
+    at_most: int | None = None
+    prefer: float = 1.0
+
+
+LOCAL = BackendChoice(Profile("local", "local"))
