@@ -183,7 +183,7 @@ def layer_activation_bytes(case: Case, mode: Recompute) -> float:
     assert chain is not None
     problem = StageProblem(model, chain, run.count, TableCache(), modes=(mode,))
     plan = problem.solve(LagrangianWeights()).point.assignment
-    return plan.pieces[1].load.act_bytes
+    return plan.pieces[1].breakdown.act_bytes
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.client import logs, outputs, returned_objects, trial_selection
-from jupyter_autotrain.client.leftovers import folder_bytes
+from jupyter_autotrain.client.orphans import folder_bytes
 from jupyter_autotrain.client.outputs import Output
 from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.home import Home

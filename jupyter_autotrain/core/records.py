@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from jupyter_autotrain.core import short_table
+from jupyter_autotrain.core import table_preview
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -48,20 +48,20 @@ class TrialRecord:
 
     def _repr_html_(self) -> str:
         """Where a notebook shows it as a value, it is a table of one row."""
-        return short_table.html(_HEADS, [_row(self)], 1)
+        return table_preview.html(_HEADS, [_row(self)], 1)
 
 
 class Trials(list[TrialRecord]):
     """Trials in a list that a notebook shows as a short table."""
 
     def __repr__(self) -> str:
-        return short_table.text(_HEADS, self._rows(), len(self)) if self else "no trial yet"
+        return table_preview.text(_HEADS, self._rows(), len(self)) if self else "no trial yet"
 
     def _repr_html_(self) -> str:
-        return short_table.html(_HEADS, self._rows(), len(self)) if self else "<p>no trial yet</p>"
+        return table_preview.html(_HEADS, self._rows(), len(self)) if self else "<p>no trial yet</p>"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        return [_row(trial) for trial in self[: short_table.ROWS]]
+        return [_row(trial) for trial in self[: table_preview.ROWS]]
 
 
 def _row(trial: TrialRecord) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The manager's entry point: `python -m jupyter_autotrain.manager HOME`, started by `start.ensure` only.
 
 The lock is taken here, so that a second manager ends at once. Then this process forks and ends: its child is in a
-session without a terminal and belongs to nobody.
+session without a terminal (a daemon).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Linux namespaces that live as long as their first process, which ends when its standard input closes.
 
-So they are gone as soon as whoever made them is, killed or not; the kernel ends what still runs in them.
+So they end with the process that made them, killed or not; the kernel ends what still runs in them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each host has its own network, hostname, process ids, host key, home folders and boot id; all hosts and the controller
 are on one bridge. Nothing listens outside of these namespaces. Every namespace lives as long as its first process,
-which ends when its standard input closes: so everything is gone as soon as whoever made the lab is, killed or not.
+which ends when its standard input closes: so everything ends with the process that made the lab, killed or not.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from jupyter_autotrain.client import Experiment, leftovers
+from jupyter_autotrain.client import Experiment, orphans
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.sizes import format_bytes
@@ -50,7 +50,7 @@ def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
 
 def _clean_leftovers(command: CommandContext, *, delete: bool) -> list[str]:
     with Store.open(command.home) as store:
-        found = leftovers.remove(command.home, store) if delete else leftovers.find(command.home, store)
+        found = orphans.remove(command.home, store) if delete else orphans.find(command.home, store)
     if not found:
         return []
     total = format_bytes(sum(leftover.size_bytes for leftover in found))

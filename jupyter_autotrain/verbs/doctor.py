@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jupyter_autotrain import backends, manager
-from jupyter_autotrain.client import leftovers
+from jupyter_autotrain.client import orphans
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.sizes import format_bytes
@@ -75,8 +75,8 @@ def _check_rows(store: Store) -> Iterator[CheckResult]:
 
 
 def _check_leftovers(home: Home, store: Store) -> Iterator[CheckResult]:
-    left = leftovers.find(home, store)
-    lost = leftovers.without_row(home, store)
+    left = orphans.find(home, store)
+    lost = orphans.without_row(home, store)
     if left:
         origins = ", ".join(sorted({leftover.origin for leftover in left}))
         total = format_bytes(sum(leftover.size_bytes for leftover in left))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import leftovers
+from jupyter_autotrain.client import orphans
 from jupyter_autotrain.client.drafts import no_submitter
 from jupyter_autotrain.client.report_recovery import RestoredReports, restore_reports
 from jupyter_autotrain.core.home import Home
@@ -33,7 +33,7 @@ def repair_store(command: CommandContext) -> None:
     with manager.stopped(home), no_submitter(home, wait=True):
         report = repair.repair(home.store)
         with Store.open(home) as store:
-            lost = leftovers.without_row(home, store)
+            lost = orphans.without_row(home, store)
             restored = restore_reports(home, store) if report.damaged or report.refused else RestoredReports()
             unfinished = store.unfinished()
     for line in _lines(report, home):

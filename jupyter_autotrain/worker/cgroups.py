@@ -53,7 +53,7 @@ class ControlGroups:
         self.limited: set[str] = set()
 
     def paths(self) -> list[str]:
-        """The folders, for `status.json`: whoever finds a dead supervisor cleans them up."""
+        """The folders, for `status.json`: they are removed when the supervisor is found dead."""
         return sorted(set(self.folders.values()))
 
     def limit(self, wanted: CgroupLimits) -> None:

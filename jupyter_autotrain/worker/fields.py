@@ -1,4 +1,4 @@
-"""Fields of JSON that somebody else wrote, with a value of the expected type in any case."""
+"""Fields of untrusted JSON, with a value of the expected type in any case."""
 
 from __future__ import annotations
 

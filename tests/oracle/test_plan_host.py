@@ -72,7 +72,7 @@ def test_a_table_that_also_makes_the_logits_stays_on_the_device():
     head = next(t.id for t in GRAPH.tensors if t.name == "lm_head.weight")
     tied = replace(GRAPH, tied=((wte, head),))
     found = planned(offload=True, graph=tied)
-    assert "table" not in found.hosted
+    assert "table" not in found.offloaded
 
 
 def test_the_host_never_makes_a_plan_slower_where_memory_binds():
@@ -85,13 +85,13 @@ def test_the_host_never_makes_a_plan_slower_where_memory_binds():
 
 
 def test_the_host_makes_room_for_what_fits_no_other_way(tight):
-    assert tight.hosted["table"] == WORDS * WIDTH
+    assert tight.offloaded["table"] == WORDS * WIDTH
     assert tight.strategies["wte"].states.host_table
     assert tight.cost.peak_memory_bytes <= tight.request.limits.memory_bytes
 
 
 def test_nothing_is_on_the_host_unless_asked_for():
-    assert planned(offload=False).hosted == {}
+    assert planned(offload=False).offloaded == {}
 
 
 def test_a_plan_tells_what_is_on_the_host(tight):
@@ -99,7 +99,7 @@ def test_a_plan_tells_what_is_on_the_host(tight):
     assert "table on host" in str(tight.explain("wte"))
     node = next(node for node in tight.view()["nodes"] if node["op"] == "wte")
     assert (node["offload"], node["host_table"]) == (True, True)
-    assert Plan.from_json(tight.to_json()).hosted == tight.hosted
+    assert Plan.from_json(tight.to_json()).offloaded == tight.offloaded
     assert "table on host" in str(planned(offload=False).diff(tight))
 
 

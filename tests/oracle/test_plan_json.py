@@ -70,7 +70,7 @@ def test_a_plan_of_an_older_format_says_so_in_three_clauses(found):
     with pytest.raises(PlanError) as caught:
         Plan.from_json(json.dumps(saved))
     assert caught.value.found == "The plan is saved in format 1."
-    assert caught.value.expected == "A plan saved by plan.to_json(), format 3."
+    assert caught.value.expected == "A plan saved by plan.to_json(), format 4."
     assert caught.value.action == "Plan again and save the new plan."
 
 

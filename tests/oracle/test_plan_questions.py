@@ -31,7 +31,7 @@ def found():
 
 def step_of(record):
     """Seconds of a step without a pipeline, summed over all ops anew."""
-    passes = passes_of(record.priced(), 0)
+    passes = passes_of(record.decision_costs(), 0)
     return record.microbatches * sum(passes.lengths) + passes.sync_s + passes.update_s
 
 

@@ -44,7 +44,7 @@ def script():
 
 def planned(script, model, pins):
     found = api.plan(script.MODELS[model](), script.batch_of(), "2xA100", pins=pins, search="recursive_programming")
-    priced = found.priced()
+    priced = found.decision_costs()
     return found, caveats(priced, modules_of(priced))
 
 

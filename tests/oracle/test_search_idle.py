@@ -71,26 +71,26 @@ def test_the_instant_search_leaves_devices_idle_too():
 
 def test_the_plan_says_which_devices_are_idle_and_why():
     found = plan(MODELS["llama"], None, "8xH100+2xA100", space=FEW)
-    assert (str(found.cluster), str(found.given)) == ("8xH100", "8xH100+2xA100")
+    assert (str(found.cluster), str(found.full_cluster)) == ("8xH100", "8xH100+2xA100")
     assert found.notes[0].startswith("Idle: 2xA100-80GB. The best plan found with all 10 devices")
     assert all(found.notes[0] in text for text in (repr(found), found.to_html(), str(found.view()["notes"])))
     assert found.solution.all_devices_s > found.cost.step_s
     assert any(other.cost.step_s == found.solution.all_devices_s for other in found.candidates)
     assert sum(rank.ranks for rank in found.cost.ranks) == 8
     again = type(found).from_json(found.to_json())
-    assert (again.notes, again.given) == (found.notes, found.given)
-    assert found.what_if(bandwidth=2.0).given.devices == 10
+    assert (again.notes, again.full_cluster) == (found.notes, found.full_cluster)
+    assert found.what_if(bandwidth=2.0).full_cluster.devices == 10
 
 
 def test_a_plan_that_uses_every_device_says_nothing():
     found = plan(MODELS["gpt"], None, "4xA100", space=FEW)
-    assert found.given is found.cluster
+    assert found.full_cluster is found.cluster
     assert not any("Idle" in note for note in found.notes)
 
 
 def test_no_device_stays_idle_where_that_was_asked():
     every = replace(ASKED, space=replace(FEW, all_devices=True))
-    assert solve(MODELS["llama"], "7xH100", every).given is None
+    assert solve(MODELS["llama"], "7xH100", every).full_cluster is None
     pinned = SearchRequest(mode=Mode.HYBRID_PARALLEL, pins=Pins(mesh=(7,)), space=FEW, baselines=False)
     assert solve(MODELS["llama"], "7xH100", pinned).decision.mesh.shape == (7,)
     data = solve(MODELS["llama"], "8xH100", SearchRequest(mode=Mode.DATA_PARALLEL, baselines=False))

@@ -8,9 +8,9 @@ from torch.nn import functional
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph.batch import batch_in
+from jupyter_autotrain.parallel.graph.batch_dims import batch_dim_after_view
 from jupyter_autotrain.parallel.graph.graph import LoopRole
 from jupyter_autotrain.parallel.graph.prepare import prepare
-from jupyter_autotrain.parallel.graph.samples import moved_by_view
 from jupyter_autotrain.parallel.search.request.space import batch_size, microbatch_limit
 from jupyter_autotrain.parallel.trace import trace
 
@@ -186,11 +186,11 @@ def test_a_cut_where_the_graph_says_so_leaves_loss_and_gradients_as_they_were(sh
 
 
 def test_samples_are_followed_through_views_that_join_and_part_dims():
-    assert moved_by_view((16, 8, 4), (128, 4), (1, 1), 8) == (0, 16)
-    assert moved_by_view((128, 4), (16, 8, 4), (0, 16), 8) == (1, 1)
-    assert moved_by_view((8, 16, 4), (128, 4), (0, 1), 8) == (0, 1)
-    assert moved_by_view((16, 8, 32), (16, 32, 8), (1, 1), 8) == (1, 1)
-    assert moved_by_view((6, 5), (3, 10), (0, 1), 6) is None
+    assert batch_dim_after_view((16, 8, 4), (128, 4), (1, 1), 8) == (0, 16)
+    assert batch_dim_after_view((128, 4), (16, 8, 4), (0, 16), 8) == (1, 1)
+    assert batch_dim_after_view((8, 16, 4), (128, 4), (0, 1), 8) == (0, 1)
+    assert batch_dim_after_view((16, 8, 32), (16, 32, 8), (1, 1), 8) == (1, 1)
+    assert batch_dim_after_view((6, 5), (3, 10), (0, 1), 6) is None
 
 
 def test_a_cut_divides_the_memory_of_a_sequence_first_model():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from jupyter_autotrain.client import leftovers
+from jupyter_autotrain.client import orphans
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.store import Store
@@ -46,9 +46,9 @@ def check(home: Home, kept: Mapping[str, Kept], steps: int) -> Findings:
                 _check_experiment(found, store, records[experiment_id], wanted, steps)
             else:
                 found.expect(False, f"{experiment_id} was acknowledged and is not in the store")
-        leftovers.remove(home, store)
-        found.expect(not leftovers.find(home, store), "something is left after cleaning")
-        found.expect(not leftovers.without_row(home, store), "the store has lost an experiment that ran")
+        orphans.remove(home, store)
+        found.expect(not orphans.find(home, store), "something is left after cleaning")
+        found.expect(not orphans.without_row(home, store), "the store has lost an experiment that ran")
     return found
 
 

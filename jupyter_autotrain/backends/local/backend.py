@@ -1,4 +1,4 @@
-"""The local backend: trials as processes of this machine, which outlive whoever started them."""
+"""The local backend: trials as processes of this machine, which outlive the process that started them."""
 
 from __future__ import annotations
 

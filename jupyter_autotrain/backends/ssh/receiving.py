@@ -134,7 +134,7 @@ def _digest(path: Path) -> str:
 
 
 def _assemble(blobs: Path, wanted: Message, goal: Path) -> None:
-    """Make the folder of copies, so that nobody who changes one changes another folder's; complete or not there."""
+    """Make the folder of copies, so that a change of one does not change another folder's; complete or not there."""
     draft = goal.with_name(f"{goal.name}.draft-{os.getpid()}")
     try:
         draft.mkdir(mode=0o700)

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
+from jupyter_autotrain.parallel.graph.batch_dims import CONSTANT, BatchDims, track_batch_dim
 from jupyter_autotrain.parallel.graph.graph import Family, Op, OpGraph, TensorKind
-from jupyter_autotrain.parallel.graph.samples import CONSTANT, BatchDims, followed
 
 NO_INPUT = "no input has a dim to cut"
 ENOUGH = 0.5  # share of the work that a dim must reach
@@ -48,8 +48,8 @@ def batch_in(graph: OpGraph) -> tuple[BatchDims | None, str]:
     for seed in _seeds(graph):
         if seed in tried:
             continue
-        batch = followed(graph, *seed)
-        tried.update((tensor, dim) for tensor in batch.places for dim in batch.dims(tensor))
+        batch = track_batch_dim(graph, *seed)
+        tried.update((tensor, dim) for tensor in batch.by_tensor for dim in batch.dims(tensor))
         work = sum(graph.ops[op].flops_forward for op in {*batch.loops, *batch.inner})
         try:
             check_independent(graph, batch)
@@ -73,7 +73,7 @@ def check_independent(graph: OpGraph, batch: BatchDims) -> None:
     _check_inputs(graph, batch)
     joined: dict[int, BatchReduction] = {}
     for op in graph.ops:
-        if any(x.tensor in batch.places for x in (*op.inputs, *op.outputs)):
+        if any(x.tensor in batch.by_tensor for x in (*op.inputs, *op.outputs)):
             _check_op(graph, batch, op, joined)
         elif any(x.tensor in joined for x in op.inputs):
             how = _linear(graph, op, joined)
@@ -93,7 +93,7 @@ def _check_inputs(graph: OpGraph, batch: BatchDims) -> None:
     cut = {t.name: dim for t in inputs for dim in batch.dims(t.id)}
     for t in inputs:
         for name, dim in cut.items():
-            if t.id not in batch.places and t.shape[dim : dim + 1] == (batch.samples,):
+            if t.id not in batch.by_tensor and t.shape[dim : dim + 1] == (batch.samples,):
                 raise NotSplittable(f"samples of {name} meet all of {t.name}")
 
 
@@ -106,12 +106,12 @@ def _check_op(graph: OpGraph, batch: BatchDims, op: Op, joined: dict[int, BatchR
         raise NotSplittable(f"{op.name} compares samples with each other")
     if None in along:
         raise NotSplittable(f"{op.name} ({op.kind}) works across the samples")
-    for loop in (op.loops[place] for place in along if place is not None):
+    for loop in (op.loops[loop_index] for loop_index in along if loop_index is not None):
         if loop.couples_iterations or not (loop.shardable or loop.size == 1):
             raise NotSplittable(f"{op.name} ({op.kind}) compares samples, or takes statistics over them")
     if any(x.tensor in joined for x in op.inputs):
         raise NotSplittable(f"{op.name} uses what was summed over the samples for each of them")
-    joined.update((x.tensor, _join(op)) for x in op.outputs if x.tensor not in batch.places)
+    joined.update((x.tensor, _join(op)) for x in op.outputs if x.tensor not in batch.by_tensor)
 
 
 def _along(graph: OpGraph, batch: BatchDims, op: Op) -> set[int | None]:
@@ -124,7 +124,7 @@ def _along(graph: OpGraph, batch: BatchDims, op: Op) -> set[int | None]:
             raise NotSplittable(f"{op.name} compares samples with each other")
         if dims and _is_fixed(tensor.kind, tensor.name):
             raise NotSplittable(f"{op.name} reads an element of {tensor.name} for each sample")
-        if op.id not in batch.moved:
+        if op.id not in batch.tracked_by_elements:
             along.update(x.loops[dim] for dim in dims)
     return along
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from jupyter_autotrain.parallel.graph.fusion_group import FusionGroup, NotFusible, can_lead, unify
 from jupyter_autotrain.parallel.graph.graph import Family, FusedMember, Op, Operand, OpGraph, TensorKind
-from jupyter_autotrain.parallel.graph.group import FusionGroup, NotFusible, can_lead, unify
 
 FOLLOWERS = frozenset((Family.ELEMENTWISE, Family.RESHAPE, Family.DROPOUT))
 LINEAR = frozenset(("neg", "_to_copy", "clone", "copy", "contiguous", "detach", "alias", "lift_fresh_copy"))
@@ -32,7 +32,7 @@ def fuse(graph: OpGraph) -> OpGraph:
     groups = _join_upwards(graph)
     _join_downwards(graph, groups)
     kept = _kept_tensors(graph)
-    order = sorted({id(g): g for g in groups}.values(), key=lambda g: g.place)
+    order = sorted({id(g): g for g in groups}.values(), key=lambda g: g.position)
     ops = tuple(_emit(graph, group, i, kept, groups) for i, group in enumerate(order))
     return replace(graph, ops=ops, repeated_blocks=())
 
@@ -42,7 +42,7 @@ def _join_upwards(graph: OpGraph) -> list[FusionGroup]:
     groups: list[FusionGroup] = []
     for op in graph.ops:
         own = FusionGroup.of(op)
-        latest = max((groups[p] for p in _producers(graph, op)), key=lambda g: g.place, default=None)
+        latest = max((groups[p] for p in _producers(graph, op)), key=lambda g: g.position, default=None)
         if latest is not None and op.family in FOLLOWERS and latest.family is not Family.UNKNOWN:
             own = _joined_up(latest, own, op) or own
         groups.append(own)
@@ -57,7 +57,7 @@ def _joined_up(leader: FusionGroup, own: FusionGroup, op: Op) -> FusionGroup | N
         mapping = unify(leader, own, shared)
     except NotFusible:
         return None
-    on_shared = {place for o in op.inputs if o.tensor in leader.made for place in o.loops}
+    on_shared = {position for o in op.inputs if o.tensor in leader.made for position in o.loops}
     if any(loop.shardable and i not in mapping and i not in on_shared for i, loop in enumerate(op.loops)):
         return None
     leader.absorb(own, mapping)
@@ -67,7 +67,7 @@ def _joined_up(leader: FusionGroup, own: FusionGroup, op: Op) -> FusionGroup | N
 def _join_downwards(graph: OpGraph, groups: list[FusionGroup]) -> None:
     """Each group of followers joins the only group that reads it."""
     followers = {id(g): g for g in groups if not can_lead(g, FOLLOWERS)}
-    for group in sorted(followers.values(), key=lambda g: -g.place):
+    for group in sorted(followers.values(), key=lambda g: -g.position):
         readers = {id(groups[c]): groups[c] for t in group.made for c in graph.consumers.get(t, ())}
         readers.pop(id(group), None)
         if len(readers) == 1 and not group.sums(group.ends(graph)):
@@ -117,15 +117,15 @@ def _emit(graph: OpGraph, group: FusionGroup, number: int, kept: set[int], group
     ops = sorted(group.ops, key=lambda op: op.id)
     lead = group.leader
     reads = dict.fromkeys(
-        (o.tensor, group.places(op, o)) for op in ops for o in op.inputs if o.tensor not in group.made
+        (o.tensor, group.loop_indices(op, o)) for op in ops for o in op.inputs if o.tensor not in group.made
     )
-    writes = [(t, places) for t, places in group.made.items() if _leaves(graph, t, group, kept, groups)]
+    writes = [(t, loop_indices) for t, loop_indices in group.made.items() if _leaves(graph, t, group, kept, groups)]
     return replace(
         lead,
         id=number,
         loops=tuple(group.loops),
-        inputs=tuple(Operand(t, places) for t, places in reads),
-        outputs=tuple(Operand(t, places) for t, places in writes),
+        inputs=tuple(Operand(t, loop_indices) for t, loop_indices in reads),
+        outputs=tuple(Operand(t, loop_indices) for t, loop_indices in writes),
         flops_forward=sum(op.flops_forward for op in ops),
         flops_backward=sum(op.flops_backward for op in ops),
         bytes_forward=sum(op.bytes_forward for op in ops),
@@ -133,7 +133,7 @@ def _emit(graph: OpGraph, group: FusionGroup, number: int, kept: set[int], group
         saved=tuple(dict.fromkeys(t for op in ops for t in op.saved)),
         saved_extra_bytes=sum(op.saved_extra_bytes for op in ops),
         unfused_extra_bytes=sum(op.unfused_extra_bytes for op in ops),
-        members=tuple(FusedMember(op.name, group.follows[op.id]) for op in ops) if len(ops) > 1 else (),
+        members=tuple(FusedMember(op.name, group.loop_maps[op.id]) for op in ops) if len(ops) > 1 else (),
     )
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jupyter_autotrain.parallel.graph.batch import batch_in
+from jupyter_autotrain.parallel.graph.batch_dims import BatchDims
 from jupyter_autotrain.parallel.graph.graph import Family, Loop, LoopRole, Op, Operand, OpGraph, Tensor, TensorKind
-from jupyter_autotrain.parallel.graph.samples import BatchDims
 
 CUTTING = frozenset(("slice", "cat", "split", "constant_pad_nd", "flip", "roll"))
 FLOATING = ("float", "bfloat", "complex")

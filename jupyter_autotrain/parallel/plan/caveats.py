@@ -13,15 +13,15 @@ _CUTS = ("split", "split_with_sizes", "chunk", "unbind", "unsafe_split", "unsafe
 _MOST_NAMED = 4
 
 
-def caveats(priced: DecisionCosts, modules: Sequence[ModuleSharding]) -> tuple[str, ...]:
+def caveats(costs: DecisionCosts, modules: Sequence[ModuleSharding]) -> tuple[str, ...]:
     """Sentences, one for each thing that is still to be done by hand; none where the code runs as it stands.
 
     What is made of data parallelism, the ZeRO levels and recompute runs. So do splits of weights in `nn.Linear` and
     `nn.Embedding` whose activations are whole between them.
     """
-    graph = priced.graph
-    axes = priced.decision.mesh.axes
-    found = [_stages(len(priced.decision.stages), modules), _sequence(priced), _apart(axes, modules), _odd(modules)]
+    graph = costs.graph
+    axes = costs.decision.mesh.axes
+    found = [_stages(len(costs.decision.stages), modules), _sequence(costs), _apart(axes, modules), _odd(modules)]
     found += [_fused(graph, modules), _other_kinds(graph, modules), _shared(graph, modules), _together(graph, modules)]
     return tuple(sentence for sentence in found if sentence)
 
@@ -48,14 +48,14 @@ def _stages(count: int, modules: Sequence[ModuleSharding]) -> str:
     )
 
 
-def _sequence(priced: DecisionCosts) -> str:
+def _sequence(costs: DecisionCosts) -> str:
     split = set[int]()
-    for op in priced.graph.ops:
-        loops = priced.op_decision(op).split_loops(op)
+    for op in costs.graph.ops:
+        loops = costs.op_decision(op).split_loops(op)
         split.update(axis for axis, loop in enumerate(loops) if loop and loop.role is LoopRole.SEQUENCE)
     if not split:
         return ""
-    axes = [priced.decision.mesh.axes[axis] for axis in sorted(split)]
+    axes = [costs.decision.mesh.axes[axis] for axis in sorted(split)]
     return (
         f"Sequence over {_named(axes)}: between layers each rank has a part of the positions. Rotary tables, positions "
         "and masks that the model makes from what it sees, as transformers models do, must be of the whole sequence; "

@@ -14,7 +14,7 @@ from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.plan.modules import STYLES, ModuleSharding, modules_of, split_over
 from jupyter_autotrain.parallel.plan.offload_code import offloaded, tables
 from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, patterns
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.plan_data import PlanData
 
 _SCHEDULES = {
     Schedule.GPIPE: "ScheduleGPipe",
@@ -23,23 +23,21 @@ _SCHEDULES = {
 }
 
 
-def code(record: PlanRecord) -> str:
+def code(plan: PlanData) -> str:
     """Python text: mesh, stages, parallelize_module, checkpoint wrapper, fully_shard, optimizer; expects `model`."""
-    priced = record.priced()
-    modules = modules_of(priced)
+    costs = plan.decision_costs()
+    modules = modules_of(costs)
     here = [module for module in modules if not module.host_table]
-    parts = [_mesh(record), _settings(record), tables(modules), _tensor(record, here), _recompute(modules)]
-    parts += [_stage_cut(record, modules), replicas(record, modules), offloaded(here), _pipeline(record), _loss(here)]
+    parts = [_mesh(plan), _settings(plan), tables(modules), _tensor(plan, here), _recompute(modules)]
+    parts += [_stage_cut(plan, modules), replicas(plan, modules), offloaded(here), _pipeline(plan), _loss(here)]
     body = "\n\n".join(part for part in parts if part)
-    return f"{_head(record, caveats(priced, modules))}\n{_imports(body)}\n{body}\n"
+    return f"{_head(plan, caveats(costs, modules))}\n{_imports(body)}\n{body}\n"
 
 
-def _head(record: PlanRecord, missing: Sequence[str]) -> str:
-    cost = record.cost
-    processes = record.mesh.devices * len(record.stages)
-    lines = [
-        f"{record.name} on {record.cluster}: {ms(cost.step_s)} and {format_memory(cost.peak_memory_bytes)} per rank."
-    ]
+def _head(plan: PlanData, missing: Sequence[str]) -> str:
+    cost = plan.cost
+    processes = plan.mesh.devices * len(plan.stages)
+    lines = [f"{plan.name} on {plan.cluster}: {ms(cost.step_s)} and {format_memory(cost.peak_memory_bytes)} per rank."]
     if missing:
         lines += ["Does not run as it stands:", *(f"- {sentence}" for sentence in missing)]
     lines.append(f"`model` is the whole model, on its process's device; start {processes} processes with torchrun.")
@@ -56,12 +54,12 @@ def _loss(modules: Sequence[ModuleSharding]) -> str:
     )
 
 
-def _settings(record: PlanRecord) -> str:
+def _settings(plan: PlanData) -> str:
     """Switches of the model that the plan takes to be off."""
     lines = []
-    if record.graph.meta.get("cache"):
+    if plan.graph.meta.get("cache"):
         lines.append("model.config.use_cache = False  # recompute would add past keys twice")
-    if record.graph.meta.get("note"):
+    if plan.graph.meta.get("note"):
         lines += ['if hasattr(model, "gradient_checkpointing_disable"):', "    model.gradient_checkpointing_disable()"]
     return "\n".join(lines)
 
@@ -99,11 +97,11 @@ def _imports(body: str) -> str:
     return "\n".join(found) + "\n"
 
 
-def _mesh(record: PlanRecord) -> str:
-    names = list(record.mesh.axes)
-    shape = list(record.mesh.shape)
-    if len(record.stages) > 1:
-        names, shape = ["stage", *names], [len(record.stages), *shape]
+def _mesh(plan: PlanData) -> str:
+    names = list(plan.mesh.axes)
+    shape = list(plan.mesh.shape)
+    if len(plan.stages) > 1:
+        names, shape = ["stage", *names], [len(plan.stages), *shape]
     if not shape:
         return "# One device: nothing to split."
     quoted = tuple(f'"{name}"' for name in names)
@@ -116,7 +114,7 @@ def _tuple(items: Iterable[str]) -> str:
     return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
 
 
-def _tensor(record: PlanRecord, modules: Sequence[ModuleSharding]) -> str:
+def _tensor(plan: PlanData, modules: Sequence[ModuleSharding]) -> str:
     """`parallelize_module` for each set of axes that splits weights, layers of equal treatment on one line."""
     by_axes: dict[tuple[int, ...], list[tuple[ModuleSharding, str]]] = defaultdict(list)
     odd = []
@@ -131,7 +129,7 @@ def _tensor(record: PlanRecord, modules: Sequence[ModuleSharding]) -> str:
         if all(style == "SequenceParallel()" for _, style in styled):
             continue
         entries = [f"    {path}: {style}," for path, style in patterns(styled, modules)]
-        parts.append("\n".join([_LOCAL, f"parallelize_module(model, {submesh(record, axes)}, {{", *entries, "})"]))
+        parts.append("\n".join([_LOCAL, f"parallelize_module(model, {submesh(plan, axes)}, {{", *entries, "})"]))
     parts += [f"# {path}: split its weights with distribute_tensor, as plan.strategies says" for path in odd]
     return "\n\n".join(parts)
 
@@ -172,42 +170,42 @@ def _wrapped(container: str, mode: Recompute, indices: Sequence[int]) -> str:
     return f"for i in {indices_of(indices)}:\n    {layer} = checkpoint_wrapper({layer}{argument})"
 
 
-def _stage_cut(record: PlanRecord, modules: Sequence[ModuleSharding]) -> str:
+def _stage_cut(plan: PlanData, modules: Sequence[ModuleSharding]) -> str:
     """Each rank keeps the layers of its stage."""
-    if len(record.stages) < 2:
+    if len(plan.stages) < 2:
         return ""
     held: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for (container, index), inside in layers_of(modules).items():
         held[container][Counter(m.stage for m in inside).most_common(1)[0][0]].append(index)
     lines = ['stage = mesh["stage"].get_local_rank()']
     for container, by_stage in held.items():
-        table = ", ".join(indices_of(by_stage.get(i, [])) for i in range(len(record.stages)))
+        table = ", ".join(indices_of(by_stage.get(i, [])) for i in range(len(plan.stages)))
         lines += [
             f"layers = [{table}]",
             f"for i in range(len(model.{container})):",
             "    if i not in layers[stage]:",
             f"        model.{container}[i] = torch.nn.Identity()",
         ]
-    for number, what in ((0, "before"), (len(record.stages) - 1, "after")):
+    for number, what in ((0, "before"), (len(plan.stages) - 1, "after")):
         first = {m.path for m in modules if m.layer is None and m.stage == number}
         if first:
             lines.append(f"# only stage {number} keeps what comes {what} the layers: {', '.join(sorted(first))}")
     return "\n".join(lines)
 
 
-def _pipeline(record: PlanRecord) -> str:
-    count = len(record.stages)
+def _pipeline(plan: PlanData) -> str:
+    count = len(plan.stages)
     if count < 2:
-        return _accumulation(record)
+        return _accumulation(plan)
     return (
         f'part = PipelineStage(model, stage, {count}, torch.device("cuda"), group=mesh["stage"].get_group())\n'
-        f"schedule = {_SCHEDULES[record.schedule]}({'[part]' if record.decision.chunks > 1 else 'part'}, "
-        f"n_microbatches={record.microbatches}, loss_fn=loss_fn)"
-        + (f"  # {record.decision.chunks} chunks of layers per rank" if record.decision.chunks > 1 else "")
+        f"schedule = {_SCHEDULES[plan.schedule]}({'[part]' if plan.decision.chunks > 1 else 'part'}, "
+        f"n_microbatches={plan.microbatches}, loss_fn=loss_fn)"
+        + (f"  # {plan.decision.chunks} chunks of layers per rank" if plan.decision.chunks > 1 else "")
     )
 
 
-def _accumulation(record: PlanRecord) -> str:
-    if record.microbatches < 2:
+def _accumulation(plan: PlanData) -> str:
+    if plan.microbatches < 2:
         return ""
-    return f"# Accumulate gradients over {record.microbatches} microbatches before each optimizer step."
+    return f"# Accumulate gradients over {plan.microbatches} microbatches before each optimizer step."

@@ -9,17 +9,17 @@ from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.plan.caveats import data_axes, split_elsewhere
 from jupyter_autotrain.parallel.plan.modules import ModuleSharding
 from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, matches
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.plan_data import PlanData
 
 APART = "# Split over an axis of `data` already, or on the host: none of the following reduces their gradients."
 
 
-def replicas(record: PlanRecord, modules: Sequence[ModuleSharding]) -> str:
+def replicas(plan: PlanData, modules: Sequence[ModuleSharding]) -> str:
     """Data parallelism over the axes that split samples or the sequence: DDP, or `fully_shard` layer by layer."""
     shared = data_axes(modules)
     if not shared:
         return ""
-    lines = [f"data = {submesh(record, shared)}"]
+    lines = [f"data = {submesh(plan, shared)}"]
     apart = [m for m in modules if m.host_table or split_elsewhere(m, shared)]
     levels = Counter(dict.fromkeys(ZeroLevel, 0))
     for module in modules:
@@ -34,9 +34,9 @@ def replicas(record: PlanRecord, modules: Sequence[ModuleSharding]) -> str:
     return "\n".join([*lines, *_optimizer(sharded=levels[ZeroLevel.OPTIMIZER] > 0)])
 
 
-def submesh(record: PlanRecord, axes: Sequence[int]) -> str:
+def submesh(plan: PlanData, axes: Sequence[int]) -> str:
     """Some axes of the mesh as one."""
-    names = [record.mesh.axes[a] for a in axes]
+    names = [plan.mesh.axes[a] for a in axes]
     quoted = ", ".join(f'"{name}"' for name in names)
     return f"mesh[{quoted}]" + (f'._flatten("{"_".join(names)}")' if len(names) > 1 else "")
 

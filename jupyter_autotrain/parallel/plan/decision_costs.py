@@ -62,15 +62,15 @@ class DecisionCosts:
         """What is decided for an op."""
         return self.decision.ops[op.name]
 
-    def needed(self, op: Op, operand: Operand) -> Placements:
+    def input_placements(self, op: Op, operand: Operand) -> Placements:
         """How an op reads one of its inputs."""
         return self.op_decision(op).inputs[op.inputs.index(operand)]
 
-    def produced(self, op: Op, operand: Operand) -> Placements:
+    def output_placements(self, op: Op, operand: Operand) -> Placements:
         """How an op leaves one of its outputs."""
         return self.op_decision(op).outputs[op.outputs.index(operand)]
 
-    def gradient(self, op: Op, operand: Operand) -> Placements:
+    def input_gradient_placements(self, op: Op, operand: Operand) -> Placements:
         """How an op's backward pass leaves the gradient of one of its inputs."""
         return self.op_decision(op).input_gradients[op.inputs.index(operand)]
 

@@ -9,7 +9,7 @@ from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.formatting import aligned, ms
-from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
+from jupyter_autotrain.parallel.plan.plan_data import PlanData, weights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PlanDifference:
     __repr__ = __str__
 
 
-def difference(this: PlanRecord, other: PlanRecord) -> PlanDifference:
+def difference(this: PlanData, other: PlanData) -> PlanDifference:
     """Changes from `this` to `other`; layers whose ops change alike are one change."""
     ours = _whole(this)
     theirs = _whole(other)
@@ -57,14 +57,14 @@ def difference(this: PlanRecord, other: PlanRecord) -> PlanDifference:
     return PlanDifference(tuple(changes))
 
 
-def _whole(record: PlanRecord) -> dict[str, str]:
-    cost = record.cost
+def _whole(plan: PlanData) -> dict[str, str]:
+    cost = plan.cost
     return {
-        "cluster": str(record.cluster),
-        "mesh": str(record.mesh),
-        "stages": " + ".join(str(stage.blocks) for stage in record.stages),
-        "microbatches": str(record.microbatches),
-        "schedule": str(record.schedule),
+        "cluster": str(plan.cluster),
+        "mesh": str(plan.mesh),
+        "stages": " + ".join(str(stage.blocks) for stage in plan.stages),
+        "microbatches": str(plan.microbatches),
+        "schedule": str(plan.schedule),
         "step": ms(cost.step_s),
         "compute": ms(cost.compute_s),
         "communication": ms(cost.communication_s),
@@ -73,20 +73,20 @@ def _whole(record: PlanRecord) -> dict[str, str]:
     }
 
 
-def _decisions(record: PlanRecord) -> dict[str, str]:
-    return {op.name: _decision(record, op) for op in record.graph.ops}
+def _decisions(plan: PlanData) -> dict[str, str]:
+    return {op.name: _decision(plan, op) for op in plan.graph.ops}
 
 
-def _decision(record: PlanRecord, op: Op) -> str:
+def _decision(plan: PlanData, op: Op) -> str:
     """How an op is cut, whatever the mesh is called: `batch/4 feature/8, ZeRO-1`."""
-    decided = record.strategies[op.name]
+    decided = plan.strategies[op.name]
     states = decided.states
     cuts: dict[str, int] = {}
-    for loop, size in zip(decided.split_loops(op), record.mesh.shape, strict=True):
+    for loop, size in zip(decided.split_loops(op), plan.mesh.shape, strict=True):
         if loop:
             cuts[str(loop.role)] = cuts.get(str(loop.role), 1) * size
     parts = [" ".join(f"{key}/{size}" for key, size in sorted(cuts.items())) or "whole"]
-    if states.zero and weights_of(record.graph, op):
+    if states.zero and weights_of(plan.graph, op):
         parts.append(f"ZeRO-{int(states.zero)}")
     if states.offload:
         parts.append("table on host" if states.host_table else "optimizer on host")

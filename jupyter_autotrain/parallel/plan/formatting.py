@@ -32,20 +32,22 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def proof(gap: float, complete: bool, unpriced: Mapping[str, float]) -> str:
+def proof(gap: float, complete: bool, unsupported_work: Mapping[str, float]) -> str:
     """What a gap says about a plan, whether its search ran to the end, and which ops keep it from being proved."""
     early = "" if complete else " (search stopped early)"
     if gap <= 1e-9:
         return f"proved best{early}"
     if gap < MOST_TELLING_GAP:
         return f"at most {gap:.1%} from the best{early}"
-    missing = f"{shares(unpriced)} without a rule" if unpriced and gap == inf else "the search gives no near bound"
+    missing = "the search gives no near bound"
+    if unsupported_work and gap == inf:
+        missing = f"{shares(unsupported_work)} without a rule"
     return f"not proved ({missing}){early}"
 
 
-def shares(unpriced: Mapping[str, float]) -> str:
+def shares(unsupported_work: Mapping[str, float]) -> str:
     """Kinds of ops and what they hold of the work: `12 % of the work is in foo, bar`."""
-    total = sum(unpriced.values())
-    named = list(unpriced)[:MOST_NAMED]
-    rest = len(unpriced) - len(named)
+    total = sum(unsupported_work.values())
+    named = list(unsupported_work)[:MOST_NAMED]
+    rest = len(unsupported_work) - len(named)
     return f"{total:.0%} of the work is in ops {', '.join(named)}{f' and {rest} more' if rest else ''}"

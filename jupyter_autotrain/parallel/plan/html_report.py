@@ -8,9 +8,9 @@ from html import escape
 from jupyter_autotrain.core.sizes import format_memory
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.parallel.plan.formatting import ms, proof
-from jupyter_autotrain.parallel.plan.record import PlanRecord
-from jupyter_autotrain.parallel.plan.rows import HEADS, compared, ranks
-from jupyter_autotrain.parallel.plan.svg_charts import bars, graph, memory, mesh
+from jupyter_autotrain.parallel.plan.plan_data import PlanData
+from jupyter_autotrain.parallel.plan.plan_tables import HEADS, comparison_rows, rank_rows
+from jupyter_autotrain.parallel.plan.svg_charts import graph_chart, memory_chart, mesh_chart, timeline_chart
 from jupyter_autotrain.parallel.plan.timeline import timeline
 
 MOST_BYTES = 50_000
@@ -27,46 +27,46 @@ body[data-jp-theme-light="false"] .at-plan{--ink:#e6edf3;--soft:#9198a1;--line:#
 """.replace("\n", "")
 
 
-def html_report(record: PlanRecord) -> str:
+def html_report(plan: PlanData) -> str:
     """The plan as an HTML fragment with its own style."""
-    priced = record.priced()
-    rows = list(ranks(record, priced))
+    costs = plan.decision_costs()
+    rows = list(rank_rows(plan, costs))
     parts = [
         f"<style>{_STYLE}</style>",
-        *_head(record),
+        *_head(plan),
         "<h3>Plans compared</h3>",
-        _candidates(record),
+        _candidates(plan),
         "<h3>One step</h3>",
-        bars(timeline(priced, record.cost), record.cost.step_s, len(record.stages)),
+        timeline_chart(timeline(costs, plan.cost), plan.cost.step_s, len(plan.stages)),
         "<h3>Memory per rank</h3>",
-        memory(rows),
+        memory_chart(rows),
         "<h3>Devices</h3>",
-        mesh(record),
+        mesh_chart(plan),
     ]
-    drawn = graph(priced)
+    drawn = graph_chart(costs)
     room = MOST_BYTES - sum(len(part.encode()) for part in parts) - 200
     parts += ["<h3>Model</h3>", drawn] if len(drawn.encode()) < room else []
     return f'<div class="at-plan">{"".join(parts)}</div>'
 
 
-def _head(record: PlanRecord) -> Iterator[str]:
-    cost = record.cost
-    where = escape(str(record.given))
-    proved = proof(record.gap, record.solution.complete, record.unpriced)
-    yield f"<p><b>{escape(record.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proved}</p>"
+def _head(plan: PlanData) -> Iterator[str]:
+    cost = plan.cost
+    where = escape(str(plan.full_cluster))
+    proved = proof(plan.gap, plan.solution.complete, plan.unsupported_work)
+    yield f"<p><b>{escape(plan.name)}</b> on {where}: <b>{ms(cost.step_s)}</b> per step, {proved}</p>"
     yield (
-        f'<p class="soft">{escape(str(record.mesh))}; {count(len(record.stages), "stage")}, '
-        f"{count(record.microbatches, 'microbatch', 'microbatches')}; "
+        f'<p class="soft">{escape(str(plan.mesh))}; {count(len(plan.stages), "stage")}, '
+        f"{count(plan.microbatches, 'microbatch', 'microbatches')}; "
         f"compute {ms(cost.compute_s)}, communication {ms(cost.communication_s)}, bubble {ms(cost.bubble_s)}, "
         f"optimizer {ms(cost.optimizer_s)}; {format_memory(cost.peak_memory_bytes)} per rank; "
-        f"searched in {record.search_s:.2f} s</p>"
+        f"searched in {plan.search_s:.2f} s</p>"
     )
-    for note in record.notes:
+    for note in plan.notes:
         yield f'<p class="soft">{escape(note)}</p>'
 
 
-def _candidates(record: PlanRecord) -> str:
-    return _table(HEADS, [(place == 0, cells) for place, cells in enumerate(compared(record))])
+def _candidates(plan: PlanData) -> str:
+    return _table(HEADS, [(place == 0, cells) for place, cells in enumerate(comparison_rows(plan))])
 
 
 def _table(heads: Sequence[str], rows: Sequence[tuple[bool, Sequence[str]]]) -> str:

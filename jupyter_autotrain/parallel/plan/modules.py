@@ -48,10 +48,10 @@ class ModuleSharding:
         return None
 
 
-def modules_of(priced: DecisionCosts) -> tuple[ModuleSharding, ...]:
+def modules_of(costs: DecisionCosts) -> tuple[ModuleSharding, ...]:
     """All modules with weights, in the order of use, each once."""
-    graph = priced.graph
-    axes = range(len(priced.decision.mesh.shape))
+    graph = costs.graph
+    axes = range(len(costs.decision.mesh.shape))
     found = {}
     for op in graph.ops:
         for operand in sorted(op.inputs, key=lambda x: -len(x.loops)):  # weights before biases
@@ -59,35 +59,35 @@ def modules_of(priced: DecisionCosts) -> tuple[ModuleSharding, ...]:
             path = tensor.name.rpartition(".")[0]
             if tensor.kind is not TensorKind.PARAMETER or not path or path in found:
                 continue
-            decided = priced.op_decision(op)
+            decided = costs.op_decision(op)
             states = decided.states
             found[path] = ModuleSharding(
                 path,
-                tuple(_style(priced, op, operand, axis) for axis in axes),
+                tuple(_style(costs, op, operand, axis) for axis in axes),
                 states.zero,
                 decided.recompute,
                 decided.stage,
                 tensor.numel,
                 states.offload,
-                states.host_table and operand.tensor in priced.analysis.looked_up,
+                states.host_table and operand.tensor in costs.analysis.looked_up,
             )
     return tuple(found.values())
 
 
-def _style(priced: DecisionCosts, op: Op, weight: Operand, axis: int) -> str:
+def _style(costs: DecisionCosts, op: Op, weight: Operand, axis: int) -> str:
     """What an axis does with a module's op."""
-    role = _role(priced, op, axis)
-    placed = priced.needed(op, weight)[axis]
+    role = _role(costs, op, axis)
+    placed = costs.input_placements(op, weight)[axis]
     split = placed.dim if isinstance(placed, Shard) else None
     if split is not None and op.family is Family.EMBEDDING:
         style = "RowwiseParallel" if split == 0 else "ColwiseParallel"
-        return _call(style, ("Replicate()", _output_layout(priced, op, axis)))
+        return _call(style, ("Replicate()", _output_layout(costs, op, axis)))
     if split is not None and op.family is Family.MATMUL:
-        inner = weight.loops[split] in summed_loops(priced.graph, op, weight)
+        inner = weight.loops[split] in summed_loops(costs.graph, op, weight)
         style = "RowwiseParallel" if inner else "ColwiseParallel"
-        if not inner and _feeds_loss(priced, op, axis):
-            return _call(style, (_input_layout(priced, op, weight, axis), WHOLE_LOGITS))
-        return _call(style, (_input_layout(priced, op, weight, axis), _output_layout(priced, op, axis)))
+        if not inner and _feeds_loss(costs, op, axis):
+            return _call(style, (_input_layout(costs, op, weight, axis), WHOLE_LOGITS))
+        return _call(style, (_input_layout(costs, op, weight, axis), _output_layout(costs, op, axis)))
     if split is not None:
         return "other"
     if role is LoopRole.SEQUENCE and op.family is Family.NORM:
@@ -118,8 +118,8 @@ _LAYOUTS = {
 """How an activation (batch, sequence, features) lies when a loop of that role is split; others split the last dim."""
 
 
-def _role(priced: DecisionCosts, op: Op, axis: int) -> LoopRole | None:
-    loop = priced.op_decision(op).split_loops(op)[axis]
+def _role(costs: DecisionCosts, op: Op, axis: int) -> LoopRole | None:
+    loop = costs.op_decision(op).split_loops(op)[axis]
     return loop.role if loop else None
 
 
@@ -128,25 +128,25 @@ def _layout(placed: Placement, role: LoopRole | None) -> str:
     return _LAYOUTS.get(role, "Shard(-1)") if isinstance(placed, Shard) else "Replicate()"
 
 
-def _input_layout(priced: DecisionCosts, op: Op, weight: Operand, axis: int) -> str:
+def _input_layout(costs: DecisionCosts, op: Op, weight: Operand, axis: int) -> str:
     """How the input that meets the weight is left by its maker."""
-    graph = priced.graph
+    graph = costs.graph
     summed = summed_loops(graph, op, weight)
     meets = [x for x in op.inputs if x.tensor != weight.tensor and summed & set(x.loops)]
     if not meets or meets[0].tensor not in graph.producers:
         return "Replicate()"
     maker = graph.ops[graph.producers[meets[0].tensor]]
     out = next(x for x in maker.outputs if x.tensor == meets[0].tensor)
-    return _layout(priced.produced(maker, out)[axis], _role(priced, maker, axis))
+    return _layout(costs.output_placements(maker, out)[axis], _role(costs, maker, axis))
 
 
-def _output_layout(priced: DecisionCosts, op: Op, axis: int) -> str:
+def _output_layout(costs: DecisionCosts, op: Op, axis: int) -> str:
     """How the op's first reader reads its output."""
-    graph = priced.graph
+    graph = costs.graph
     out = op.outputs[0]
     for reader in graph.consumers.get(out.tensor, ())[:1]:
         operand = next(x for x in graph.ops[reader].inputs if x.tensor == out.tensor)
-        return _layout(priced.needed(graph.ops[reader], operand)[axis], _role(priced, graph.ops[reader], axis))
+        return _layout(costs.input_placements(graph.ops[reader], operand)[axis], _role(costs, graph.ops[reader], axis))
     return "Shard(-1)"
 
 
@@ -155,14 +155,14 @@ WHOLE_LOGITS = "Shard(-1), use_local_output=False"
 """Layout of logits that stay one tensor for `loss_parallel`, however they are split."""
 
 
-def _feeds_loss(priced: DecisionCosts, op: Op, axis: int) -> bool:
+def _feeds_loss(costs: DecisionCosts, op: Op, axis: int) -> bool:
     """Whether a loss, maybe behind views and casts, reads what the op makes split along the classes."""
-    graph = priced.graph
+    graph = costs.graph
     reached = [reader for out in op.outputs for reader in graph.consumers.get(out.tensor, ())]
     for number in reached:
         reader = graph.ops[number]
         if reader.family is Family.LOSS:
-            return any(priced.needed(reader, x)[axis] == Shard(len(x.loops) - 1) for x in reader.inputs)
+            return any(costs.input_placements(reader, x)[axis] == Shard(len(x.loops) - 1) for x in reader.inputs)
         if reader.family in _PASSING:
             later = [after for out in reader.outputs for after in graph.consumers.get(out.tensor, ())]
             reached += [after for after in later if after not in reached]

@@ -18,12 +18,12 @@ def notes_of(graph: OpGraph, solution: Solution) -> tuple[str, ...]:
 
 def _idle(solution: Solution) -> Iterator[str]:
     """Which devices are not used, and why."""
-    if solution.given is None:
+    if solution.full_cluster is None:
         return
-    idle = " and ".join(f"{count}x{name}" for name, count in idle_devices(solution.given, solution.cluster))
+    idle = " and ".join(f"{count}x{name}" for name, count in idle_devices(solution.full_cluster, solution.cluster))
     step = ms(solution.cost.step_s)
     used = solution.cluster.devices
-    whole = f"with all {solution.given.devices} devices of {solution.given}"
+    whole = f"with all {solution.full_cluster.devices} devices of {solution.full_cluster}"
     if solution.all_devices_s is None:
         yield f"Idle: {idle}. No plan was found {whole}; with these {used} a step takes {step}."
     else:

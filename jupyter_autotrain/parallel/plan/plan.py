@@ -8,13 +8,13 @@ from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.display import Displayable
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
-from jupyter_autotrain.parallel.plan import storage, text
+from jupyter_autotrain.parallel.plan import storage, text_report
 from jupyter_autotrain.parallel.plan.code import code
 from jupyter_autotrain.parallel.plan.difference import PlanDifference, difference
-from jupyter_autotrain.parallel.plan.explain import explain
 from jupyter_autotrain.parallel.plan.explanation import Explanation
 from jupyter_autotrain.parallel.plan.html_report import html_report
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.op_alternatives import explain
+from jupyter_autotrain.parallel.plan.plan_data import PlanData
 from jupyter_autotrain.parallel.plan.solution_traffic import with_traffic
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.view import view
@@ -24,7 +24,7 @@ SLIDER_EFFORT = 0.15  # for interactive re-planning, within 0.2 s
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(PlanRecord, Displayable):
+class Plan(PlanData, Displayable):
     """How a model is split over a cluster, what a step costs, and how good that is proved to be."""
 
     @classmethod
@@ -44,7 +44,7 @@ class Plan(PlanRecord, Displayable):
         """
         return explain(self, op)
 
-    def diff(self, other: PlanRecord) -> PlanDifference:
+    def diff(self, other: PlanData) -> PlanDifference:
         """What another plan does differently, from this one to that."""
         return difference(self, other)
 
@@ -60,7 +60,7 @@ class Plan(PlanRecord, Displayable):
             InfeasibleError: When no split fits.
         """
         memory_bytes = None if memory is None else memory_of(memory)
-        cluster = self.given.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
+        cluster = self.full_cluster.scaled(bandwidth=bandwidth, memory_bytes=memory_bytes, devices=devices)
         limits = self.request.limits
         limits = replace(limits, memory_bytes=memory_bytes or limits.memory_bytes, effort=SLIDER_EFFORT)
         request = replace(self.request, search=Method.RECURSIVE_PROGRAMMING, limits=limits, baselines=False)
@@ -70,11 +70,11 @@ class Plan(PlanRecord, Displayable):
 
     def table(self) -> str:
         """What a rank of each stage holds, and sends in a step on each axis."""
-        return text.rank_table(self)
+        return text_report.rank_table(self)
 
     def timeline(self) -> tuple[TimeSegment, ...]:
         """One step as segments: compute, exposed communication, bubbles, per stage."""
-        return timeline(self.priced(), self.cost)
+        return timeline(self.decision_costs(), self.cost)
 
     def view(self) -> JsonObject:
         """Everything to draw as plain JSON values; the keys are described in `jupyter_autotrain.parallel.plan.view`."""
@@ -102,11 +102,11 @@ class Plan(PlanRecord, Displayable):
         Raises:
             PlanError: Not a plan, or of another version.
         """
-        record = storage.plan_from_json(saved)
-        return cls(record.request, record.solution, record.trace_s)
+        data = storage.plan_from_json(saved)
+        return cls(data.request, data.solution, data.trace_s)
 
     def __repr__(self) -> str:
-        return text.summary(self)
+        return text_report.summary(self)
 
     def _repr_html_(self) -> str:
         return html_report(self)

@@ -40,5 +40,5 @@ def _counted(other: Alternative, request: SearchRequest, *, every: bool) -> Alte
     if outcome is None or other.cost is None or not every:
         return replace(other, outcome=None)
     model = outcome.models[0]
-    priced = DecisionCosts.of(model.graph, model.cluster, decision_of(outcome), request)
-    return replace(other, cost=replace(other.cost, sent_bytes=most_sent_bytes(priced)), outcome=None)
+    costs = DecisionCosts.of(model.graph, model.cluster, decision_of(outcome), request)
+    return replace(other, cost=replace(other.cost, sent_bytes=most_sent_bytes(costs)), outcome=None)

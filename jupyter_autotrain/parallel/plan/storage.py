@@ -8,42 +8,41 @@ from typing import Final, cast
 from jupyter_autotrain.core.json import JsonObject, from_json, to_json
 from jupyter_autotrain.errors import InvariantError, PlanError
 from jupyter_autotrain.parallel.graph.check import check
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.plan_data import PlanData
 from jupyter_autotrain.parallel.plan.view import view
 from jupyter_autotrain.parallel.search import SearchRequest, Solution
 
-FORMAT: Final = 3
-"""Of `record`: raised with every change of a dataclass in it. 3: `state_shardings` in settings, `repeated_blocks` in
-graphs."""
+FORMAT: Final = 4
+"""Of `record`: raised with every change of a dataclass in it. 4: `full_cluster` in solutions."""
 EXPECTED: Final = f"A plan saved by plan.to_json(), format {FORMAT}."
 ACTION: Final = "Plan again and save the new plan."
 
 
-def plan_to_json(record: PlanRecord) -> str:
+def plan_to_json(plan: PlanData) -> str:
     """The plan as one JSON text; nothing is lost."""
-    kept = {
+    saved = {
         "format": FORMAT,
-        "request": to_json(record.request),
-        "solution": to_json(record.solution),
-        "trace_s": record.trace_s,
+        "request": to_json(plan.request),
+        "solution": to_json(plan.solution),
+        "trace_s": plan.trace_s,
     }
-    return json.dumps({**view(record), "record": kept}, separators=(",", ":"), default=list)
+    return json.dumps({**view(plan), "record": saved}, separators=(",", ":"), default=list)
 
 
-def plan_from_json(text: str) -> PlanRecord:
+def plan_from_json(text: str) -> PlanData:
     """The plan of a text made by `plan_to_json`.
 
     Raises:
         PlanError: Not JSON, another format, or cut short.
     """
     try:
-        kept = cast("JsonObject", json.loads(text)["record"])
-        found = kept.get("format", 1)
+        saved = cast("JsonObject", json.loads(text)["record"])
+        found = saved.get("format", 1)
         if found != FORMAT:
             raise PlanError(f"The plan is saved in format {found}.", EXPECTED, ACTION)
-        request = from_json(SearchRequest, kept["request"])
-        solution = from_json(Solution, kept["solution"])
+        request = from_json(SearchRequest, saved["request"])
+        solution = from_json(Solution, saved["solution"])
         check(solution.graph)
     except (ValueError, TypeError, KeyError, AttributeError, InvariantError) as fault:
         raise PlanError(f"The plan cannot be read: {fault!r}.", EXPECTED, ACTION) from fault
-    return PlanRecord(request, solution, cast("float", kept["trace_s"]))
+    return PlanData(request, solution, cast("float", saved["trace_s"]))

@@ -15,7 +15,7 @@ from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.plan.naming import colour, label
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.plan_data import PlanData
 from jupyter_autotrain.parallel.plan.timeline import Activity, TimeSegment
 
 WIDTH: Final = 720
@@ -47,7 +47,7 @@ HELD: Final = (
 )
 
 
-def bars(segments: Sequence[TimeSegment], step_s: float, stages: int) -> str:
+def timeline_chart(segments: Sequence[TimeSegment], step_s: float, stages: int) -> str:
     """One step: a row per stage."""
     shown = min(stages, MOST_ROWS)
     body = []
@@ -63,7 +63,7 @@ def bars(segments: Sequence[TimeSegment], step_s: float, stages: int) -> str:
     return _svg(LEFT + WIDTH, (shown + len(more)) * 22 + 22, [*body, *names, *more, *keys, end], "One step over time")
 
 
-def memory(rows: Sequence[dict[str, JsonValue]]) -> str:
+def memory_chart(rows: Sequence[dict[str, JsonValue]]) -> str:
     """A bar per stage against the limit."""
     body = []
     shown = rows[:MOST_ROWS]
@@ -83,9 +83,9 @@ def memory(rows: Sequence[dict[str, JsonValue]]) -> str:
     return _svg(LEFT + WIDTH, len(shown) * 22 + 22, [*body, *keys], "Memory per rank against the limit")
 
 
-def mesh(record: PlanRecord) -> str:
+def mesh_chart(plan: PlanData) -> str:
     """Devices of one stage with their coordinates: the last axis runs along a row."""
-    shape = record.mesh.shape or (1,)
+    shape = plan.mesh.shape or (1,)
     columns = shape[-1] if len(shape) > 1 or shape[-1] <= 16 else 16
     count = min(prod(shape), MOST_DEVICES)
     size = min(46, WIDTH // columns - 4)
@@ -99,25 +99,25 @@ def mesh(record: PlanRecord) -> str:
         )
     height = (count + columns - 1) // columns * 26
     rest = f" (first {count} of {prod(shape)})" if count < prod(shape) else ""
-    names = f"{record.mesh}{rest}; the last axis runs along a row" + (
-        f"; {len(record.stages)} stages of this" if len(record.stages) > 1 else ""
+    names = f"{plan.mesh}{rest}; the last axis runs along a row" + (
+        f"; {len(plan.stages)} stages of this" if len(plan.stages) > 1 else ""
     )
     return _svg(LEFT + WIDTH, height + 20, [*body, _text(0, height + 14, names)], "Devices of one stage")
 
 
-def graph(priced: DecisionCosts) -> str:
+def graph_chart(costs: DecisionCosts) -> str:
     """Ops from top to bottom, coloured by what they are split along; repeated blocks indented under their count."""
     body: list[str] = []
     y = 0
     group = -1
-    folded = priced.folded
+    folded = costs.folded
     for node in folded.nodes[:MOST_NODES]:
         if node.group != group:
             group = node.group
             if group >= 0:
                 y += 18
                 body.append(_text(0, y - 4, f"{folded.groups[group].label} x {folded.groups[group].count}"))
-        body += _line(priced, folded.first_op(node), (12 if group >= 0 else 0, y))
+        body += _line(costs, folded.first_op(node), (12 if group >= 0 else 0, y))
         y += 16
     if len(folded.nodes) > MOST_NODES:
         body.append(_text(0, y + 10, f"and {len(folded.nodes) - MOST_NODES} more ops"))
@@ -126,10 +126,10 @@ def graph(priced: DecisionCosts) -> str:
     return _svg(LEFT + WIDTH, y + 22, [*body, *keys], "The model, op by op")
 
 
-def _line(priced: DecisionCosts, op: Op, at: tuple[int, int]) -> Iterator[str]:
+def _line(costs: DecisionCosts, op: Op, at: tuple[int, int]) -> Iterator[str]:
     """One op: its colour, its name, what each axis splits."""
-    split = [loop.role if loop else None for loop in priced.op_decision(op).split_loops(op)]
-    axes = priced.decision.mesh.axes
+    split = [loop.role if loop else None for loop in costs.op_decision(op).split_loops(op)]
+    axes = costs.decision.mesh.axes
     yield _rect((*at, 10, 12), colour(split))
     yield _text(at[0] + 16, at[1] + 10, label(op))
     yield _text(300, at[1] + 10, ", ".join(f"{a}: {role or 'whole'}" for a, role in zip(axes, split, strict=True)))

@@ -69,10 +69,10 @@ class _Pass:
     microbatch: int
 
 
-def timeline(priced: DecisionCosts, cost: Cost) -> tuple[TimeSegment, ...]:
+def timeline(costs: DecisionCosts, cost: Cost) -> tuple[TimeSegment, ...]:
     """Segments of one step, by stage and time, without holes: what is not busy is bubble."""
-    decision = priced.decision
-    stages = [_with_messages(passes_of(priced, i), cost, i) for i in range(len(decision.stages))]
+    decision = costs.decision
+    stages = [_with_messages(passes_of(costs, i), cost, i) for i in range(len(decision.stages))]
     count = decision.microbatches * decision.chunks
     passes = _spans(decision.schedule, stages, (decision.microbatches, decision.chunks))
     end = cost.step_s - max(p.sync_s + p.update_s for p in stages)
@@ -86,22 +86,22 @@ def timeline(priced: DecisionCosts, cost: Cost) -> tuple[TimeSegment, ...]:
     return tuple(segment for row, once in rows for segment in _filled(row, once, stretch, cost.step_s))
 
 
-def passes_of(priced: DecisionCosts, stage: int) -> Passes:
+def passes_of(costs: DecisionCosts, stage: int) -> Passes:
     """Sum over the stage's ops and the edges into them, without messages to other stages."""
-    model = priced.models[stage]
+    model = costs.models[stage]
     total = [0.0] * 6
-    here = stage_ops(priced, stage)
-    folded = priced.folded
+    here = stage_ops(costs, stage)
+    folded = costs.folded
     for node in folded.nodes:
         count = sum(op in here for op in node.ops)
         if not count:
             continue
         op = folded.first_op(node)
         table = model.op(op.id)
-        mode = MODES.index(priced.op_decision(op).recompute)
-        sharding_row = priced.state_sharding_row(op)
+        mode = MODES.index(costs.op_decision(op).recompute)
+        sharding_row = costs.state_sharding_row(op)
         states = table.states
-        row = priced.row(op)
+        row = costs.row(op)
         for place, value in (
             (0, table.forward_s[row]),
             (2, table.backward_s[row] + table.recompute_s[mode, row]),
@@ -113,10 +113,10 @@ def passes_of(priced: DecisionCosts, stage: int) -> Passes:
     for edge in folded.edges:
         count = sum(reader in here for reader in edge.readers)
         if count:
-            reader = priced.graph.ops[edge.readers[0]]
+            reader = costs.graph.ops[edge.readers[0]]
             table_of_edge = next(e for e in model.edges_into(reader.id) if e.tensor == edge.operand.tensor)
-            at = priced.row(priced.graph.ops[table_of_edge.source]), priced.row(reader)
-            again = forward_passes(priced, reader) - 1
+            at = costs.row(costs.graph.ops[table_of_edge.source]), costs.row(reader)
+            again = forward_passes(costs, reader) - 1
             total[1] += count * float(table_of_edge.forward_s[at])
             total[3] += count * float(table_of_edge.backward_s[at] + again * table_of_edge.forward_s[at])
     return Passes(*total)

@@ -54,94 +54,94 @@ def collectives(source: Placements, target: Placements, size_bytes: float, shape
     return found
 
 
-def edge_collectives(priced: DecisionCosts, edge: FoldedEdge) -> tuple[list[Collective], list[Collective]]:
+def edge_collectives(costs: DecisionCosts, edge: FoldedEdge) -> tuple[list[Collective], list[Collective]]:
     """Collectives for an edge's tensor and for its gradient, in one microbatch, once per reader.
 
     A gathered input is kept as a slice and gathered again in the backward pass, as the cost model has it.
     """
-    graph = priced.graph
+    graph = costs.graph
     reader = graph.ops[edge.readers[0]]
     maker = graph.ops[graph.producers[edge.operand.tensor]]
     out = next(x for x in maker.outputs if x.tensor == edge.operand.tensor)
-    size = priced.models[0].tensor_bytes(edge.operand.tensor)
-    shape = priced.decision.mesh.shape
-    made = priced.produced(maker, out)
-    wanted = priced.needed(reader, edge.operand)
+    size = costs.models[0].tensor_bytes(edge.operand.tensor)
+    shape = costs.decision.mesh.shape
+    made = costs.output_placements(maker, out)
+    wanted = costs.input_placements(reader, edge.operand)
     forward = collectives(made, wanted, size, shape)
-    if edge.operand.tensor not in priced.analysis.differentiable:
+    if edge.operand.tensor not in costs.analysis.differentiable:
         return forward, []
     reduced = tuple(Replicate() if isinstance(one, Partial) else one for one in made)
     again = collectives(reduced, wanted, size, shape)
-    return forward, again + collectives(priced.gradient(reader, edge.operand), reduced, size, shape)
+    return forward, again + collectives(costs.input_gradient_placements(reader, edge.operand), reduced, size, shape)
 
 
-def state_collectives(priced: DecisionCosts, op: Op) -> Iterator[Collective]:
+def state_collectives(costs: DecisionCosts, op: Op) -> Iterator[Collective]:
     """Gradient and parameter collectives of an op's weights, for a whole step."""
-    shape = priced.decision.mesh.shape
-    states = priced.op_decision(op).states
+    shape = costs.decision.mesh.shape
+    states = costs.op_decision(op).states
     for operand in op.inputs:
-        weight = priced.graph.tensors[operand.tensor]
-        if operand.tensor not in priced.analysis.charged_parameters[op.id] or not weight.trainable:
+        weight = costs.graph.tensors[operand.tensor]
+        if operand.tensor not in costs.analysis.charged_parameters[op.id] or not weight.trainable:
             continue
-        gradient = priced.gradient(op, operand)
-        if states.host_table and operand.tensor in priced.analysis.looked_up:
-            yield from _row_collectives(priced, op, gradient)
+        gradient = costs.input_gradient_placements(op, operand)
+        if states.host_table and operand.tensor in costs.analysis.looked_up:
+            yield from _row_collectives(costs, op, gradient)
             continue
         held = weight.numel * DTYPE_BYTES[weight.dtype] / _parts(gradient, shape)
         for axis, size in reversed(list(enumerate(shape))):
             if isinstance(gradient[axis], Partial):
-                for what, passes, times in _syncs(states.zero, priced.decision.microbatches):
+                for what, passes, times in _syncs(states.zero, costs.decision.microbatches):
                     yield Collective(axis, what, passes * held * (size - 1) / size, times)
                 held /= size
 
 
-def _row_collectives(priced: DecisionCosts, op: Op, gradient: Placements) -> Iterator[Collective]:
+def _row_collectives(costs: DecisionCosts, op: Op, gradient: Placements) -> Iterator[Collective]:
     """Gradients of looked-up rows to the ranks that hold the same slice of a table on their hosts."""
-    shape = priced.decision.mesh.shape
+    shape = costs.decision.mesh.shape
     out = op.outputs[0]
-    rows = priced.models[0].tensor_bytes(out.tensor) / _parts(priced.produced(op, out), shape)
+    rows = costs.models[0].tensor_bytes(out.tensor) / _parts(costs.output_placements(op, out), shape)
     for axis, size in reversed(list(enumerate(shape))):
         if isinstance(gradient[axis], Partial):
-            yield Collective(axis, "all-gather", rows * (size - 1), priced.decision.microbatches)
+            yield Collective(axis, "all-gather", rows * (size - 1), costs.decision.microbatches)
             rows *= size
 
 
-def most_sent_bytes(priced: DecisionCosts) -> float:
+def most_sent_bytes(costs: DecisionCosts) -> float:
     """Bytes that a rank sends in a step on all axes, of the stage that sends most."""
-    stages = range(len(priced.decision.stages))
-    return max(sum(sent_bytes(priced, stage).values()) for stage in stages)
+    stages = range(len(costs.decision.stages))
+    return max(sum(sent_bytes(costs, stage).values()) for stage in stages)
 
 
-def sent_bytes(priced: DecisionCosts, stage: int) -> Mapping[str, float]:
+def sent_bytes(costs: DecisionCosts, stage: int) -> Mapping[str, float]:
     """Bytes that a rank of `stage` sends in a step, by axis name; `stages` for messages to its neighbours."""
-    axes = priced.decision.mesh.axes
-    folded = priced.folded
+    axes = costs.decision.mesh.axes
+    folded = costs.folded
     total = dict.fromkeys(axes, 0.0)
-    here = stage_ops(priced, stage)
+    here = stage_ops(costs, stage)
     for edge in folded.edges:
         count = sum(reader in here for reader in edge.readers)
         if count:
-            forward, backward = edge_collectives(priced, edge)
-            passes = forward_passes(priced, folded.first_op(folded.nodes[edge.target]))
+            forward, backward = edge_collectives(costs, edge)
+            passes = forward_passes(costs, folded.first_op(folded.nodes[edge.target]))
             for one in forward * passes + backward:
-                total[axes[one.axis]] += count * priced.decision.microbatches * one.sent_bytes
+                total[axes[one.axis]] += count * costs.decision.microbatches * one.sent_bytes
     for node in folded.nodes:
         count = sum(op in here for op in node.ops)
-        for one in state_collectives(priced, folded.first_op(node)) if count else ():
+        for one in state_collectives(costs, folded.first_op(node)) if count else ():
             total[axes[one.axis]] += count * one.times * one.sent_bytes
-    if len(priced.decision.stages) > 1:
-        total["stages"] = _between_stages(priced, here)
+    if len(costs.decision.stages) > 1:
+        total["stages"] = _between_stages(costs, here)
     return total
 
 
-def stage_ops(priced: DecisionCosts, stage: int) -> frozenset[int]:
+def stage_ops(costs: DecisionCosts, stage: int) -> frozenset[int]:
     """Ids of a stage's ops."""
-    return frozenset(op.id for op in priced.graph.ops if priced.op_decision(op).stage == stage)
+    return frozenset(op.id for op in costs.graph.ops if costs.op_decision(op).stage == stage)
 
 
-def forward_passes(priced: DecisionCosts, op: Op) -> int:
+def forward_passes(costs: DecisionCosts, op: Op) -> int:
     """Forward passes in a step: full recompute runs one more inside repeated blocks."""
-    full = priced.op_decision(op).recompute is Recompute.FULL and priced.analysis.repeats[op.id] > 1
+    full = costs.op_decision(op).recompute is Recompute.FULL and costs.analysis.repeats[op.id] > 1
     return 2 if full else 1
 
 
@@ -160,10 +160,10 @@ def _parts(placed: Placements, shape: Sequence[int]) -> int:
     return prod(size for size, one in zip(shape, placed, strict=True) if isinstance(one, Shard))
 
 
-def _between_stages(priced: DecisionCosts, here: frozenset[int]) -> float:
+def _between_stages(costs: DecisionCosts, here: frozenset[int]) -> float:
     """Activations to the next stage and gradients to the one before, each tensor once per microbatch."""
-    graph = priced.graph
-    decision = priced.decision
+    graph = costs.graph
+    decision = costs.decision
     crossing: dict[int, Operand] = {}
     for op in graph.ops:
         for operand in op.inputs:
@@ -174,6 +174,6 @@ def _between_stages(priced: DecisionCosts, here: frozenset[int]) -> float:
     for tensor in crossing:
         op = graph.ops[graph.producers[tensor]]
         out = next(x for x in op.outputs if x.tensor == tensor)
-        split = _parts(priced.produced(op, out), decision.mesh.shape)
-        total += priced.models[0].tensor_bytes(tensor) * decision.microbatches / split
+        split = _parts(costs.output_placements(op, out), decision.mesh.shape)
+        total += costs.models[0].tensor_bytes(tensor) * decision.microbatches / split
     return total * decision.chunks

@@ -4,8 +4,8 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
 
 * `version` 1; `name` of the model; `mode`, `search`; `complete` (false: stopped early, best so far); `gap`, `bound_s`;
   `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that have no rule and are replicated, and
-  `unpriced`: `{kind: share of the estimated work}` of them. `gap` is null where nothing is proved: no near bound, or
-  more than 1 % of the work unpriced. `notes`: sentences that a reader must know to use the plan.
+  `unsupported_work`: `{kind: share of the estimated work}` of them. `gap` is null where nothing is proved: no near
+  bound, or more than 1 % of the work in them. `notes`: sentences that a reader must know to use the plan.
 * `cluster`: `name`, `devices`, `device`, `memory_bytes` and what training can have of it, `usable_bytes`; `levels`,
   innermost first: `{name, size, kind, bytes_per_s}`.
 * `mesh`: `axes` and `shape` over the devices of one stage, `stages` (device number = stage * devices of a stage +
@@ -49,61 +49,61 @@ from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.folded import FoldedEdge
 from jupyter_autotrain.parallel.plan.modules import modules_of
 from jupyter_autotrain.parallel.plan.naming import colour, label
-from jupyter_autotrain.parallel.plan.record import PlanRecord, weights_of
-from jupyter_autotrain.parallel.plan.rows import candidates, costs_of, ranks
+from jupyter_autotrain.parallel.plan.plan_data import PlanData, weights_of
+from jupyter_autotrain.parallel.plan.plan_tables import candidate_rows, cost_fields, rank_rows
 from jupyter_autotrain.parallel.plan.timeline import timeline
 from jupyter_autotrain.parallel.plan.traffic import edge_collectives, state_collectives
 
 VERSION: Final = 1
 
 
-def view(record: PlanRecord) -> JsonObject:
+def view(plan: PlanData) -> JsonObject:
     """Everything to draw; see the module's docstring for the keys."""
-    priced = record.priced()
-    folded = priced.folded
-    solution = record.solution
-    drawn = _GraphView(priced)
+    costs = plan.decision_costs()
+    folded = costs.folded
+    solution = plan.solution
+    drawn = _GraphView(costs)
     nodes = [drawn.node(number) for number in range(len(folded.nodes))]
     edges = [drawn.edge(edge) for edge in folded.edges]
     return {
         "version": VERSION,
-        "name": record.name,
-        "mode": str(record.mode),
-        "search": str(record.request.search),
+        "name": plan.name,
+        "mode": str(plan.mode),
+        "search": str(plan.request.search),
         "complete": solution.complete,
-        "gap": record.gap if isfinite(record.gap) else None,
+        "gap": plan.gap if isfinite(plan.gap) else None,
         "bound_s": solution.bound_s,
-        "trace_s": record.trace_s,
-        "search_s": record.search_s,
+        "trace_s": plan.trace_s,
+        "search_s": plan.search_s,
         "limit_bytes": solution.limit_bytes,
-        "unknown": list(record.unknown),
-        "unpriced": dict(record.unpriced),
-        "notes": list(record.notes),
-        "cluster": _cluster(record),
-        "mesh": {"axes": record.mesh.axes, "shape": record.mesh.shape, "stages": len(record.stages)},
-        "microbatches": record.microbatches,
-        "schedule": str(record.schedule),
-        "chunks": record.decision.chunks,
-        "zero": {str(int(level)): count for level, count in record.zero.items()},
-        "recompute": {str(mode): count for mode, count in record.recompute.items()},
-        "cost": costs_of(record.cost),
-        "candidates": list(candidates(record)),
+        "unknown": list(plan.unknown),
+        "unsupported_work": dict(plan.unsupported_work),
+        "notes": list(plan.notes),
+        "cluster": _cluster(plan),
+        "mesh": {"axes": plan.mesh.axes, "shape": plan.mesh.shape, "stages": len(plan.stages)},
+        "microbatches": plan.microbatches,
+        "schedule": str(plan.schedule),
+        "chunks": plan.decision.chunks,
+        "zero": {str(int(level)): count for level, count in plan.zero.items()},
+        "recompute": {str(mode): count for mode, count in plan.recompute.items()},
+        "cost": cost_fields(plan.cost),
+        "candidates": list(candidate_rows(plan)),
         "groups": cast("JsonObject", to_json(folded.groups)),
         "nodes": nodes,
         "edges": edges,
         "tensors": list(drawn.tensors.values()),
         "timeline": {
-            "step_s": record.cost.step_s,
-            "segments": to_json(timeline(priced, record.cost)),
+            "step_s": plan.cost.step_s,
+            "segments": to_json(timeline(costs, plan.cost)),
         },
-        "ranks": list(ranks(record, priced)),
-        "code": code(record),
-        "caveats": list(caveats(priced, modules_of(priced))),
+        "ranks": list(rank_rows(plan, costs)),
+        "code": code(plan),
+        "caveats": list(caveats(costs, modules_of(costs))),
     }
 
 
-def _cluster(record: PlanRecord) -> JsonObject:
-    cluster = record.cluster
+def _cluster(plan: PlanData) -> JsonObject:
+    cluster = plan.cluster
     return {
         "name": str(cluster),
         "devices": cluster.devices,
@@ -125,19 +125,19 @@ def _cluster(record: PlanRecord) -> JsonObject:
 class _GraphView:
     """Nodes and edges as JSON values; collects the tensors that they name."""
 
-    def __init__(self, priced: DecisionCosts) -> None:
-        self.priced = priced
-        self.graph = priced.graph
-        self.folded = priced.folded
+    def __init__(self, costs: DecisionCosts) -> None:
+        self.costs = costs
+        self.graph = costs.graph
+        self.folded = costs.folded
         self.tensors: dict[int, JsonObject] = {}
 
     def node(self, number: int) -> JsonObject:
         node = self.folded.nodes[number]
         op = self.folded.first_op(node)
-        decided = self.priced.op_decision(op)
+        decided = self.costs.op_decision(op)
         loops = decided.split_loops(op)
         roles = [loop.role if loop else None for loop in loops]
-        stages = {self.priced.op_decision(self.graph.ops[i]).stage for i in node.ops}
+        stages = {self.costs.op_decision(self.graph.ops[i]).stage for i in node.ops}
         return {
             "id": number,
             "op": op.name,
@@ -156,12 +156,12 @@ class _GraphView:
             "recompute": str(decided.recompute),
             "flops": op.flops_forward + op.flops_backward,
             "parameters": sum(t.numel for t in weights_of(self.graph, op)),
-            "syncs": to_json(list(state_collectives(self.priced, op))),
+            "syncs": to_json(list(state_collectives(self.costs, op))),
             "tensors": list(self._tensors(op)),
         }
 
     def edge(self, edge: FoldedEdge) -> JsonObject:
-        forward, backward = edge_collectives(self.priced, edge)
+        forward, backward = edge_collectives(self.costs, edge)
         return {
             "source": edge.source,
             "target": edge.target,
@@ -183,13 +183,13 @@ class _GraphView:
         for operand in op.inputs:
             tensor = self.graph.tensors[operand.tensor]
             if tensor.kind is not TensorKind.ACTIVATION:
-                yield self._tensor(tensor, self.priced.needed(op, operand))
+                yield self._tensor(tensor, self.costs.input_placements(op, operand))
         for operand in op.outputs:
             tensor = self.graph.tensors[operand.tensor]
-            yield self._tensor(tensor, self.priced.produced(op, operand))
+            yield self._tensor(tensor, self.costs.output_placements(op, operand))
 
     def _tensor(self, tensor: Tensor, placed: Placements) -> int:
-        shape = self.priced.decision.mesh.shape
+        shape = self.costs.decision.mesh.shape
         local = list(tensor.shape)
         splits = []
         for axis, one in enumerate(placed):

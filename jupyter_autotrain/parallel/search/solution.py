@@ -88,7 +88,7 @@ class Solution:
         candidates: Best outer choices seen, fastest first.
         baselines: Well-known plans by name.
         complete: False when stopped early by time or by hand.
-        given: All devices, where some stay idle.
+        full_cluster: All devices, where some stay idle.
         all_devices_s: The best step found with all of them; None where they are used, or no plan uses them.
 
     Raises:
@@ -106,7 +106,7 @@ class Solution:
     candidates: tuple[Alternative, ...] = ()
     baselines: Mapping[str, Alternative] = field(default_factory=dict)
     complete: bool = True
-    given: ClusterSpec | None = None
+    full_cluster: ClusterSpec | None = None
     all_devices_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -117,10 +117,10 @@ def cost_of(outcome: Outcome) -> Cost:
     """Break a step down: compute and communication of the slowest stage, once-per-step work, and the rest as bubble."""
     candidate = outcome.candidate
     slow = max(outcome.stages, key=lambda stage: stage.micro_s)
-    last = max(outcome.stages, key=lambda stage: stage.load.step_s).load
+    last = max(outcome.stages, key=lambda stage: stage.breakdown.step_s).breakdown
     m = candidate.microbatches
-    communication = m * (slow.load.communication_micro_s + slow.send_s) + last.communication_step_s
-    compute = m * slow.load.compute_micro_s
+    communication = m * (slow.breakdown.communication_micro_s + slow.send_s) + last.communication_step_s
+    compute = m * slow.breakdown.compute_micro_s
     return Cost(
         step_s=outcome.step_s,
         compute_s=compute,
@@ -133,9 +133,9 @@ def cost_of(outcome: Outcome) -> Cost:
 
 
 def _rank(index: int, stage: Stage, ranks: int) -> RankCost:
-    load = stage.load
-    held = stage.in_flight * load.act_bytes
-    states = (load.parameter_bytes, load.gradient_bytes, load.optimizer_bytes)
+    breakdown = stage.breakdown
+    held = stage.in_flight * breakdown.act_bytes
+    states = (breakdown.parameter_bytes, breakdown.gradient_bytes, breakdown.optimizer_bytes)
     return RankCost(index, ranks, stage.micro_s, stage.in_flight, *states, held)
 
 

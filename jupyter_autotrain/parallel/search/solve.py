@@ -88,7 +88,8 @@ def _solution(search_run: SearchRun, subset_search: DeviceSubsetSearch) -> Solut
     best = replace(best, complete=full_search.complete, bound_s=bound_s)
     found = replace(search_run, search=best).solution()
     step_s = full_search.best.step_s if full_search.best else None
-    return _within(replace(found, given=full_search.context.cluster, all_devices_s=step_s), subset_search.bound_s)
+    found = replace(found, full_cluster=full_search.context.cluster, all_devices_s=step_s)
+    return _within(found, subset_search.bound_s)
 
 
 def _within(solution: Solution, bound_s: float) -> Solution:

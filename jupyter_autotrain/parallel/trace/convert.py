@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from jupyter_autotrain.parallel.graph.batch_dims import CONSTANT, COUNTING
 from jupyter_autotrain.parallel.graph.builder import Builder, Costs
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.rules import Call
-from jupyter_autotrain.parallel.graph.samples import CONSTANT, COUNTING
 from jupyter_autotrain.parallel.trace.traced_ops import SeenTensor, TracedOp
 
 KEEPING = frozenset(("view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "_to_copy", "clone", "alias", "detach"))

@@ -119,7 +119,7 @@ def _layer(
 def _price(
     record: TracedOp, call: RecurrentCall, x: torch.Tensor, out: torch.Tensor, weights: Sequence[torch.Tensor]
 ) -> None:
-    """Products with every weight matrix for every row; what comes from the state is read anew in every step.
+    """Products with every weight matrix for every row; what comes from the state is read again in every step.
 
     FLOPs: 2 per multiply-add, as of `mm`; the backward pass has two such products. Gates are written, and read once.
     """

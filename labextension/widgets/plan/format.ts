@@ -48,17 +48,17 @@ export function isProven(view: View): boolean {
 /** What is proved of a plan; a gap that is no number proves nothing. */
 export function gapText(view: View): string {
   if (isProven(view)) return 'Proven best, gap 0';
-  const unpriced = unpricedText(view);
-  if (view.gap === null) return `Not proved: ${unpriced || 'the search gives no near bound'}`;
+  const unsupported = unsupportedText(view);
+  if (view.gap === null) return `Not proved: ${unsupported || 'the search gives no near bound'}`;
   const what = view.complete ? 'At most' : 'Stopped early: at most';
   return `${what} ${percent(view.gap)} from best`;
 }
 
 /** Ops without a rule that hold more of the work than a proof may leave out; empty where a proof stands. */
-function unpricedText(view: View): string {
-  const shares = Object.values(view.unpriced);
+function unsupportedText(view: View): string {
+  const shares = Object.values(view.unsupported_work);
   const total = shares.reduce((sum, share) => sum + share, 0);
-  const kinds = Object.keys(view.unpriced).slice(0, 5).join(', ');
+  const kinds = Object.keys(view.unsupported_work).slice(0, 5).join(', ');
   return total > 0.01 ? `${percent(total)} of the work is in ops without a rule (${kinds})` : '';
 }
 

@@ -120,7 +120,7 @@ export interface View {
   limit_bytes: number;
   unknown: string[];
   /** Kind of op without a rule → its share of the work. */
-  unpriced: Record<string, number>;
+  unsupported_work: Record<string, number>;
   notes: string[];
   /** Why the code does not run as it stands; none where it does. */
   caveats: string[];

@@ -25,8 +25,8 @@ from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
 from jupyter_autotrain.parallel.search.request.space import Candidate
 
 
-def offer_fallback_plan(search: BranchAndBound, candidates: Sequence[Candidate]) -> None:
-    """Offer one plan, whatever the time; none when no such plan fits. Sets the bound over all of `found`."""
+def find_fallback_plan(search: BranchAndBound, candidates: Sequence[Candidate]) -> None:
+    """Solve one plan, whatever the time; none when no such plan fits. Sets the bound over all `candidates`."""
     context = replace(search.context, check_deadline=lambda: None)
     if context.chain is not None:
         heuristic_search(search, candidates)

@@ -150,7 +150,7 @@ class _Heuristic:
     def _may_win(self, config: PipelineConfig, microbatches: int) -> bool:
         """Whether a configuration may beat the best by its bound on the mesh that local search would start from."""
         start, *_ = initial_meshes(self.context, self.candidates_by_config[config][microbatches])
-        return self.context.pipeline(start).split_bound_s < self._best.step_s
+        return self.context.pipeline(start).without_redistribution_bound_s < self._best.step_s
 
     @property
     def _best(self) -> Outcome:
@@ -240,7 +240,7 @@ class _Heuristic:
     def _refined(self, entry: _QueueEntry) -> _QueueEntry:
         """The entry under one bound more: without redistribution, for one microbatch at first."""
         counted = 1 if entry.level == 0 else entry.candidate.microbatches
-        bound_s = self.context.pipeline(entry.candidate, counted).split_bound_s
+        bound_s = self.context.pipeline(entry.candidate, counted).without_redistribution_bound_s
         return replace(entry, bound_s=max(entry.bound_s, bound_s), level=entry.level + 1)
 
 

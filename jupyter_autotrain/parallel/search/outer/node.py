@@ -147,7 +147,7 @@ def _bound_within(pipeline: PipelineProblem, incumbent: Incumbent) -> NodeBound:
 
 # The cheapest first; those that hold for several candidates come before those of one.
 _SHARED: tuple[Callable[[PipelineProblem, Incumbent], NodeBound], ...] = (
-    lambda pipeline, _: NodeBound(pipeline.split_bound_s),
+    lambda pipeline, _: NodeBound(pipeline.without_redistribution_bound_s),
     lambda pipeline, _: NodeBound(pipeline.blocks_bound_s),
 )
 _BOUNDS = (

@@ -17,7 +17,7 @@ from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.outer.baselines import all_baselines, data_only, price_baselines
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, alternatives
 from jupyter_autotrain.parallel.search.outer.context import OutOfTime, SearchContext
-from jupyter_autotrain.parallel.search.outer.fallback_plan import offer_fallback_plan
+from jupyter_autotrain.parallel.search.outer.fallback_plan import find_fallback_plan
 from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
 from jupyter_autotrain.parallel.search.request.pins import check_pins, restriction_of, uniform_runs
 from jupyter_autotrain.parallel.search.request.request import Method, Mode, SearchRequest
@@ -79,7 +79,7 @@ class SearchRun:
         method = self.request.search
         is_huge = context.chain is None and len(context.graph.ops) > AT_ONCE_OPS
         if is_huge and method is not Method.EXHAUSTIVE:
-            offer_fallback_plan(search, self.candidates)
+            find_fallback_plan(search, self.candidates)
         if self.request.baselines and self.request.mode is Mode.AUTO_PARALLEL:
             self._evaluate_baselines()
         if method is Method.EXHAUSTIVE:
@@ -116,7 +116,7 @@ class SearchRun:
         search.complete = False
         baselines_only = search.bound_s == inf and search.context.chain is not None
         if search.best is None or baselines_only:
-            offer_fallback_plan(search, self.candidates)
+            find_fallback_plan(search, self.candidates)
         if search.best is None:
             raise PlanError(
                 "The search was stopped before it found a plan that fits.",

@@ -21,7 +21,7 @@ class Stage:
 
     blocks: range
     choices: Mapping[int, OpChoice]
-    load: CostBreakdown
+    breakdown: CostBreakdown
     send_s: float
     in_flight: float
     device: Device
@@ -29,12 +29,12 @@ class Stage:
     @property
     def micro_s(self) -> float:
         """One microbatch with its messages."""
-        return self.load.micro_s + self.send_s
+        return self.breakdown.micro_s + self.send_s
 
     @property
     def bytes(self) -> float:
         """Peak memory of a rank."""
-        return self.load.bytes(self.in_flight)
+        return self.breakdown.bytes(self.in_flight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Outcome:
     def step_s(self) -> float:
         """Predicted seconds of one step."""
         times = [stage.micro_s for stage in self.stages]
-        once = max(stage.load.step_s for stage in self.stages)
+        once = max(stage.breakdown.step_s for stage in self.stages)
         return pipeline_s(times, self.candidate.microbatches, self.candidate.chunks) + once
 
     @property

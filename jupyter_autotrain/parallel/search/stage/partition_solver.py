@@ -66,7 +66,7 @@ def single_stage_outcome(pipeline: PipelineProblem, found: StageSolution) -> Out
     """The outcome of a candidate of one stage."""
     run = pipeline.chain.run
     plan = found.point.assignment
-    stage = Stage(range(run.count), plan.choices(run, 0), plan.load, 0.0, 1.0, pipeline.device(0))
+    stage = Stage(range(run.count), plan.choices(run, 0), plan.breakdown, 0.0, 1.0, pipeline.device(0))
     return Outcome(pipeline.candidate, (stage,), found.bound_s, tuple(pipeline.models), found.multiplier)
 
 
@@ -100,7 +100,7 @@ def solve_partition(
         begin = end = plan.states[-1][1] if begin is None else begin
         choices = plan.choices(pipeline.chain.run, blocks.start)
         send_s = _send_s(pipeline, index, begin)
-        stages.append(Stage(blocks, choices, plan.load, send_s, pipeline.alive(index), pipeline.device(index)))
+        stages.append(Stage(blocks, choices, plan.breakdown, send_s, pipeline.alive(index), pipeline.device(index)))
     multiplier = max(fastest.multiplier for fastest in solved.values())
     return Outcome(pipeline.candidate, tuple(stages), pipeline.bound_s, tuple(pipeline.models), multiplier)
 
@@ -152,9 +152,9 @@ def _balanced_partition(pipeline: PipelineProblem, multiplier: float) -> list[in
     if pipeline.partition_bounds:
         return pipeline.partition_bounds.partition(multiplier) or pipeline.even_partition
     pieces = pipeline.full_chain.solve(pipeline.full_chain.weights(0.0)).point.assignment.pieces
-    block_s = pieces[1].load.micro_s if len(pieces) > 2 else pieces[0].load.micro_s
-    first_s = max(0.0, pieces[0].load.micro_s - block_s)
-    last_s = pieces[-1].load.micro_s
+    block_s = pieces[1].breakdown.micro_s if len(pieces) > 2 else pieces[0].breakdown.micro_s
+    first_s = max(0.0, pieces[0].breakdown.micro_s - block_s)
+    last_s = pieces[-1].breakdown.micro_s
     rates = [pipeline.device(stage).matrix_flops_per_s for stage in range(len(pipeline.models))]
     slowness = [max(rates) / rate for rate in rates]
     beside_s = [first_s * slowness[0], *[0.0] * (len(rates) - 2), last_s * slowness[-1]]

@@ -118,11 +118,13 @@ class PipelineProblem:
         return self.candidate.stages if self.full_chain.model.roofline.device.memory_bytes_per_s == max(rates) else inf
 
     @property
-    def split_bound_s(self) -> float:
+    def without_redistribution_bound_s(self) -> float:
         """The same without any change of layout between ops; cheaper, since it needs no edge."""
-        return self.cache.get(float, _BoundKey(self.candidate, _Bound.WITHOUT_REDISTRIBUTION), self._split_bound_s)
+        return self.cache.get(
+            float, _BoundKey(self.candidate, _Bound.WITHOUT_REDISTRIBUTION), self._without_redistribution_bound_s
+        )
 
-    def _split_bound_s(self) -> float:
+    def _without_redistribution_bound_s(self) -> float:
         chain = self.chain
         weights = self.full_chain.weights(0.0)
         self.full_chain.model.price_ops((*chain.head, *chain.block(0), *chain.tail))

@@ -16,7 +16,7 @@ class ChainPiece:
     """Head (with block 0), a later block, or tail: its ops' choices and what they cost; block ids are block 1's."""
 
     choices: Mapping[int, OpChoice]
-    load: CostBreakdown
+    breakdown: CostBreakdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class StagePlan:
         return found
 
     @property
-    def load(self) -> CostBreakdown:
+    def breakdown(self) -> CostBreakdown:
         """Sum over the pieces."""
         total = CostBreakdown()
         for piece in self.pieces:
-            total = total + piece.load
+            total = total + piece.breakdown
         return total
 
 
@@ -77,8 +77,8 @@ class StageTables:
             chosen = choices_of(tables.model, rows, mode, tables.weights)
             any_sharding = tables.model.settings.state_shardings[0]
             around = {op: OpChoice(row, any_sharding) for op, row in tables.end_assignment(shared, before).items()}
-            load = cost_breakdown_of(tables.model, around | chosen, tables.chain.block(1))
-            self.pieces[key] = ChainPiece(chosen, load)
+            breakdown = cost_breakdown_of(tables.model, around | chosen, tables.chain.block(1))
+            self.pieces[key] = ChainPiece(chosen, breakdown)
         return self.pieces[key]
 
     def tail(self, shared: int, end: int) -> ChainPiece:

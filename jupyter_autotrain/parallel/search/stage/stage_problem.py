@@ -174,9 +174,9 @@ class StageProblem:
         return self.solve(replace(self.weights(1.0), time_weight=1j)).point
 
     def _point(self, plan: StagePlan) -> DualPoint[StagePlan]:
-        load = plan.load
+        breakdown = plan.breakdown
         rounds = self.rounds or self.model.microbatches
-        return DualPoint(rounds * load.micro_s + load.step_s, load.bytes(self.in_flight), plan)
+        return DualPoint(rounds * breakdown.micro_s + breakdown.step_s, breakdown.bytes(self.in_flight), plan)
 
     def _only(self, state: int | None, chain: ChainTables) -> Floats:
         """Zero at one state (or at all), infinite elsewhere."""
@@ -208,13 +208,13 @@ class StageProblem:
         if first.states[0][0] != second.states[0][0]:
             return
         empty = CostBreakdown()
-        before = list(accumulate((p.load for p in first.pieces), initial=empty))
-        after = list(accumulate((p.load for p in reversed(second.pieces)), initial=empty))
+        before = list(accumulate((p.breakdown for p in first.pieces), initial=empty))
+        after = list(accumulate((p.breakdown for p in reversed(second.pieces)), initial=empty))
         rounds = self.rounds or self.model.microbatches
         for k in range(1, len(first.states)):
             joint = second.tables.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
-            load = before[k] + joint.load + after[len(second.pieces) - k - 1]
-            yield rounds * load.micro_s + load.step_s, load.bytes(self.in_flight), k
+            breakdown = before[k] + joint.breakdown + after[len(second.pieces) - k - 1]
+            yield rounds * breakdown.micro_s + breakdown.step_s, breakdown.bytes(self.in_flight), k
 
     def _splice(self, first: StagePlan, second: StagePlan, k: int) -> StagePlan:
         joint = second.tables.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])

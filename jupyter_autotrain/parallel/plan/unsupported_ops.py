@@ -9,12 +9,12 @@ from math import inf
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, Op, OpGraph
 
-MOST_UNPRICED_SHARE = 0.01
+MOST_UNSUPPORTED_SHARE = 0.01
 """Of the estimated work, for a plan that is still called proved."""
 BACKWARD_PRODUCTS = 2.0
 
 
-def unpriced_shares(graph: OpGraph, device: Device) -> Mapping[str, float]:
+def unsupported_shares(graph: OpGraph, device: Device) -> Mapping[str, float]:
     """Kind of op without a rule → its share of the estimated work of a step, greatest first. Linear in the graph."""
     spent_s: dict[str, float] = defaultdict(float)
     total_s = 0.0
@@ -27,9 +27,9 @@ def unpriced_shares(graph: OpGraph, device: Device) -> Mapping[str, float]:
     return {kind: spent_s[kind] / total_s for kind in kinds}
 
 
-def reported_gap(gap: float, unpriced: Mapping[str, float]) -> float:
-    """The gap of a plan; infinite where more work is unpriced than a proof may leave out."""
-    return gap if sum(unpriced.values()) <= MOST_UNPRICED_SHARE else inf
+def reported_gap(gap: float, unsupported_work: Mapping[str, float]) -> float:
+    """The gap of a plan; infinite where more work is in such ops than a proof may leave out."""
+    return gap if sum(unsupported_work.values()) <= MOST_UNSUPPORTED_SHARE else inf
 
 
 def _seconds(graph: OpGraph, op: Op, device: Device) -> float:

@@ -40,8 +40,8 @@ def guessed():
 
 def test_a_plan_with_much_unknown_work_is_not_called_proved_and_names_the_ops(guessed):
     assert guessed.gap == inf
-    assert list(guessed.unpriced) == ["_linalg_eigh"]
-    assert 0.01 < guessed.unpriced["_linalg_eigh"] <= 1
+    assert list(guessed.unsupported_work) == ["_linalg_eigh"]
+    assert 0.01 < guessed.unsupported_work["_linalg_eigh"] <= 1
     first = repr(guessed).splitlines()[0]
     assert "not proved" in first
     assert "_linalg_eigh" in first
@@ -52,16 +52,16 @@ def test_a_plan_with_much_unknown_work_is_not_called_proved_and_names_the_ops(gu
 def test_its_view_and_its_file_say_so_too(guessed):
     view = guessed.view()
     assert view["gap"] is None
-    assert view["unpriced"] == dict(guessed.unpriced)
+    assert view["unsupported_work"] == dict(guessed.unsupported_work)
     saved = guessed.to_json()
     assert json.loads(saved)["gap"] is None
     assert Plan.from_json(saved).gap == inf
-    assert Plan.from_json(saved).unpriced == guessed.unpriced
+    assert Plan.from_json(saved).unsupported_work == guessed.unsupported_work
 
 
 def test_a_little_unknown_work_leaves_the_proof_standing():
     found = planned(16384, 2, batch=8192)
-    assert 0 < sum(found.unpriced.values()) < 0.01
+    assert 0 < sum(found.unsupported_work.values()) < 0.01
     assert found.gap < inf
 
 
@@ -79,5 +79,5 @@ def test_a_recurrent_model_is_priced_and_proved():
     found = api.plan(model, torch.empty(128, 64, dtype=torch.long, device="meta"), "8xA100")
     flops = sum(op.flops_forward for op in found.graph.ops if op.family == "recurrent")
     assert flops == 2 * 64 * 128 * 4 * 512 * (256 + 512 + 512 + 512)
-    assert found.unpriced == {}
+    assert found.unsupported_work == {}
     assert found.gap == found.solution.gap

@@ -8,7 +8,7 @@ from math import gcd
 
 from jupyter_autotrain.parallel.graph.graph import Family, Loop, Op, Operand, OpGraph
 
-Places = tuple[int | None, ...]
+LoopIndices = tuple[int | None, ...]
 
 
 class NotFusible(Exception):  # noqa: N818 - not an error: the answer "these do not fuse"
@@ -20,22 +20,22 @@ class FusionGroup:
     """A leader and its followers.
 
     Attributes:
-        place: Where it stands in the topological order of the groups.
+        position: Where it stands in the topological order of the groups.
         leader: The op that gives the group its name and family.
         loops: The common nest.
         ops: The members.
-        follows: Member op id → for each of its loops the group's loop, or None.
+        loop_maps: Member op id → for each of its loops the group's loop, or None.
         made: Tensors made inside → loops of their dims.
         read: Tensors read (also those made inside) → loops of their dims, by the last reader.
     """
 
-    place: int
+    position: int
     leader: Op
     loops: list[Loop]
     ops: list[Op]
-    follows: dict[int, Places]
-    made: dict[int, Places]
-    read: dict[int, Places]
+    loop_maps: dict[int, LoopIndices]
+    made: dict[int, LoopIndices]
+    read: dict[int, LoopIndices]
 
     @classmethod
     def of(cls, op: Op) -> FusionGroup:
@@ -59,9 +59,9 @@ class FusionGroup:
         inside = {op.id for op in self.ops}
         return [t for t in self.made if not inside.issuperset(graph.consumers.get(t, ()))]
 
-    def places(self, op: Op, operand: Operand) -> Places:
+    def loop_indices(self, op: Op, operand: Operand) -> LoopIndices:
         """The group's loops along the dims of a member's operand."""
-        return _mapped(operand.loops, self.follows[op.id])
+        return _mapped(operand.loops, self.loop_maps[op.id])
 
     def absorb(self, other: FusionGroup, mapping: Mapping[int, int]) -> None:
         """Take the members of another group, its loops mapped onto these; unmapped loops stay whole."""
@@ -71,9 +71,9 @@ class FusionGroup:
                 self.loops[ours] = replace(self.loops[ours], size=size)
         onto = [mapping.get(i) for i in range(len(other.loops))]
         self.ops.extend(other.ops)
-        self.follows.update((op, _mapped(places, onto)) for op, places in other.follows.items())
-        self.made.update((t, _mapped(places, onto)) for t, places in other.made.items())
-        self.read.update((t, _mapped(places, onto)) for t, places in other.read.items())
+        self.loop_maps.update((op, _mapped(loop_indices, onto)) for op, loop_indices in other.loop_maps.items())
+        self.made.update((t, _mapped(loop_indices, onto)) for t, loop_indices in other.made.items())
+        self.read.update((t, _mapped(loop_indices, onto)) for t, loop_indices in other.read.items())
 
 
 def unify(leader: FusionGroup, follower: FusionGroup, shared: Sequence[int]) -> dict[int, int]:
@@ -105,5 +105,5 @@ def _matches(a: Loop, b: Loop) -> bool:
     return b.shardable and gcd(a.size, b.size) > 1
 
 
-def _mapped(places: Places, onto: Sequence[int | None]) -> Places:
-    return tuple(None if place is None else onto[place] for place in places)
+def _mapped(loop_indices: LoopIndices, onto: Sequence[int | None]) -> LoopIndices:
+    return tuple(None if position is None else onto[position] for position in loop_indices)

@@ -30,70 +30,70 @@ class BatchDims:
 
     Attributes:
         samples: Its size.
-        places: Tensor → where the samples lie in it.
+        by_tensor: Tensor → where the samples lie in it.
         loops: Op → its loops that run along the samples, as the outer part.
         inner: Ops that have the samples as the inner part of a loop, which is not cut with them.
         untracked: Ops in which the samples cannot be followed.
-        moved: Ops through which samples are followed by their elements, not by loops.
+        tracked_by_elements: Ops through which samples are followed by their elements, not by loops.
     """
 
     samples: int
-    places: Mapping[int, frozenset[BatchDim]]
+    by_tensor: Mapping[int, frozenset[BatchDim]]
     loops: Mapping[int, frozenset[int]]
     inner: frozenset[int]
     untracked: frozenset[int]
-    moved: frozenset[int]
+    tracked_by_elements: frozenset[int]
 
     def dims(self, tensor: int) -> frozenset[int]:
         """Dims of a tensor that the samples lie in."""
-        return frozenset(dim for dim, _ in self.places.get(tensor, frozenset()))
+        return frozenset(dim for dim, _ in self.by_tensor.get(tensor, frozenset()))
 
 
-def followed(graph: OpGraph, tensor: int, dim: int) -> BatchDims:
+def track_batch_dim(graph: OpGraph, tensor: int, dim: int) -> BatchDims:
     """All dims and loops that run along a dim of a tensor."""
     traversal = _Traversal(graph, graph.tensors[tensor].shape[dim])
     left = [(tensor, (dim, 1))]
     while left:
-        at, place = left.pop()
-        if place in traversal.places[at]:
+        at, batch_dim = left.pop()
+        if batch_dim in traversal.by_tensor[at]:
             continue
-        traversal.places[at].add(place)
+        traversal.by_tensor[at].add(batch_dim)
         if graph.tensors[at].kind not in (TensorKind.PARAMETER, TensorKind.BUFFER):
-            left += [found for op in _around(graph, at) for found in traversal.through(op, at, place)]
-    places = {at: frozenset(found) for at, found in traversal.places.items()}
+            left += [found for op in _around(graph, at) for found in traversal.through(op, at, batch_dim)]
+    by_tensor = {at: frozenset(found) for at, found in traversal.by_tensor.items()}
     loops = {op: frozenset(found) for op, found in traversal.loops.items()}
     return BatchDims(
         traversal.samples,
-        places,
+        by_tensor,
         loops,
         frozenset(traversal.inner),
         frozenset(traversal.untracked),
-        frozenset(traversal.moved),
+        frozenset(traversal.tracked_by_elements),
     )
 
 
 @dataclass
 class _Traversal:
-    """What has been followed so far; fields as in `BatchDims`."""
+    """What has been tracked so far; fields as in `BatchDims`."""
 
     graph: OpGraph
     samples: int
-    places: dict[int, set[BatchDim]] = field(default_factory=lambda: defaultdict(set))
+    by_tensor: dict[int, set[BatchDim]] = field(default_factory=lambda: defaultdict(set))
     loops: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     inner: set[int] = field(default_factory=set)
     untracked: set[int] = field(default_factory=set)
-    moved: set[int] = field(default_factory=set)
+    tracked_by_elements: set[int] = field(default_factory=set)
 
-    def through(self, op: Op, tensor: int, place: BatchDim) -> list[tuple[int, BatchDim]]:
+    def through(self, op: Op, tensor: int, batch_dim: BatchDim) -> list[tuple[int, BatchDim]]:
         """Where the samples of a tensor lie in the others of an op."""
         if op.kind in VIEWS:
-            return self._through_view(op, tensor, place)
+            return self._through_view(op, tensor, batch_dim)
         if op.kind == "index":
-            return self._through_index(op, tensor, place)
-        return self._by_loops(op, tensor, place)
+            return self._through_index(op, tensor, batch_dim)
+        return self._by_loops(op, tensor, batch_dim)
 
-    def _by_loops(self, op: Op, tensor: int, place: BatchDim) -> list[tuple[int, BatchDim]]:
-        dim, before = place
+    def _by_loops(self, op: Op, tensor: int, batch_dim: BatchDim) -> list[tuple[int, BatchDim]]:
+        dim, before = batch_dim
         found = []
         for x in (*op.inputs, *op.outputs):
             loop = x.loops[dim] if x.tensor == tensor else None
@@ -113,35 +113,35 @@ class _Traversal:
             self.untracked.add(op.id)
         return [(tensor, (d, before)) for tensor, d in found]
 
-    def _through_view(self, op: Op, tensor: int, place: BatchDim) -> list[tuple[int, BatchDim]]:
+    def _through_view(self, op: Op, tensor: int, batch_dim: BatchDim) -> list[tuple[int, BatchDim]]:
         """The other side of a view: the same elements."""
-        self.moved.add(op.id)
+        self.tracked_by_elements.add(op.id)
         sides = (*op.inputs[:1], *op.outputs)
         here = next(x for x in sides if x.tensor == tensor)
         found = []
         for there in (x for x in sides if x.tensor != tensor):
             shape, out = (self.graph.tensors[x.tensor].shape for x in (here, there))
-            moved = moved_by_view(shape, out, place, self.samples)
-            if moved is None:
+            there_dim = batch_dim_after_view(shape, out, batch_dim, self.samples)
+            if there_dim is None:
                 self.untracked.add(op.id)
                 continue
-            found.append((there.tensor, moved))
-            loop = here.loops[place[0]]
-            if loop is not None and loop == there.loops[moved[0]] and place[1] == moved[1] == 1:
+            found.append((there.tensor, there_dim))
+            loop = here.loops[batch_dim[0]]
+            if loop is not None and loop == there.loops[there_dim[0]] and batch_dim[1] == there_dim[1] == 1:
                 self.loops[op.id].add(loop)
             else:
                 self.inner.add(op.id)
         return found
 
-    def _through_index(self, op: Op, tensor: int, place: BatchDim) -> list[tuple[int, BatchDim]]:
+    def _through_index(self, op: Op, tensor: int, batch_dim: BatchDim) -> list[tuple[int, BatchDim]]:
         """`x[arange(n), ...]`: each sample is indexed for itself; anything else is followed by its loops."""
         source = op.inputs[0]
         index = op.inputs[1:2]
         out = op.outputs[0]
         at = self._counted(index, source)
-        if at is None or place[1] > 1 or place[0] not in {0 if tensor == source.tensor else at}:
-            return self._by_loops(op, tensor, place)
-        self.moved.add(op.id)
+        if at is None or batch_dim[1] > 1 or batch_dim[0] not in {0 if tensor == source.tensor else at}:
+            return self._by_loops(op, tensor, batch_dim)
+        self.tracked_by_elements.add(op.id)
         self.loops[op.id].update(loop for loop in (out.loops[at],) if loop is not None)
         return [(source.tensor, (0, 1)), (out.tensor, (at, 1))]
 
@@ -155,9 +155,9 @@ class _Traversal:
         return samples[0] if len(samples) == 1 and whole else None
 
 
-def moved_by_view(shape: Shape, out: Shape, place: BatchDim, samples: int) -> BatchDim | None:
+def batch_dim_after_view(shape: Shape, out: Shape, batch_dim: BatchDim, samples: int) -> BatchDim | None:
     """Where samples lie after a view; None where they do not stay in one dim."""
-    dim, before = place
+    dim, before = batch_dim
     outside = prod(shape[:dim]) * before
     passed = 1
     for there, size in enumerate(out):

@@ -14,12 +14,12 @@ from jupyter_autotrain.parallel.decision import Decision, OpDecision, StageDecis
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.notes import notes_of
-from jupyter_autotrain.parallel.plan.unpriced import reported_gap, unpriced_shares
+from jupyter_autotrain.parallel.plan.unsupported_ops import reported_gap, unsupported_shares
 from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, SearchRequest, Solution
 
 
 @dataclass(frozen=True)
-class PlanRecord:
+class PlanData:
     """The whole result as a frozen value; `Plan` adds methods that explain, compare and print it.
 
     Attributes:
@@ -53,9 +53,9 @@ class PlanRecord:
         return self.solution.cluster
 
     @property
-    def given(self) -> ClusterSpec:
+    def full_cluster(self) -> ClusterSpec:
         """All devices, those that stay idle as well."""
-        return self.solution.given or self.solution.cluster
+        return self.solution.full_cluster or self.solution.cluster
 
     @property
     def mesh(self) -> MeshSpec:
@@ -96,14 +96,14 @@ class PlanRecord:
     def gap(self) -> float:
         """How far the step can be from the best in the space searched, at most; 0.0 is proved best.
 
-        Infinite where ops without a rule hold more than 1 % of the estimated work (see `unpriced`).
+        Infinite where ops without a rule hold more than 1 % of the estimated work (see `unsupported_work`).
         """
-        return reported_gap(self.solution.gap, self.unpriced)
+        return reported_gap(self.solution.gap, self.unsupported_work)
 
     @property
-    def unpriced(self) -> Mapping[str, float]:
+    def unsupported_work(self) -> Mapping[str, float]:
         """Kinds of ops without a rule → their share of the estimated work, greatest first."""
-        return unpriced_shares(self.graph, self.cluster.device)
+        return unsupported_shares(self.graph, self.cluster.device)
 
     @property
     def search_s(self) -> float:
@@ -139,7 +139,7 @@ class PlanRecord:
         return {level: count for level, count in sorted(found.items()) if count}
 
     @property
-    def hosted(self) -> Mapping[str, int]:
+    def offloaded(self) -> Mapping[str, int]:
         """What lives on the host → number of parameters: "optimizer" (states alone), "table" (with its states)."""
         found: Counter[str] = Counter()
         for op in self.graph.ops:
@@ -158,7 +158,7 @@ class PlanRecord:
             found.update(self.strategies[self.graph.ops[i].name].recompute for i in firsts)
         return dict(found)
 
-    def priced(self) -> DecisionCosts:
+    def decision_costs(self) -> DecisionCosts:
         """The decision with its cost models, rebuilt."""
         return DecisionCosts.of(self.graph, self.cluster, self.decision, self.request)
 

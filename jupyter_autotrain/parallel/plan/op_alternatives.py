@@ -25,27 +25,27 @@ from jupyter_autotrain.parallel.cost.ops import OpTable
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.explanation import Explanation, OpAlternative, reason
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.plan_data import PlanData
 from jupyter_autotrain.parallel.plan.traffic import forward_passes
 
 ROUNDING = 1 + 1e-12
 
 
-def explain(record: PlanRecord, name: str) -> Explanation:
+def explain(plan: PlanData, name: str) -> Explanation:
     """See `Plan.explain`."""
-    op = record.op(name)
-    priced = record.priced()
-    folded = priced.folded
+    op = plan.op(name)
+    costs = plan.decision_costs()
+    folded = costs.folded
     count = len(folded.nodes[folded.node_of[op.id]].ops)
-    row = priced.row(op)
-    costs = _costs(record, priced, op, count)
-    chosen = costs.alternative(priced.state_sharding_row(op), row)
-    others = [costs.best(other) for other in range(len(costs.table.table)) if other != row]
+    row = costs.row(op)
+    op_costs = _op_costs(plan, costs, op, count)
+    chosen = op_costs.alternative(costs.state_sharding_row(op), row)
+    others = [op_costs.best(other) for other in range(len(op_costs.table.table)) if other != row]
     ways = sorted(_distinct(others), key=_seconds)
     runner_up = ways[0] if ways else None
     why = "No other split is possible."
     if runner_up:
-        why = reason(chosen, runner_up, record.solution.limit_bytes, record.gap)
+        why = reason(chosen, runner_up, plan.solution.limit_bytes, plan.gap)
     return Explanation(op.name, count, chosen, runner_up, tuple(sorted((chosen, *ways), key=_seconds)), why)
 
 
@@ -100,19 +100,19 @@ class _OpCosts:
         )
 
 
-def _costs(record: PlanRecord, priced: DecisionCosts, op: Op, count: int) -> _OpCosts:
+def _op_costs(plan: PlanData, costs: DecisionCosts, op: Op, count: int) -> _OpCosts:
     """Costs of an op that `count` ops are alike to."""
-    decided = priced.op_decision(op)
-    model = priced.models[decided.stage]
-    rank = record.cost.ranks[decided.stage]
+    decided = costs.op_decision(op)
+    model = costs.models[decided.stage]
+    rank = plan.cost.ranks[decided.stage]
     table = model.op(op.id)
     states = table.states
     mode = MODES.index(decided.recompute)
-    m = record.microbatches
-    input_s, input_bytes = _edges(priced, model, model.edges_into(op.id), op)
-    output_s, output_bytes = _edges(priced, model, _edges_from(priced, model, op), op)
+    m = plan.microbatches
+    input_s, input_bytes = _edges(costs, model, model.edges_into(op.id), op)
+    output_s, output_bytes = _edges(costs, model, _edges_from(costs, model, op), op)
     held = states.state_bytes + rank.in_flight * (table.act_bytes[mode] + (input_bytes + output_bytes))
-    spare = record.solution.limit_bytes - rank.peak_bytes
+    spare = plan.solution.limit_bytes - rank.peak_bytes
     return _OpCosts(
         op=op,
         axes=model.mesh.axes,
@@ -122,34 +122,34 @@ def _costs(record: PlanRecord, priced: DecisionCosts, op: Op, count: int) -> _Op
         output_s=m * output_s,
         weight_s=m * states.micro_s + states.step_s + states.update_s,
         held=held,
-        room=float(held[priced.state_sharding_row(op), priced.row(op)]) + max(0.0, spare) / count,
+        room=float(held[costs.state_sharding_row(op), costs.row(op)]) + max(0.0, spare) / count,
     )
 
 
-def _edges_from(priced: DecisionCosts, model: CostModel, op: Op) -> Iterator[EdgeTable]:
-    readers = {reader for out in op.outputs for reader in priced.graph.consumers.get(out.tensor, ())}
+def _edges_from(costs: DecisionCosts, model: CostModel, op: Op) -> Iterator[EdgeTable]:
+    readers = {reader for out in op.outputs for reader in costs.graph.consumers.get(out.tensor, ())}
     for reader in readers:
         yield from (edge for edge in model.edges_into(reader) if edge.source == op.id)
 
 
-def _edges(priced: DecisionCosts, model: CostModel, edges: Iterable[EdgeTable], op: Op) -> tuple[Floats, Floats]:
+def _edges(costs: DecisionCosts, model: CostModel, edges: Iterable[EdgeTable], op: Op) -> tuple[Floats, Floats]:
     """Seconds of a microbatch, and kept bytes, of some edges together."""
     seconds, kept = np.zeros((2, len(model.op(op.id).table)))
     for edge in edges:
-        more_s, more_bytes = _edge(priced, edge, op)
+        more_s, more_bytes = _edge(costs, edge, op)
         seconds += more_s
         kept += more_bytes
     return seconds, kept
 
 
-def _edge(priced: DecisionCosts, edge: EdgeTable, op: Op) -> tuple[Floats, Floats]:
+def _edge(costs: DecisionCosts, edge: EdgeTable, op: Op) -> tuple[Floats, Floats]:
     """Seconds and kept bytes of an edge for each strategy of `op`, its other end as planned."""
-    ops = priced.graph.ops
+    ops = costs.graph.ops
     reader = ops[edge.target]
-    row = priced.row(ops[edge.source] if reader is op else reader)
+    row = costs.row(ops[edge.source] if reader is op else reader)
     at = (row, slice(None)) if reader is op else (slice(None), row)
-    kept = edge.act_bytes[MODES.index(priced.op_decision(reader).recompute)]
-    return np.asarray(forward_passes(priced, reader) * edge.forward_s[at] + edge.backward_s[at]), np.asarray(kept[at])
+    kept = edge.act_bytes[MODES.index(costs.op_decision(reader).recompute)]
+    return np.asarray(forward_passes(costs, reader) * edge.forward_s[at] + edge.backward_s[at]), np.asarray(kept[at])
 
 
 def _split(op: Op, loops: Ints, axes: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.sizes import format_bytes, format_memory
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.formatting import ms
-from jupyter_autotrain.parallel.plan.record import PlanRecord
+from jupyter_autotrain.parallel.plan.plan_data import PlanData
 from jupyter_autotrain.parallel.plan.traffic import sent_bytes
 from jupyter_autotrain.parallel.search import Alternative, Cost
 
@@ -23,21 +23,21 @@ KINDS: Final = {
 }
 
 
-def candidates(record: PlanRecord) -> Iterator[dict[str, JsonValue]]:
+def candidate_rows(plan: PlanData) -> Iterator[dict[str, JsonValue]]:
     """The found plan, the well-known ones, then the best other outer choices."""
-    found = Alternative(_outer(record), record.cost, True)
+    found = Alternative(_outer(plan), plan.cost, True)
     yield _candidate("found", "found", found)
-    for name, baseline in record.solution.baselines.items():
+    for name, baseline in plan.solution.baselines.items():
         yield _candidate(name, KINDS.get(name, "other"), baseline)
-    for other in record.candidates[1:]:
+    for other in plan.candidates[1:]:
         yield _candidate(other.what, "other", other)
 
 
-def ranks(record: PlanRecord, priced: DecisionCosts) -> Iterator[dict[str, JsonValue]]:
+def rank_rows(plan: PlanData, costs: DecisionCosts) -> Iterator[dict[str, JsonValue]]:
     """One row per stage: memory by kind, the limit, and bytes sent per axis."""
-    size = record.mesh.devices
-    for rank, stage in zip(record.cost.ranks, record.stages, strict=True):
-        device = record.cluster.slowest(rank.stage * size, (rank.stage + 1) * size)
+    size = plan.mesh.devices
+    for rank, stage in zip(plan.cost.ranks, plan.stages, strict=True):
+        device = plan.cluster.slowest(rank.stage * size, (rank.stage + 1) * size)
         yield {
             "stage": rank.stage,
             "device": stage.device,
@@ -48,14 +48,14 @@ def ranks(record: PlanRecord, priced: DecisionCosts) -> Iterator[dict[str, JsonV
             "optimizer_bytes": rank.optimizer_bytes,
             "activation_bytes": rank.activation_bytes,
             "peak_bytes": rank.peak_bytes,
-            "limit_bytes": device.limit_bytes(record.request.limits.memory_bytes),
-            "sent_bytes": dict(sent_bytes(priced, rank.stage)),
+            "limit_bytes": device.limit_bytes(plan.request.limits.memory_bytes),
+            "sent_bytes": dict(sent_bytes(costs, rank.stage)),
         }
 
 
 def _candidate(name: str, kind: str, found: Alternative) -> dict[str, JsonValue]:
     cost = found.cost
-    times = costs_of(cost) if cost else dict.fromkeys(_COST_KEYS)
+    times = cost_fields(cost) if cost else dict.fromkeys(_COST_KEYS)
     return {
         "name": name,
         "kind": kind,
@@ -81,7 +81,7 @@ _AXIS: Final = re.compile(r"\b[a-f]=(?=\d)")
 """Axes that no plan has named yet."""
 
 
-def costs_of(cost: Cost) -> dict[str, JsonValue]:
+def cost_fields(cost: Cost) -> dict[str, JsonValue]:
     """A plan's seconds and bytes by name."""
     return {key: None if getattr(cost, key) is None else float(getattr(cost, key)) for key in _COST_KEYS}
 
@@ -89,9 +89,9 @@ def costs_of(cost: Cost) -> dict[str, JsonValue]:
 HEADS: Final = ("plan", "step", "memory per rank", "sent per rank", "split")
 
 
-def compared(record: PlanRecord) -> Iterator[tuple[str, ...]]:
+def comparison_rows(plan: PlanData) -> Iterator[tuple[str, ...]]:
     """The found plan beside the well-known ones, in words: a row for each, under `HEADS`."""
-    for row in candidates(record):
+    for row in candidate_rows(plan):
         if row["kind"] != "other":
             step = row["step_s"]
             peak = row["peak_memory_bytes"]
@@ -104,10 +104,10 @@ def _cell(value: JsonValue, unit: Callable[[float], str]) -> str:
     return unit(value) if isinstance(value, float) else "-"
 
 
-def _outer(record: PlanRecord) -> str:
-    parts = [str(record.mesh)]
-    if len(record.stages) > 1:
-        parts.append(f"{len(record.stages)} stages, {record.schedule}")
-    if record.microbatches > 1:
-        parts.append(f"{record.microbatches} microbatches")
+def _outer(plan: PlanData) -> str:
+    parts = [str(plan.mesh)]
+    if len(plan.stages) > 1:
+        parts.append(f"{len(plan.stages)} stages, {plan.schedule}")
+    if plan.microbatches > 1:
+        parts.append(f"{plan.microbatches} microbatches")
     return ", ".join(parts)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import leftovers
+from jupyter_autotrain.client import orphans
 from jupyter_autotrain.client.drafts import draft
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
@@ -54,17 +54,17 @@ def test_drafts_and_folders_of_killed_submits_are_found_and_removed_and_nothing_
     write(home.drafts / "killed-early")
     home.experiment("killed-late").mkdir()
     write(home.bundle("killed-late"))
-    assert names(leftovers.find(home, store)) == ["killed-early", "killed-late"]
-    assert all(leftover.size_bytes == 4 for leftover in leftovers.find(home, store))
-    assert sorted(names(leftovers.remove(home, store))) == ["killed-early", "killed-late"]
-    assert leftovers.find(home, store) == []
+    assert names(orphans.find(home, store)) == ["killed-early", "killed-late"]
+    assert all(leftover.size_bytes == 4 for leftover in orphans.find(home, store))
+    assert sorted(names(orphans.remove(home, store))) == ["killed-early", "killed-late"]
+    assert orphans.find(home, store) == []
     assert (home.bundle(kept.id) / "main.py").exists()
     assert list(home.drafts.iterdir()) == []
 
 
 def test_nothing_of_a_submit_under_way_counts_as_left(home, store):
     def look(folder):
-        assert leftovers.find(home, store) == leftovers.remove(home, store) == []
+        assert orphans.find(home, store) == orphans.remove(home, store) == []
         return write(folder)
 
     kept = send(home, SPEC, look, {})
@@ -75,7 +75,7 @@ def test_a_submit_is_under_way_until_its_transaction(home, store, monkeypatch):
     keep, seen = Store.add_experiment, []
 
     def look(*arguments):
-        seen.append(leftovers.remove(home, store))
+        seen.append(orphans.remove(home, store))
         return keep(*arguments)
 
     monkeypatch.setattr(Store, "add_experiment", look)
@@ -98,16 +98,16 @@ def test_half_written_files_of_dead_processes_are_removed_and_those_of_living_on
     others[2].mkdir()
     for path in (*left, *others[:2]):
         path.write_text("")
-    assert set(names(leftovers.find(home, store))) == {path.name for path in left}
-    leftovers.remove(home, store)
+    assert set(names(orphans.find(home, store))) == {path.name for path in left}
+    orphans.remove(home, store)
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in others)
 
 
 def test_folders_with_trials_that_the_store_does_not_know_are_named_and_never_removed(home, store):
     home.trial("lost", 1, 1).mkdir(parents=True)
-    assert leftovers.without_row(home, store) == [home.experiment("lost")]
-    assert leftovers.remove(home, store) == []
+    assert orphans.without_row(home, store) == [home.experiment("lost")]
+    assert orphans.remove(home, store) == []
     assert home.trial("lost", 1, 1).exists()
 
 
@@ -123,12 +123,12 @@ def test_a_delete_that_is_killed_half_way_leaves_a_draft_and_no_lost_folder(home
     with pytest.raises(KeyboardInterrupt):
         handle.delete()
     monkeypatch.undo()
-    assert leftovers.without_row(home, store) == []
-    assert names(leftovers.remove(home, store)) == [handle.id]
+    assert orphans.without_row(home, store) == []
+    assert names(orphans.remove(home, store)) == [handle.id]
 
 
 def test_a_home_without_experiments_has_nothing_left(home, store):
-    assert leftovers.find(home, store) == leftovers.remove(home, store) == leftovers.without_row(home, store) == []
+    assert orphans.find(home, store) == orphans.remove(home, store) == orphans.without_row(home, store) == []
 
 
 def test_who_submits_waits_for_nobody(home):
@@ -141,7 +141,7 @@ def test_the_socket_of_an_earlier_version_is_removed_and_that_of_this_one_stays(
     for name in ("doorbell", "manager.sock"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
             made.bind(str(home.root / name))
-    assert names(leftovers.find(home, store)) == ["doorbell"]
-    leftovers.remove(home, store)
+    assert names(orphans.find(home, store)) == ["doorbell"]
+    orphans.remove(home, store)
     assert not (home.root / "doorbell").exists()
     assert home.wakeup_socket.is_socket()
