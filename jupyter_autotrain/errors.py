@@ -12,6 +12,7 @@ AutotrainError                 three clauses: what was found, what was expected,
 ├── ManagerError               the manager cannot be started or does not answer
 ├── BackendError               a backend refuses or fails a request
 │   └── BackendUnavailableError    the backend cannot be used here; says why in one sentence
+│       └── SubmitUnknownError     the link was lost while a trial was started: it may run
 ├── PlanError                  a model cannot be traced, priced or split
 │   ├── TraceError             the model's graph cannot be captured
 │   ├── InvariantError         a plan broke what holds for every plan: a fault of the search
@@ -104,6 +105,10 @@ class BackendError(AutotrainError):
 
 class BackendUnavailableError(BackendError):
     """The backend cannot be used from here."""
+
+
+class SubmitUnknownError(BackendUnavailableError):
+    """The backend stopped to answer while a trial was started: it may run, so it is not started anywhere else."""
 
 
 class PlanError(AutotrainError):

@@ -41,10 +41,14 @@ class BackendContext:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Whether the backend can be used from here; `reason` is one sentence either way."""
+    """Whether the backend can be used from here; `reason` is one sentence either way.
+
+    `is_lasting` when it is of no use to ask again later; a backend that only does not answer now may come back.
+    """
 
     usable: bool
     reason: str
+    is_lasting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class JobStatus:
     `state` is PREPARING, RUNNING or a final state. `reason` is in plain words. `detail` is the status file's
     content (exit code, pids, peak memory ...), when there is one. With a `doubt` the state is not known at the moment,
     for that reason: then `state` means nothing, and the job is polled again later. An unknown state is never LOST.
+    `unreachable` when the doubt is that the job's node does not answer: the job goes on there.
     """
 
     ref: JobRef
@@ -70,6 +75,7 @@ class JobStatus:
     reason: str = ""
     detail: JsonObject = field(default_factory=dict)
     doubt: str = ""
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,8 @@ class Backend(Protocol):
             secrets: The values of `trial.secrets`.
 
         Raises:
+            SubmitUnknownError: Its node stopped to answer meanwhile: whether the trial was started is not known.
+            BackendUnavailableError: It does not answer; this call has certainly not started the trial.
             BackendError: When the backend refuses.
         """
         ...

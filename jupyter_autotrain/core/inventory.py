@@ -37,6 +37,8 @@ class Node:
         name: Different from that of every other node of the backend.
         link: By which its accelerators are joined, as one of them sees it.
         labels: Further facts, such as a zone or a partition.
+        machine_id: The same for every backend that has this machine, so that it is shared out once; None: not known.
+        unavailable: Why no trial can be started there now, such as that it does not answer; "" when one can.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Node:
     accelerators: tuple[Accelerator, ...] = ()
     link: Link | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    machine_id: str | None = None
+    unavailable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

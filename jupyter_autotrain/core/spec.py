@@ -191,10 +191,14 @@ class TrialSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodePlacement:
-    """A node of the backend's inventory, and the ids of the accelerators that the trial gets there."""
+    """A node of the backend's inventory, and the ids of the accelerators that the trial gets there.
+
+    `machine_id` is the node's; "" where it is not known.
+    """
 
     node: str
     accelerators: tuple[str, ...] = ()
+    machine_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.process_identity import boot_id
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.worker import environment, start_supervisor
@@ -63,6 +64,7 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
             cpus=float(len(os.sched_getaffinity(0))),
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
             accelerators=gpus.find(self._nvml),
+            machine_id=boot_id(),
         )
         return Inventory((node,), limits=describe())
 

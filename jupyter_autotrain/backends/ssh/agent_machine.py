@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+from jupyter_autotrain.core.process_identity import boot_id
 from jupyter_autotrain.worker.resource_limits import describe as describe_limits
 
 _FIELDS = "index,uuid,name,memory.total,memory.free"
@@ -18,6 +19,7 @@ def describe() -> dict[str, object]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpus": _gpus(),
         "limits": describe_limits(),
+        "machine_id": boot_id(),
     }
 
 

@@ -28,4 +28,10 @@ def node(name: str, machine: JsonObject) -> Node:
     for index, uuid, kind, memory, free, busy in cast("list[tuple[int, str, str, int, int, bool]]", machine["gpus"]):
         gpus.append(Accelerator(index, uuid, kind, memory, free, busy))
     cpus = cast("float", machine["cpus"])
-    return Node(name, cpus=cpus, memory_bytes=cast("int", machine["memory_bytes"]), accelerators=tuple(gpus))
+    return Node(
+        name,
+        cpus=cpus,
+        memory_bytes=cast("int", machine["memory_bytes"]),
+        accelerators=tuple(gpus),
+        machine_id=str(machine["machine_id"]),
+    )

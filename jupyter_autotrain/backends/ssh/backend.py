@@ -15,6 +15,7 @@ from jupyter_autotrain.backends.ssh import agent_responses, fetching
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
 from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh.transport import LinkLostError
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
@@ -32,7 +33,7 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
+from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.worker import environment
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class SshBackend:
             except AutotrainError as error:
                 reasons[name] = str(error.found)
         if len(reasons) == len(self._links):
-            return Probe(False, " ".join(reasons.values()))
+            return Probe(False, " ".join(reasons.values()), is_lasting=False)
         hosts = ", ".join(name for name in self._links if name not in reasons)
         silent = f"; without an answer: {', '.join(reasons)}" if reasons else ""
         return Probe(True, f"Hosts that answer: {hosts}{silent}.")
@@ -88,8 +89,8 @@ class SshBackend:
         for name, link in self._links.items():
             try:
                 machine = cast("JsonObject", link.ask("machine"))
-            except AutotrainError:
-                nodes.append(Node(name))
+            except AutotrainError as error:
+                nodes.append(Node(name, unavailable=error.found.rstrip(".")))
             else:
                 nodes.append(agent_responses.node(name, machine))
                 limits = limits or str(machine["limits"])
@@ -129,10 +130,13 @@ class SshBackend:
         before = trial.resume_attempt
         earlier = "" if before is None else self._job(f"{trial.experiment_id}-{trial.number}-{before}")
         bundle = link.send_bundle(self._context.bundle(trial))
-        link.ask(
-            "start", job=self._job(trial.job_id), trial=self._content(trial, placement), bundle=bundle, before=earlier,
-            secrets=dict(secrets),
-        )  # fmt: skip
+        try:
+            link.ask(
+                "start", job=self._job(trial.job_id), trial=self._content(trial, placement), bundle=bundle,
+                before=earlier, secrets=dict(secrets),
+            )  # fmt: skip
+        except LinkLostError as error:
+            raise SubmitUnknownError(error.found, error.expected, error.action) from error
         return JobRef(self.name, trial.job_id, {"host": host, "job": self._job(trial.job_id)})
 
     def _job(self, job_id: str) -> str:
@@ -186,7 +190,8 @@ class SshBackend:
         try:
             told = self._link(refs[0]).ask("poll", jobs=[self._named(ref) for ref in refs])
         except AutotrainError as error:
-            return [JobStatus(ref, TrialState.PREPARING, doubt=error.found.rstrip(".")) for ref in refs]
+            doubt, unreachable = error.found.rstrip("."), isinstance(error, BackendUnavailableError)
+            return [JobStatus(ref, TrialState.PREPARING, doubt=doubt, unreachable=unreachable) for ref in refs]
         return [
             agent_responses.status(ref, answer) for ref, answer in zip(refs, cast("list[JsonValue]", told), strict=True)
         ]
