@@ -59,9 +59,11 @@ def _missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:
     if needs.gpus and not can.gpu_slots:
         yield "resources.gpus (it gives out no GPUs)"
     if needs.nodes > 1 and not can.multi_node:
-        yield "resources.nodes (it runs a trial on one node)"
+        yield "resources.nodes (it runs a trial on one node; there, `workers_per_node` gives it several processes)"
     if needs.workers_per_node > 1 and not can.multi_worker:
         yield "resources.workers_per_node (it starts one worker per trial)"
+    if spec.launcher != "env" and not can.multi_worker:
+        yield f"launcher {spec.launcher} (it starts one worker per trial)"
     if needs.memory_bytes and not can.limits_memory:
         yield "resources.memory (it cannot limit memory)"
     if needs.cpus and not can.limits_cpu:

@@ -21,6 +21,8 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         seed=None if spec.seed is None else spec.seed + trial.number - 1,
         objective=spec.objective.metric if spec.objective else "",
         resources=spec.resources,
+        launcher=spec.launcher,
+        elastic=spec.elastic,
         timeout_s=spec.timeout_s,
         environment=spec.environment,
         env=spec.env,

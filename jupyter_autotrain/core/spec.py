@@ -24,6 +24,9 @@ class Resources:
     workers_per_node: int = 1
 
 
+LAUNCHERS = ("env", "torchrun", "mpi", "tensorflow", "paddle")
+
+
 @dataclass(frozen=True, slots=True)
 class EarlyStopOptions:
     """When an early-stopping rule may begin to judge.
@@ -101,6 +104,8 @@ class ExperimentSpec:
         early_stop: Name of the early-stopping rule, or "none".
         trials: How many trials to run.
         concurrency: How many of them run at the same time.
+        launcher: What starts the workers of a trial and tells them of each other; one of `LAUNCHERS`.
+        elastic: True when a trial goes on without a worker or node that is lost, and with it when it is back.
         environment: The submitter's variables that trials get, as of the submission (`core.environment`).
         env: Variables that the header sets; they go before `environment`.
         secrets: Names only; values never enter a spec.
@@ -121,6 +126,8 @@ class ExperimentSpec:
     trials: int = 1
     concurrency: int = 1
     resources: Resources = field(default_factory=Resources)
+    launcher: str = "env"
+    elastic: bool = False
     timeout_s: float | None = None
     budget: Budget = field(default_factory=Budget)
     seed: int | None = None
@@ -175,6 +182,8 @@ class TrialSpec:
     seed: int | None = None
     objective: str = ""
     resources: Resources = field(default_factory=Resources)
+    launcher: str = "env"
+    elastic: bool = False
     timeout_s: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)

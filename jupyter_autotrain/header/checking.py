@@ -129,7 +129,21 @@ def _contradictions(header: Header, backends: Sequence[str]) -> Iterator[tuple[K
     for name in header.secrets:
         if name in header.env:
             yield ("env", name), f"{name} is also under secrets:", "expected it once", "remove it from env:"
+    yield from _worker_contradictions(header)
     yield from _search_contradictions(header)
+
+
+def _worker_contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
+    needs = header.resources
+    workers = needs.workers_per_node
+    if needs.gpus % workers:
+        near = workers * max(1, round(needs.gpus / workers))
+        found = f"{needs.gpus} GPUs for {workers} workers on each node"
+        expected = f"expected a multiple of workers_per_node, such as {near}"
+        yield ("resources", "gpus"), found, expected, "change gpus or workers_per_node"
+    if header.elastic and header.launcher != "torchrun":
+        found = f"elastic with launcher {header.launcher}"
+        yield ("elastic",), found, "expected launcher: torchrun", "add `launcher: torchrun`, or remove elastic"
 
 
 def _without_effect(header: Header, document: Document, *, dry_run: bool) -> Iterator[tuple[KeyPath, str, str, str]]:

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.environment import passed
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import BackendChoice, Profile
-from jupyter_autotrain.core.spec import Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
+from jupyter_autotrain.core.spec import LAUNCHERS, Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.objectives import Goal
 from jupyter_autotrain.header.sections import (
@@ -36,6 +36,7 @@ from jupyter_autotrain.header.types import (
     Secrets,
     ShortForm,
     Text,
+    Truth,
     VariableName,
     VariableNames,
     VariableText,
@@ -96,6 +97,17 @@ class Header(Section):
     )
     resources: ResourcesSection = Field(
         default=ResourcesSection(), description="What one trial needs.", examples=["{gpus: 1, memory: 8GB}"]
+    )
+    launcher: Annotated[str, OneOf(LAUNCHERS, (("torch", "torchrun"), ("mpirun", "mpi"), ("mpiexec", "mpi")))] = Field(
+        default="env",
+        description="How the workers of one trial find each other: env sets RANK, WORLD_SIZE, MASTER_ADDR, ...; "
+        "torchrun, mpi, tensorflow and paddle do what these expect.",
+        examples=["torchrun"],
+    )
+    elastic: Truth = Field(
+        default=False,
+        description="With launcher torchrun: a trial goes on when a worker or host is lost, and takes it in again.",
+        examples=["true"],
     )
     timeout: Duration | None = Field(default=None, description="Longest time of one trial.", examples=["30m"])
     budget: BudgetSection = Field(
@@ -184,7 +196,11 @@ class Header(Section):
             early_stop_options=EarlyStopOptions(self.early_stop.warmup_steps, self.early_stop.min_trials),
             trials=self.trial_count,
             concurrency=self.concurrency,
-            resources=Resources(needs.cpus, needs.memory, needs.gpus, needs.gpu_memory),
+            resources=Resources(
+                needs.cpus, needs.memory, needs.gpus, needs.gpu_memory, needs.nodes, needs.workers_per_node
+            ),
+            launcher=self.launcher,
+            elastic=self.elastic,
             timeout_s=self.timeout,
             budget=Budget(self.budget.time, self.budget.failures),
             seed=self.seed,

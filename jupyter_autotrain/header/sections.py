@@ -16,6 +16,7 @@ from jupyter_autotrain.header.types import (
     Size,
     Text,
     Texts,
+    Workers,
 )
 
 PARALLEL_MODES = ("auto_parallel", "hybrid_parallel", "data_parallel", "stand_alone")
@@ -37,8 +38,14 @@ class ResourcesSection(Section):
         default=None, description="CPU cores.", examples=["2"]
     )
     memory: Size | None = Field(default=None, description="Memory; a trial that takes more is ended.", examples=["8GB"])
-    gpus: Few = Field(default=0, description="Number of GPUs.", examples=["1"])
+    gpus: Few = Field(
+        default=0, description="Number of GPUs, on each node; all workers of a node see them all.", examples=["1"]
+    )
     gpu_memory: Size | None = Field(default=None, description="Least memory of each GPU.", examples=["16GB.."])
+    nodes: Workers = Field(default=1, description="Number of hosts that share one trial.", examples=["2"])
+    workers_per_node: Workers = Field(
+        default=1, description="Number of processes (ranks) of one trial on each of its hosts.", examples=["4"]
+    )
 
 
 class BudgetSection(Section):

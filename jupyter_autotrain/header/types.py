@@ -200,6 +200,7 @@ AS_INTEGER = BeforeValidator(_integer)
 AS_NUMBER = BeforeValidator(_number)
 Truth = Annotated[bool, BeforeValidator(_truth)]
 Count = Annotated[int, Field(ge=1, le=1_000_000), AS_INTEGER]
+Workers = Annotated[int, Field(ge=1, le=10_000), AS_INTEGER]
 Few = Annotated[int, Field(ge=0, le=10_000), AS_INTEGER]
 Size = Annotated[int, BeforeValidator(_quantity(parse_size, SIZE_FORM)), _schema("string", "integer")]
 Duration = Annotated[float, BeforeValidator(_quantity(parse_duration, DURATION_FORM)), _schema("string", "number")]
