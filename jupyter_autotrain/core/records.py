@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,7 +13,7 @@ from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import ExperimentState, TrialState
-from jupyter_autotrain.core.text_format import cut, duration, number, parameters
+from jupyter_autotrain.core.text_format import count, cut, duration, number, parameters
 
 _HEADS: Final = ("trial", "state", "value", "time", "parameters", "reason")
 
@@ -126,8 +127,22 @@ class ExperimentRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreachableNode:
+    """A node that does not answer since a time (seconds since the epoch), and how many trials go on there."""
+
+    name: str
+    since_s: float
+    trials: int
+
+    def __str__(self) -> str:
+        since = time.strftime("%H:%M", time.localtime(self.since_s))
+        go_on = "goes on" if self.trials == 1 else "go on"
+        return f"{self.name} does not answer since {since}; {count(self.trials, 'trial')} {go_on} there"
+
+
+@dataclass(frozen=True, slots=True)
 class StateChange:
-    """One change of a trial's state, with its time and reason."""
+    """One change of a trial's state, with its time and reason; `placement` where the change put the trial somewhere."""
 
     id: int
     experiment_id: str
@@ -136,6 +151,7 @@ class StateChange:
     state: TrialState
     time_s: float
     reason: str = ""
+    placement: Placement | None = None
 
 
 @dataclass(frozen=True, slots=True)

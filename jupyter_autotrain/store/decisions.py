@@ -1,14 +1,16 @@
 """Decisions of the manager that must survive it.
 
-How an attempt shall end, that an experiment creates or starts no more trials, and what blocks each trial.
+How an attempt shall end, that an experiment creates or starts no more trials, what blocks each trial, and which nodes
+do not answer.
 A decision on an attempt holds for that attempt only, so a retry needs no clearing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from jupyter_autotrain.core.records import UnreachableNode
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 
@@ -25,6 +27,7 @@ _ADD_END: Final = (
 _ENDS: Final = "SELECT number, attempt, state, reason FROM end_decisions WHERE experiment = ?"
 _SET: Final = "INSERT OR REPLACE INTO experiment_decisions (experiment, kind, reason) VALUES (?, ?, ?)"
 _UNSET: Final = "DELETE FROM experiment_decisions WHERE experiment = ? AND kind = ?"
+_ADD_NODE: Final = "INSERT INTO unreachable_nodes (experiment, node, since_s, trials) VALUES (?, ?, ?, ?)"
 _ADD_REASON: Final = "INSERT INTO block_reasons (experiment, number, reason) VALUES (?, ?, ?)"
 
 
@@ -79,3 +82,23 @@ class DecisionTables(StoreMixin):
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id),)).fetchall()
         return {number: str(reason) for number, reason in rows}
+
+    def set_unreachable_nodes(self, experiment_id: str, nodes: Sequence[UnreachableNode]) -> None:
+        """Replace the nodes with trials of an experiment that do not answer."""
+        with self._database.write() as connection:
+            key = key_of(connection, experiment_id)
+            connection.execute("DELETE FROM unreachable_nodes WHERE experiment = ?", (key,))
+            rows = [(key, plain(node.name), node.since_s, node.trials) for node in nodes]
+            connection.executemany(_ADD_NODE, rows)
+
+    def unreachable_nodes(self, experiment_id: str) -> list[UnreachableNode]:
+        """The nodes with trials of an experiment that do not answer, by name."""
+        query = "SELECT node, since_s, trials FROM unreachable_nodes WHERE experiment = ? ORDER BY node"
+        with self._database.read() as connection:
+            rows = connection.execute(query, (key_of(connection, experiment_id),)).fetchall()
+        nodes = []
+        for name, since_s, trials in rows:
+            with undamaged(f"the unreachable nodes of experiment {experiment_id}"):
+                check_types((name, str), (since_s, float | int), (trials, int))
+                nodes.append(UnreachableNode(name, since_s, trials))
+        return nodes

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.store.schema import migrate
+from jupyter_autotrain.store.migration import migrate
 
 PAGE_BYTES: Final = 4096
 _PARTS: Final = ("", "-wal", "-shm")

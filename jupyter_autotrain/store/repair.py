@@ -20,13 +20,13 @@ from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.database import make_private_file
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.header_repair import copies_with_new_header
+from jupyter_autotrain.store.migration import migrate
 from jupyter_autotrain.store.repair_rows import repair_rows
-from jupyter_autotrain.store.schema import migrate
 
 _MOST_LOOKUPS: Final = 200_000
 _LOGS: Final = ("-wal", "-shm", "-journal")
 _TIMEOUT_S: Final = 10.0
-_OF_EXPERIMENTS: Final = ("trials", "experiment_decisions")
+_OF_EXPERIMENTS: Final = ("trials", "experiment_decisions", "unreachable_nodes")
 _OF_TRIALS: Final = ("moves", "cursors", "series", "notes", "end_decisions", "block_reasons")
 
 

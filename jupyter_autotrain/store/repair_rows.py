@@ -29,6 +29,7 @@ def repair_rows(target: sqlite3.Connection) -> dict[str, str]:
     ).rowcount
     for table in ("trials", "moves", "end_decisions", "block_reasons"):
         target.execute(f"UPDATE {table} SET reason = '' WHERE typeof(reason) != 'text'")  # noqa: S608 - own names
+    target.execute("UPDATE moves SET placement = NULL WHERE placement IS NOT NULL AND NOT json_valid(placement)")
     values = sum(_empty(target, column, empty) for column, empty in _EMPTY.items())
     found = {
         "experiments": f"{len(unreadable)} with a specification that cannot be read" if unreadable else "",

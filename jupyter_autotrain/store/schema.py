@@ -1,4 +1,4 @@
-"""The tables, as a list of forward migrations; `PRAGMA user_version` counts those that ran.
+"""The tables, as a list of forward migrations, which `store.migration` applies.
 
 Ids grow with arrival and give the order of everything; times are for people only, so a clock that jumps
 backwards changes no order.
@@ -10,11 +10,7 @@ arrays of 8-byte numbers one after another. A chunk's points own the ids `first_
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
 from typing import Final
-
-from jupyter_autotrain.errors import StoreError
 
 _FIRST: Final = """
 CREATE TABLE names (
@@ -193,6 +189,18 @@ UPDATE experiments SET spec = json_set(
 ) WHERE json_valid(spec)
 """
 
+# Where each attempt was put and why, also of attempts before the present one; and which nodes do not answer now.
+_ATTEMPT_PLACEMENTS: Final = """
+ALTER TABLE moves ADD COLUMN placement TEXT;
+CREATE TABLE unreachable_nodes (
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  node TEXT NOT NULL,
+  since_s REAL NOT NULL,
+  trials INTEGER NOT NULL,
+  PRIMARY KEY (experiment, node)
+) WITHOUT ROWID
+"""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _FIRST,
     _LEASE,
@@ -203,42 +211,5 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _DECISIONS,
     _PLACEMENTS,
     _BACKENDS,
+    _ATTEMPT_PLACEMENTS,
 )
-
-
-def version(connection: sqlite3.Connection) -> int:
-    """How many migrations the file has seen."""
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def migrate(connection: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
-    """Bring the file to the newest schema; all or nothing, also when two processes do it concurrently.
-
-    Raises:
-        StoreError: The file was written by a newer version of this package.
-        sqlite3.Error: SQLite refused; the file is as it was.
-    """
-    if version(connection) == len(migrations):
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        _apply(connection, path, migrations)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _apply(connection: sqlite3.Connection, path: Path, migrations: tuple[str, ...]) -> None:
-    seen = version(connection)
-    if seen > len(migrations):
-        raise StoreError(
-            f"{path} has schema version {seen}.",
-            f"This version of jupyter-autotrain knows schemas up to {len(migrations)}.",
-            "Upgrade it (pip install -U jupyter-autotrain), or set JUPYTER_AUTOTRAIN_HOME to another folder.",
-        )
-    for script in migrations[seen:]:
-        for statement in filter(str.strip, script.split(";")):
-            connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {len(migrations)}")

@@ -18,6 +18,7 @@ from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend"
+_CHANGE_COLUMNS = "id, number, attempt, state, time_s, reason, placement"
 _NOWHERE: Final = {"ref": None, "placement": "[]", "backend": ""}
 _EXTREMES = """
 SELECT number, value FROM trials WHERE experiment = :key AND value IN (
@@ -64,6 +65,8 @@ class TrialTable(StoreMixin):
     ) -> TrialRecord:
         """Change a trial's state; from a final state to WAITING a new attempt begins, without the last one's columns.
 
+        A trial that waits again is nowhere.
+
         Args:
             experiment_id: The experiment.
             number: The trial.
@@ -86,7 +89,7 @@ class TrialTable(StoreMixin):
             _update(connection, key, number, _columns_of_state(state, now_s, begins=begins))
             _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
             _update(connection, key, number, _columns(ref, placement))
-            _add_state_change(connection, key, (number, attempt, state, now_s, reason))
+            _add_state_change(connection, key, (number, attempt, state, now_s, reason), placement)
             return _trial(connection, experiment_id, key, number)
 
     def annotate(
@@ -131,19 +134,18 @@ class TrialTable(StoreMixin):
 
     def state_changes(self, experiment_id: str, after_id: int = 0) -> list[StateChange]:
         """The log of state changes of an experiment's trials, oldest first, with ids above `after_id`."""
-        query = (
-            "SELECT id, number, attempt, state, time_s, reason FROM moves WHERE experiment = ? AND id > ? ORDER BY id"
-        )
+        query = f"SELECT {_CHANGE_COLUMNS} FROM moves WHERE experiment = ? AND id > ? ORDER BY id"  # noqa: S608 - own text
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
         return [_state_change(experiment_id, row) for row in rows]
 
 
 def _state_change(experiment_id: str, row: tuple[Any, ...]) -> StateChange:
-    change_id, number, attempt, state, time_s, reason = row
+    change_id, number, attempt, state, time_s, reason, text = row
     with undamaged(f"state change {change_id} of trial {number} of experiment {experiment_id}"):
         check_types((reason, str), (number, int), (attempt, int), (time_s, float | int))
-        return StateChange(change_id, experiment_id, number, attempt, TrialState(state), time_s, reason)
+        placement = None if text is None else from_json(Placement, json.loads(text))
+        return StateChange(change_id, experiment_id, number, attempt, TrialState(state), time_s, reason, placement)
 
 
 def _check_legal(trial: TrialRecord, state: TrialState) -> None:
@@ -159,6 +161,8 @@ def _check_legal(trial: TrialRecord, state: TrialState) -> None:
 def _columns_of_state(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
     if begins:
         return {"started_s": None, "ended_s": None, "value": None, "value_count": 0, **_NOWHERE}
+    if state is TrialState.WAITING:
+        return _NOWHERE
     if state is TrialState.RUNNING:
         return {"started_s": now_s}
     return {"ended_s": now_s} if state.is_final else {}
@@ -181,10 +185,16 @@ def _update(connection: sqlite3.Connection, key: int, number: int, values: Mappi
 
 
 def _add_state_change(
-    connection: sqlite3.Connection, key: int, change: tuple[int, int, TrialState, float, str]
+    connection: sqlite3.Connection,
+    key: int,
+    change: tuple[int, int, TrialState, float, str],
+    placement: Placement | None = None,
 ) -> None:
-    query = "INSERT INTO moves (experiment, number, attempt, state, time_s, reason) VALUES (?, ?, ?, ?, ?, ?)"
-    connection.execute(query, (key, *change))
+    query = (
+        "INSERT INTO moves (experiment, number, attempt, state, time_s, reason, placement) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    )
+    text = None if placement is None else json.dumps(to_json(placement))
+    connection.execute(query, (key, *change, text))
 
 
 def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number: int) -> TrialRecord:

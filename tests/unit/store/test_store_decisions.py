@@ -12,7 +12,8 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.errors import DamagedRowError
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.store.schema import MIGRATIONS, migrate
+from jupyter_autotrain.store.migration import migrate
+from jupyter_autotrain.store.schema import MIGRATIONS
 
 SPEC = ExperimentSpec("mnist", Bundle())
 EARLY = FinalState(TrialState.EARLY_STOPPED, "worse than the median")

@@ -9,7 +9,7 @@ import pytest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store import Store, database, filesystem, schema
+from jupyter_autotrain.store import Store, database, filesystem, migration, schema
 from jupyter_autotrain.store.failures import explained
 
 MOUNTS = """\
@@ -46,10 +46,10 @@ def test_an_older_file_is_brought_forward_and_keeps_its_rows(tmp_path, monkeypat
         store.add_experiment("a1", ExperimentSpec("a", Bundle()), 1.0)
     newer = (*schema.MIGRATIONS, "ALTER TABLE experiments ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'")
     connection = sqlite3.connect(home.store, isolation_level=None)
-    schema.migrate(connection, home.store, newer)
-    schema.migrate(connection, home.store, newer)
+    migration.migrate(connection, home.store, newer)
+    migration.migrate(connection, home.store, newer)
     assert connection.execute("SELECT id, colour FROM experiments").fetchall() == [("a1", "red")]
-    assert schema.version(connection) == len(newer)
+    assert migration.version(connection) == len(newer)
     connection.close()
     with pytest.raises(StoreError, match="Upgrade it"):
         Store.open(home)
@@ -60,8 +60,8 @@ def test_a_migration_that_fails_half_way_changes_nothing(tmp_path):
     Store.open(home).close()
     connection = sqlite3.connect(home.store, isolation_level=None)
     with pytest.raises(sqlite3.OperationalError):
-        schema.migrate(connection, home.store, (*schema.MIGRATIONS, "CREATE TABLE half (x); SELECT nonsense"))
-    assert schema.version(connection) == len(schema.MIGRATIONS)
+        migration.migrate(connection, home.store, (*schema.MIGRATIONS, "CREATE TABLE half (x); SELECT nonsense"))
+    assert migration.version(connection) == len(schema.MIGRATIONS)
     assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
     connection.close()
 

@@ -9,10 +9,12 @@ from contextlib import closing
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.core.records import UnreachableNode
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.store.schema import MIGRATIONS, migrate
+from jupyter_autotrain.store.migration import migrate
+from jupyter_autotrain.store.schema import MIGRATIONS
 
 BEFORE_PLACEMENTS = 7
 BEFORE_BACKENDS = 8
@@ -27,6 +29,30 @@ def test_a_placement_comes_back_as_it_was_given(tmp_path):
         trial = store.trial("a1", 1)
     assert trial.placement == placement
     assert trial.gpus == ("GPU-1", "GPU-2", "GPU-3")
+
+
+def test_the_placement_of_each_attempt_stays_in_the_log_of_state_changes(tmp_path):
+    first, second = Placement((NodePlacement("gpu1", (), "machine-1"),), "lab"), Placement((), "local")
+    with Store.open(Home(tmp_path)) as store:
+        store.add_experiment("a1", ExperimentSpec("mnist", Bundle()), 0.0)
+        store.add_trial("a1", 1, {}, 1.0)
+        store.change_state("a1", 1, TrialState.PREPARING, 2.0, reason="it ends first there", placement=first)
+        store.change_state("a1", 1, TrialState.WAITING, 3.0)
+        assert store.trial("a1", 1).placement == Placement()
+        store.change_state("a1", 1, TrialState.PREPARING, 4.0, placement=second)
+        changes = store.state_changes("a1")
+    assert [change.placement for change in changes] == [None, first, None, second]
+    assert changes[1].reason == "it ends first there"
+
+
+def test_nodes_that_do_not_answer_are_kept_until_they_are_replaced(tmp_path):
+    nodes = [UnreachableNode("gpu1", 0.0, 3), UnreachableNode("gpu2", 60.0, 1)]
+    with Store.open(Home(tmp_path)) as store:
+        store.add_experiment("a1", ExperimentSpec("mnist", Bundle()), 0.0)
+        store.set_unreachable_nodes("a1", nodes)
+        assert store.unreachable_nodes("a1") == nodes
+        store.set_unreachable_nodes("a1", [])
+        assert store.unreachable_nodes("a1") == []
 
 
 def test_devices_kept_by_an_older_version_are_still_held(tmp_path):
