@@ -1,6 +1,7 @@
 """The backends: where trials run. Their types are found by entry points, the built-in ones too.
 
-A *profile* names a backend: its type and options. Each type has a profile of its own name, without options.
+A *profile* names a backend: its type and options. Files define profiles (`header.profiles`), and each type has one of
+its own name, without options.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from jupyter_autotrain.header import Header
+    from jupyter_autotrain.header import Header, HeaderContext
 
 GROUP = "jupyter_autotrain.backends"
 
@@ -48,20 +49,9 @@ def _changed_ns(folder: str) -> int:
     return 0
 
 
-def names() -> list[str]:
-    """The names of all profiles, in alphabetical order."""
+def type_names() -> list[str]:
+    """The names of all types, in alphabetical order."""
     return sorted(_entries())
-
-
-def profile(name: str) -> Profile:
-    """The profile with this name.
-
-    Raises:
-        BackendError: When there is none.
-    """
-    if name not in _entries():
-        raise _unknown(name)
-    return Profile(name, name)
 
 
 def create(profile: Profile, context: BackendContext) -> Backend:
@@ -94,25 +84,32 @@ def options_model(type_name: str) -> type[BaseModel]:
         raise _broken(type_name, error) from error
 
 
-def option_sections() -> dict[str, type[BaseModel]]:
-    """For each profile whose type has options: the model of its section in the header.
-
-    A type that cannot be loaded has none here; `create` says why.
-    """
+def options_models() -> dict[str, type[BaseModel]]:
+    """The model of each type's options; a type that cannot be loaded has none here, and `create` says why."""
     found = {}
-    for name in names():
+    for name in type_names():
         with suppress(BackendError):
-            model = options_model(name)
-            if model.model_fields:
-                found[name] = model
+            found[name] = options_model(name)
     return found
 
 
 def header_schema() -> type[Header]:
-    """The schema of a header, with a section for each backend that has options."""
+    """The schema of a header, with the options of each type."""
     from jupyter_autotrain import header  # noqa: PLC0415 - heavy, and the manager has no use for it
 
-    return header.with_backend_sections(tuple(option_sections().items()))
+    return header.with_backend_types(tuple(options_models().items()))
+
+
+def header_context(cwd: Path, environ: Mapping[str, str]) -> HeaderContext:
+    """What reading a header needs to know of this machine.
+
+    Args:
+        cwd: The folder of the notebook.
+        environ: The environment.
+    """
+    from jupyter_autotrain import header  # noqa: PLC0415 - heavy, and the manager has no use for it
+
+    return header.HeaderContext(cwd, environ, type_names(), header_schema())
 
 
 def _load(type_name: str) -> BackendType:
@@ -127,7 +124,7 @@ def _load(type_name: str) -> BackendType:
 
 
 def _unknown(name: str) -> BackendError:
-    known = names()
+    known = type_names()
     _forget()
     near = closest_match(name, known)
     hint = f"Did you mean {near!r}? " if near else ""

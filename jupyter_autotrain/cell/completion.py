@@ -9,7 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain import header, verbs
 from jupyter_autotrain.backends import header_schema
-from jupyter_autotrain.backends import names as backend_names
+from jupyter_autotrain.backends import type_names as backend_names
 from jupyter_autotrain.errors import AutotrainError
 
 _NAME = "autotrain_matcher"

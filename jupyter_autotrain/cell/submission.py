@@ -66,9 +66,7 @@ def read(
         CaptureError: Something the cell needs cannot be sent, or nothing reports its objective.
         ShipError: The files are too many or too big.
     """
-    parsed = header.parse_cell(
-        line, cell, header.HeaderContext(cwd, environ, backends.names(), backends.header_schema())
-    )
+    parsed = header.parse_cell(line, cell, backends.header_context(cwd, environ))
     ship = parsed.header.ship
     captured = capture.capture(
         parsed.code,

@@ -46,8 +46,7 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
         StoreError: It cannot be stored; then nothing was started.
     """
     home, cwd = home or default_home(), Path.cwd()
-    context = headers.HeaderContext(cwd, os.environ, backends.names(), backends.header_schema())
-    parsed = headers.from_mapping(header, context)
+    parsed = headers.from_mapping(header, backends.header_context(cwd, os.environ))
     name = "script" if isinstance(fn_or_source, str) else fn_or_source.__name__.strip("<>")
     captured = _capture(fn_or_source, parsed, cwd)
     capture.check_reports(captured.reports, parsed.objective.metric if parsed.objective else "")

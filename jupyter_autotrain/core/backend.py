@@ -209,5 +209,10 @@ class BackendType(Protocol):
         ...
 
     def options_model(self) -> type[BaseModel]:
-        """The model of its options: of `Profile.options` and of its section of the header. All have defaults."""
+        """The model of its options: of `Profile.options` and of its section of the header.
+
+        Where all have defaults, its name alone is a backend too.
+
+        A class variable `header_keys` of the model names the options that the section has; without it, all.
+        """
         ...

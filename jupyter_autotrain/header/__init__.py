@@ -11,7 +11,7 @@ from jupyter_autotrain.header.completions import MAGIC, Completions, completions
 from jupyter_autotrain.header.config_sources import HeaderContext
 from jupyter_autotrain.header.flags import Flags
 from jupyter_autotrain.header.help import help_text, json_schema, known_keys
-from jupyter_autotrain.header.schema import Header, with_backend_sections
+from jupyter_autotrain.header.schema import Header, with_backend_types
 
 __all__ = [
     "MAGIC",
@@ -27,5 +27,5 @@ __all__ = [
     "json_schema",
     "known_keys",
     "parse_cell",
-    "with_backend_sections",
+    "with_backend_types",
 ]

@@ -46,7 +46,9 @@ def parse_cell(line: str, cell: str, context: HeaderContext) -> ParsedCell:
         from_header.faults.append(fault)
     from_header.faults += in_comments(parts.header)
     settings = merge_sources(context, from_header, from_line, flags.file)
-    header = check(settings, context.backends, context.schema, dry_run=flags.dry_run)
+    profiles, faults = context.profiles()
+    settings.faults += faults
+    header = check(settings, context.schema, profiles, dry_run=flags.dry_run)
     text = "\n".join(text for _, text in parts.header)
     return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags)
 
@@ -64,7 +66,10 @@ def from_mapping(settings: Mapping[str, object], context: HeaderContext | None =
     document = Document({str(key): value for key, value in settings.items() if value is not None})
     if context is None:
         return check(canonical(document))
-    return check(merge_sources(context, document, Document()), context.backends, context.schema)
+    profiles, faults = context.profiles()
+    settings_and_files = merge_sources(context, document, Document())
+    settings_and_files.faults += faults
+    return check(settings_and_files, context.schema, profiles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,70 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-from pydantic import BaseModel, ValidationError
+from collections.abc import Iterator
 
 from jupyter_autotrain.core import grid
-from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.space import Choice
 from jupyter_autotrain.header import secrets
+from jupyter_autotrain.header.backend_reader import read_backends
 from jupyter_autotrain.header.document import Document
-from jupyter_autotrain.header.faults import (
-    Fault,
-    KeyPath,
-    UnfitError,
-    combined_error,
-    expected_instead,
-    shown,
-)
+from jupyter_autotrain.header.faults import Fault, KeyPath, combined_error, shown
+from jupyter_autotrain.header.model_faults import validated
+from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.header.schema import EXHAUSTIVE_TUNERS, Header
 
-_MOST_FAULTS = 200  # that are explained one by one
 _LARGEST_GRID = 1000  # points that a grid may have without `trials:`
-_EXPECTED = {
-    "model_type": "expected a mapping such as {key: value}",
-    "dict_type": "expected a mapping such as {key: value}",
-    "tuple_type": "expected a list such as [a, b]",
-}
-
-_WORDS = (
-    ("Input should be", "expected"),
-    ("greater than or equal to", "at least"),
-    ("less than or equal to", "at most"),
-    ("greater than", "more than"),
-)
 
 
 def check(
-    document: Document, backends: Sequence[str] = (), schema: type[Header] = Header, *, dry_run: bool = False
+    document: Document,
+    schema: type[Header] = Header,
+    profiles: Profiles = Profiles(),  # noqa: B008 - frozen
+    *,
+    dry_run: bool = False,
 ) -> Header:
     """Check settings in the schema's own spelling.
 
     Args:
         document: The settings, and what is already known to be wrong with them.
-        backends: Names of the backends that can be used; empty: any name will do.
         schema: The keys that there are.
+        profiles: What `backend:` can name.
         dry_run: True when nothing will be submitted, so that keys that only plan have an effect.
 
     Raises:
         HeaderError: With all faults.
     """
     faults = [*document.faults, *secrets.in_settings(document)]
-    header = None
-    try:
-        header = schema.model_validate(document.data)
-    except ValidationError as error:
-        details = error.errors(include_url=False)
-        faults += [_fault(detail, document, schema) for detail in details[:_MOST_FAULTS]]
-        if len(details) > _MOST_FAULTS:
-            location = document.location(tuple(details[_MOST_FAULTS]["loc"]))
-            faults.append(Fault(f"and {len(details) - _MOST_FAULTS} faults more", location=location))
-    except (ArithmeticError, RecursionError) as error:  # values given in Python: text cannot be so large or deep
-        faults.append(Fault(f"a value that cannot be read: {error}", "expected plain settings", "simplify it"))
+    header, found = validated(schema, document.data, document)
+    choices, of_backends = read_backends(document, profiles)
+    faults += [*found, *of_backends]
     if header is not None:
-        found_wrong = [*_contradictions(header, backends), *_without_effect(header, document, dry_run=dry_run)]
+        header = header.with_choices(choices)
+        found_wrong = [*_contradictions(header), *_without_effect(header, document, dry_run=dry_run)]
         faults += [
             Fault(found, expected, action, document.location(path)) for path, found, expected, action in found_wrong
         ]
@@ -74,56 +50,8 @@ def check(
     return header
 
 
-def _fault(detail: Mapping[str, Any], document: Document, schema: type[Header]) -> Fault:
-    raw = tuple(detail["loc"])
-    context = detail.get("ctx", {})
-    path: KeyPath = tuple(part for part in raw if part != "[key]")
-    cause = context.get("error")
-    if detail["type"] == "extra_forbidden":
-        return _unknown(path, document, schema)
-    dotted = ".".join(str(part) for part in path)
-    if isinstance(cause, UnfitError):
-        found = cause.found or shown(detail["input"])
-        return Fault(f"{dotted}: {found}", cause.expected, cause.action, document.location(path + cause.at))
-    expected = _EXPECTED.get(detail["type"]) or detail["msg"]
-    for theirs, ours in _WORDS:
-        expected = expected.replace(theirs, ours)
-    return Fault(f"{dotted}: {shown(detail['input'])}", expected, _try(path, schema), document.location(path))
-
-
-def _unknown(path: KeyPath, document: Document, schema: type[Header]) -> Fault:
-    *section, key = [str(part) for part in path]
-    keys = list(keys_of(section, schema))
-    inside = f" in {'.'.join(section)}" if section else ""
-    action = "" if closest_match(key, keys) else "see %autotrain help"
-    return Fault(f"unknown key {shown(key)}{inside}", expected_instead(key, keys), action, document.location(path))
-
-
-def _try(path: KeyPath, schema: type[Header]) -> str:
-    for part in keys_of(path[:-1], schema).items():
-        if part[0] == path[-1] and part[1].examples:
-            return f"as in `{part[0]}: {part[1].examples[0]}`"
-    return ""
-
-
-def keys_of(section: Iterable[str | int], schema: type[Header] = Header) -> dict[str, Any]:
-    """The fields of a section of the schema by name; empty for what is no section."""
-    fields: dict[str, Any] = dict(schema.model_fields)
-    for part in section:
-        model = _section_of(fields[str(part)].annotation) if str(part) in fields else None
-        fields = dict(model.model_fields) if model else {}
-    return fields
-
-
-def _section_of(annotation: object) -> type[BaseModel] | None:
-    options = [annotation, *getattr(annotation, "__args__", ())]
-    return next((o for o in options if isinstance(o, type) and issubclass(o, BaseModel)), None)
-
-
-def _contradictions(header: Header, backends: Sequence[str]) -> Iterator[tuple[KeyPath, str, str, str]]:
+def _contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
     """What is wrong although each key alone is right: (path, found, expected, action)."""
-    if backends and header.backend not in backends:
-        yield ("backend",), f"unknown backend {shown(header.backend)}", expected_instead(header.backend, backends), ""
     if header.resources.gpu_memory and not header.resources.gpus:
         yield ("resources", "gpu_memory"), "gpu_memory without gpus", "expected gpus: 1 or more", "add it"
     for name in header.secrets:
@@ -156,11 +84,12 @@ def _without_effect(header: Header, document: Document, *, dry_run: bool) -> Ite
             expected,
             "run the cell with --dry-run, or call at.plan(...)",
         )
+    chosen = [choice.profile.type for choice in header.choices]
     for name in header.backend_sections:
         is_own = not document.location((name,)).source  # files may hold options of several backends
-        if name != header.backend and name in document.data and is_own:
-            found = f"options of {name} with backend {shown(header.backend)}"
-            yield (name,), found, f"expected options of {header.backend}", f"remove them, or set backend: {name}"
+        if chosen and name not in chosen and name in document.data and is_own:
+            found = f"options of {name} with backend {shown(', '.join(chosen))}"
+            yield (name,), found, f"expected options of {', '.join(chosen)}", f"remove them, or set backend: {name}"
 
 
 def _search_contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.header.checking import keys_of
 from jupyter_autotrain.header.distributions import PARAMETERS
 from jupyter_autotrain.header.document import LIMIT_BYTES
 from jupyter_autotrain.header.flags import FLAGS, spellings
 from jupyter_autotrain.header.help import options_of
+from jupyter_autotrain.header.model_faults import keys_of
 from jupyter_autotrain.header.schema import Header
 
 MAGIC = "%%autotrain"

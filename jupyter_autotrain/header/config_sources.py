@@ -1,31 +1,34 @@
-"""Where settings come from: line flags > header > `-f FILE` > project file > user profile > defaults.
+"""Where settings come from: line flags > header > `-f FILE` > project file > user's file > defaults.
 
 A key set to `null` is as if no weaker layer had set it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupyter_autotrain.header.aliases import SECTIONS, canonical
-from jupyter_autotrain.header.document import LIMIT_BYTES, NULLS, Document, PlainScalar
+from jupyter_autotrain.header.document import NULLS, Document, PlainScalar
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation
+from jupyter_autotrain.header.profile_files import DEFINITIONS, USER_FILE, Definition, defined_in
+from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.header.schema import Header
-from jupyter_autotrain.header.yaml_reader import load
+from jupyter_autotrain.header.settings_files import existing, read_file
 
-FILE_NAME = "autotrain.yml"
+FILE_NAME = "autotrain.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderContext:
-    """What the entry point knows: the working folder, the environment and the usable backends.
+    """What the entry point knows: the working folder, the environment and the types of backends.
 
     Attributes:
-        cwd: The folder; `autotrain.yml` is searched here and upward.
-        environ: The environment; JUPYTER_CONFIG_DIR or HOME leads to the user profile.
-        backends: Names of usable backends; empty: any name is taken.
+        cwd: The folder; `autotrain.yaml` is searched here and upward, to the root of the repository.
+        environ: The environment; JUPYTER_CONFIG_DIR or HOME leads to the user's files.
+        backends: Names of the types of backends; empty: any name is taken.
         schema: The keys that there are, with the sections of backends.
     """
 
@@ -34,34 +37,52 @@ class HeaderContext:
     backends: Sequence[str] = ()
     schema: type[Header] = Header
 
-    def profile(self) -> Path | None:
-        """The user's profile, if there is one."""
+    def config_folder(self) -> Path | None:
+        """The user's folder of Jupyter's configuration."""
         if config := self.environ.get("JUPYTER_CONFIG_DIR"):
-            return _existing(Path(config) / FILE_NAME)
-        if home := self.environ.get("HOME"):
-            return _existing(Path(home, ".jupyter", FILE_NAME))
-        return None
+            return Path(config)
+        home = self.environ.get("HOME")
+        return Path(home, ".jupyter") if home else None
+
+    def user_file(self, name: str = FILE_NAME) -> Path | None:
+        """A file of the user's, if there is one."""
+        folder = self.config_folder()
+        return existing(folder / name) if folder else None
 
     def project_file(self) -> Path | None:
-        """The nearest project file, from the folder upward."""
+        """The nearest project file: in the folder or above it, up to the root of its repository."""
         start = self.cwd.absolute()
-        return next((path for folder in (start, *start.parents) if (path := _existing(folder / FILE_NAME))), None)
-
-
-def _existing(path: Path) -> Path | None:
-    try:
-        return path if path.is_file() else None
-    except OSError:
+        for folder in (start, *start.parents):
+            if path := existing(folder / FILE_NAME):
+                return path
+            if (folder / ".git").exists():
+                return None
         return None
+
+    def shown(self, path: Path) -> str:
+        """A file's path for people: below the home with `~`, else from the working folder."""
+        home = self.environ.get("HOME", "")
+        if path == self.user_file(path.name):
+            return f"~{str(path).removeprefix(home)}" if home and path.is_relative_to(home) else str(path)
+        return os.path.relpath(path, self.cwd)
+
+    def read(self, path: Path) -> Document:
+        """Settings of a file; what is wrong with it is among its faults."""
+        return read_file(path, self.shown(path))
+
+    def profiles(self) -> tuple[Profiles, list[Fault]]:
+        """What `backend:` can name, and faults of the user's file of profiles."""
+        found, faults = definitions(self)
+        return Profiles(self.backends, dict(self.schema.backend_types), found, self.cwd), faults
 
 
 def merge_sources(context: HeaderContext, header: Document, line: Document, file: str = "") -> Document:
     """All sources in one; the strongest wins key by key, in sections too."""
-    profile = context.profile()
+    user = context.user_file()
     project = context.project_file()
-    sources = [read_file(profile, "user profile")] if profile else []
-    if project and project != profile:
-        sources.append(read_file(project, FILE_NAME))
+    sources = [_user_settings(context.read(user))] if user else []
+    if project and project != user:
+        sources.append(_without_definitions(context.read(project)))
     if file:
         sources.append(_requested_file(context, file))
     merged = Document()
@@ -71,34 +92,41 @@ def merge_sources(context: HeaderContext, header: Document, line: Document, file
     return merged
 
 
+def definitions(context: HeaderContext) -> tuple[dict[str, Definition], list[Fault]]:
+    """The profiles of the user's and the project's file by name, the project's first, and faults of the user's file."""
+    found: dict[str, Definition] = {}
+    faults = []
+    if user := context.user_file(USER_FILE):
+        document = context.read(user)
+        found |= defined_in(document, (), user)
+        faults += document.faults
+    project = context.project_file()
+    if project and project != context.user_file():
+        found |= defined_in(context.read(project), (DEFINITIONS,), project)
+    return found, faults
+
+
+def _user_settings(document: Document) -> Document:
+    if DEFINITIONS not in document.data:
+        return document
+    settings = _without_definitions(document)
+    location = document.location((DEFINITIONS,))
+    found = f"`{DEFINITIONS}:` in your {FILE_NAME}"
+    fault = Fault(found, f"expected your profiles in {USER_FILE} beside it", "move them there", location)
+    return Document(settings.data, settings.locations, [*settings.faults, fault])
+
+
+def _without_definitions(document: Document) -> Document:
+    data = {key: value for key, value in document.data.items() if key != DEFINITIONS}
+    return Document(data, document.locations, document.faults)
+
+
 def _requested_file(context: HeaderContext, file: str) -> Document:
     try:
         path = context.cwd / Path(file).expanduser()
     except RuntimeError:  # `~name` of a user that does not exist
         path = context.cwd / file
     return read_file(path, path.name, SourceLocation(1))
-
-
-def read_file(path: Path, source: str, requested_at: SourceLocation = SourceLocation()) -> Document:  # noqa: B008 - frozen
-    """Settings of a file; what is wrong with it is a fault, at `asked_at` when it cannot be read."""
-    try:
-        text = _read(path)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        found = f"{path.name} cannot be read: {reason}"
-        fault = Fault(found, "expected a YAML file", "check its path", requested_at)
-        return Document(faults=[fault])
-    rows = [(number, row.rstrip("\r")) for number, row in enumerate(text.split("\n"), 1)]
-    return load([(number, "" if row.rstrip() == "---" else row) for number, row in rows], source)
-
-
-def _read(path: Path) -> str:
-    """The text of a file; never more than a header may have, and nothing that is no file, such as a pipe."""
-    if path.exists() and not path.is_file():
-        raise OSError(None, "not a regular file")
-    with path.open("rb") as file:
-        data = file.read(LIMIT_BYTES + 1)
-    return data.decode("utf-8-sig", errors="replace" if len(data) > LIMIT_BYTES else "strict")
 
 
 def _merge(below: Document, above: Document, sections: Sequence[str]) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from jupyter_autotrain.core.credentials import holds_credential
 from jupyter_autotrain.core.matching import closest_match
@@ -20,10 +21,15 @@ _SHOWN_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where something was written: a line (from 1; 0: none) of a source ("" is the cell itself)."""
+    """Where something was written: a line (from 1; 0: none) of a source ("" is the cell itself).
+
+    Attributes:
+        folder: That of the file, to which relative paths in it refer; None: the working folder.
+    """
 
     line: int = 0
     source: str = ""
+    folder: Path | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.source, f"line {self.line}" if self.line else "") if part)

@@ -8,10 +8,10 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.header.checking import keys_of
 from jupyter_autotrain.header.distributions import PARAMETERS
 from jupyter_autotrain.header.document import PlainScalar, resolve
 from jupyter_autotrain.header.faults import Fault, combined_error, expected_instead
+from jupyter_autotrain.header.model_faults import keys_of
 from jupyter_autotrain.header.schema import Header
 
 _URL = "https://json-schema.org/draft/2020-12/schema"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
@@ -13,8 +14,9 @@ from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.environment import passed
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.spec import LAUNCHERS, Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
+from jupyter_autotrain.header.backend_models import BackendForms, BackendTypes, section_model
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.objectives import Goal
 from jupyter_autotrain.header.sections import (
@@ -35,7 +37,6 @@ from jupyter_autotrain.header.types import (
     Patterns,
     Secrets,
     ShortForm,
-    Text,
     Truth,
     VariableName,
     VariableNames,
@@ -58,17 +59,24 @@ def _ship(value: object) -> object:
     return value if isinstance(value, dict | ShipSection) else {"files": value}
 
 
-class Header(Section):
-    """What a cell header says, checked. A subclass made by `with_backend_sections` has a section per backend."""
+def _backend_field() -> Any:  # noqa: ANN401 - pydantic's field is typed so
+    return Field(
+        default="local",
+        description="Where trials run: one backend or several, by name or written out (see %autotrain backends).",
+        examples=["lab", "{type: ssh, hosts: [gpu1, {host: gpu2, port: 2222}]}", "[local, {name: lab, at_most: 8}]"],
+    )
 
+
+class Header(Section):
+    """What a cell header says, checked. A subclass made by `with_backend_types` knows the backends' options."""
+
+    backend_types: ClassVar[BackendTypes] = ()
     backend_sections: ClassVar[tuple[str, ...]] = ()
 
     name: Name | None = Field(
         default=None, description="Name of the experiment; repeats become name@2, name@3.", examples=["digits"]
     )
-    backend: Text = Field(
-        default="local", description="Where trials run (`%autotrain backends` lists them).", examples=["local"]
-    )
+    backend: Annotated[Any, BackendForms()] = _backend_field()
     objective: Goal | None = Field(
         default=None,
         description="The reported metric that ranks trials, by its last value or by that of max(METRIC), min(METRIC), "
@@ -157,12 +165,24 @@ class Header(Section):
         examples=["{cluster: 2x8xH100, model: net}"],
     )
     _text: str = PrivateAttr("")
+    _choices: tuple[BackendChoice, ...] = PrivateAttr((LOCAL,))
 
     def written_as(self, text: str) -> Self:
         """The same header, remembering how it was written."""
         copy = self.model_copy()
         copy._text = text  # noqa: SLF001 - a copy of itself
         return copy
+
+    def with_choices(self, choices: tuple[BackendChoice, ...]) -> Self:
+        """The same header, with the backends that `backend:` means."""
+        copy = self.model_copy()
+        copy._choices = choices  # noqa: SLF001 - a copy of itself
+        return copy
+
+    @property
+    def choices(self) -> tuple[BackendChoice, ...]:
+        """The backends that trials may use, each with the options that this header sets for its type."""
+        return tuple(replace(choice, options=self._options_of(choice.profile.type)) for choice in self._choices)
 
     @property
     def trial_count(self) -> int:
@@ -188,7 +208,7 @@ class Header(Section):
         return ExperimentSpec(
             name=self.name or name,
             bundle=bundle,
-            backends=(BackendChoice(Profile(self.backend, self.backend), self._backend_options()),),
+            backends=self.choices,
             objective=self.objective,
             search=dict(self.search),
             tuner=self.tuner or default_tuner(self.objective),
@@ -212,23 +232,25 @@ class Header(Section):
             header=self._text,
         )
 
-    def _backend_options(self) -> JsonObject:
-        """What the section of the chosen backend sets."""
-        section = getattr(self, self.backend) if self.backend in self.backend_sections else None
+    def _options_of(self, type_name: str) -> JsonObject:
+        """What the section of a type of backends sets."""
+        section = getattr(self, type_name) if type_name in self.backend_sections else None
         return {} if section is None else section.model_dump(mode="json", exclude_unset=True)
 
 
 @cache
-def with_backend_sections(sections: tuple[tuple[str, type[BaseModel]], ...]) -> type[Header]:
-    """The header's schema with a section for each backend that has options.
+def with_backend_types(types: BackendTypes) -> type[Header]:
+    """The header's schema with the types of backends: their profiles, and a section for each that has options.
 
     Args:
-        sections: Name of the section, which is the backend's, and the model of its options.
+        types: Name of each type, and the model of its options.
     """
-    fields: dict[str, Any] = {name: (model | None, _section_field(model)) for name, model in sections}
-    names = tuple(name for name, _ in sections)
+    sections = {name: model for name, options in types if (model := section_model(name, options)).model_fields}
+    fields: dict[str, Any] = {name: (model | None, _section_field(model)) for name, model in sections.items()}
+    fields["backend"] = (Annotated[Any, BackendForms(types)], _backend_field())
     extended = create_model("Header", __base__=Header, __doc__=Header.__doc__, **fields)
-    extended.backend_sections = names
+    extended.backend_types = types
+    extended.backend_sections = tuple(sections)
     return extended
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_credential
+from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_credential, names_credential
 from jupyter_autotrain.header.document import Document, Lines
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, looks_secret
 
@@ -17,11 +17,34 @@ def in_settings(document: Document) -> Iterator[Fault]:
     named = document.data.get("not_secrets")
     allowed = {str(name) for name in named} if isinstance(named, list | tuple) else {str(named)}
     for path, text in _texts(document.data, ()):
-        if path[0] in {"secrets", "not_secrets"} or allowed & {str(part) for part in path}:
+        if path[0] in {"secrets", "not_secrets", "backend"} or allowed & {str(part) for part in path}:
             continue
         in_env = path[0] == "env" and (is_credential(str(path[-1]), text) or looks_secret(text))
         if in_env or holds_credential(text):
             yield _fault(path, document.location(path))
+
+
+def in_profile(settings: Mapping[str, object], document: Document, above: KeyPath) -> Iterator[tuple[KeyPath, Fault]]:
+    """The path and the fault of each text of a profile that is, or by its name would be, a secret.
+
+    Args:
+        settings: The profile.
+        document: What it is a part of.
+        above: Where in it.
+    """
+    for path, text in _texts(settings, above):
+        name = next(str(part) for part in reversed(path) if isinstance(part, str))
+        if names_credential(name) or is_credential(name, text):
+            dotted = ".".join(str(part) for part in path)[:_SHOWN_NAME]
+            yield (
+                path,
+                Fault(
+                    f"{dotted}: what looks like a secret (not shown here)",
+                    "expected no secrets in a profile",
+                    "name a key file (`key_file: ~/.ssh/id_lab`), or set an environment variable and name that",
+                    document.location(path),
+                ),
+            )
 
 
 def in_comments(lines: Lines) -> Iterator[Fault]:

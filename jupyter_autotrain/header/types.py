@@ -8,9 +8,10 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
 from jupyter_autotrain.core.credentials import names_credential
@@ -72,7 +73,19 @@ def _indices(value: object) -> object:
     return tuple(value)
 
 
-def _name(value: object) -> str:
+def _local_path(value: object, info: ValidationInfo) -> str:
+    """A path on this machine; a relative one refers to the folder of the file that it stands in."""
+    path = _text(value)
+    folder = (info.context or {}).get("folder")
+    return path if folder is None or path.startswith("~") else str(Path(folder, path))
+
+
+def read_name(value: object) -> str:
+    """The name of an experiment or a profile.
+
+    Raises:
+        UnfitError: It cannot be one.
+    """
     name = _text(value)
     if not _NAME.fullmatch(name):
         raise UnfitError("expected at most 64 letters, digits, dots, dashes and underscores", "rename it")
@@ -193,7 +206,8 @@ def _schema(*kinds: str, **more: object) -> WithJsonSchema:
 
 _LIST = {"items": {"type": "string"}}
 Text = Annotated[str, BeforeValidator(_text)]
-Name = Annotated[str, BeforeValidator(_name)]
+LocalPath = Annotated[str, BeforeValidator(_local_path)]
+Name = Annotated[str, BeforeValidator(read_name)]
 VariableName = Annotated[str, BeforeValidator(_variable)]
 # Bounds precede these: the other way round they do not get into the JSON Schema.
 AS_INTEGER = BeforeValidator(_integer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from ruamel.yaml import YAML
 from ruamel.yaml.events import (
@@ -27,10 +28,15 @@ _DEEPEST = 20
 _MOST_BLOCKS = 100  # are read one by one when the whole is not YAML
 
 
-def load(lines: Lines, source: str = "") -> Document:
+def load(lines: Lines, source: str = "", folder: Path | None = None) -> Document:
     """Read YAML given as (line number, text) pairs; never raises.
 
     When the whole is not YAML, each top-level block is read alone, so that one slip does not hide the others.
+
+    Args:
+        lines: The text.
+        source: What to call it in faults; "" is a cell.
+        folder: That of the file.
     """
     size_bytes = sum(len(text.encode("utf-8", "replace")) + 1 for _, text in lines)
     if size_bytes > LIMIT_BYTES:
@@ -47,11 +53,11 @@ def load(lines: Lines, source: str = "") -> Document:
     ]
     if faults:
         return Document(faults=faults)
-    whole = _Reader(lines, source).read()
+    whole = _Reader(lines, source, folder).read()
     blocks = _blocks(lines) if whole.faults else []
     if not 1 < len(blocks) <= _MOST_BLOCKS:
         return whole
-    return _join([_Reader(block, source).read() for block in blocks])
+    return _join([_Reader(block, source, folder).read() for block in blocks])
 
 
 def _too_long(size_bytes: int, location: SourceLocation) -> Fault:
@@ -93,9 +99,10 @@ class _UnreadableError(Exception):
 class _Reader:
     """Builds plain data from YAML events, remembering lines."""
 
-    def __init__(self, lines: Lines, source: str) -> None:
+    def __init__(self, lines: Lines, source: str, folder: Path | None) -> None:
         self.lines = lines
         self.source = source
+        self.folder = folder
         self.text = "\n".join(text for _, text in lines)
         self.document = Document()
         self.events: Iterator[Event] = iter(())
@@ -181,7 +188,8 @@ class _Reader:
         return PlainScalar(self.text[begin:end])
 
     def _place(self, row: int) -> SourceLocation:
-        return SourceLocation(self.lines[min(row, len(self.lines) - 1)][0] if self.lines else 0, self.source)
+        line = self.lines[min(row, len(self.lines) - 1)][0] if self.lines else 0
+        return SourceLocation(line, self.source, self.folder)
 
     def _fault(self, found: str, expected: str, action: str, row: int) -> None:
         self.document.faults.append(Fault(found, expected, action, self._place(row)))

@@ -13,6 +13,7 @@ from jupyter_autotrain import backends, manager
 from jupyter_autotrain.client import orphans
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
@@ -97,9 +98,9 @@ def _check_manager(home: Home) -> CheckResult:
 
 
 def _check_backends(home: Home) -> Iterator[CheckResult]:
-    for name in backends.names():
+    for name in backends.type_names():
         try:
-            backend = backends.create(backends.profile(name), BackendContext(home))
+            backend = backends.create(Profile(name, name), BackendContext(home))
             probe = backend.probe()
             limits = backend.discover().limits if probe.usable else ""
             parts = [part.rstrip(".") for part in (probe.reason, limits) if part]

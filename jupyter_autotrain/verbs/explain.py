@@ -11,6 +11,7 @@ from jupyter_autotrain import backends as backend_types
 from jupyter_autotrain import header
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import doctor as checks
@@ -35,19 +36,18 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
     if arguments.file is None:
         backends(command, arguments)
         return
-    context = header.HeaderContext(
-        cwd=command.cwd, environ=command.environ, backends=backend_types.names(), schema=backend_types.header_schema()
-    )
+    context = backend_types.header_context(command.cwd, command.environ)
     parsed = header.parse_cell(f"--dry-run --file {shlex.quote(arguments.file)}", "", context)
+    backend = ", ".join(choice.profile.name for choice in parsed.header.choices)
     if arguments.json:
-        write_json(command, {"file": arguments.file, "valid": True, "backend": parsed.header.backend})
+        write_json(command, {"file": arguments.file, "valid": True, "backend": backend})
         return
-    command.write(f"{arguments.file}: a valid header for backend {parsed.header.backend!r}.\n")
+    command.write(f"{arguments.file}: a valid header for backend {backend!r}.\n")
 
 
 def backends(command: CommandContext, arguments: argparse.Namespace) -> None:
     """List every backend, and whether it can be used from here."""
-    found = [_backend(command, name) for name in backend_types.names()]
+    found = [_backend(command, name) for name in backend_types.type_names()]
     if arguments.json:
         write_json(command, [to_json(backend) for backend in found])
         return
@@ -65,7 +65,7 @@ class _BackendRow:
 
 def _backend(command: CommandContext, name: str) -> _BackendRow:
     try:
-        backend = backend_types.create(backend_types.profile(name), BackendContext(command.home))
+        backend = backend_types.create(Profile(name, name), BackendContext(command.home))
         probe = backend.probe()
     except AutotrainError as error:
         return _BackendRow(name, usable=False, reason=error.found)
@@ -75,7 +75,7 @@ def _backend(command: CommandContext, name: str) -> _BackendRow:
 
 def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Print the value of a key and its origin; without a key, all values that are not defaults."""
-    context = header.HeaderContext(cwd=command.cwd, environ=command.environ, schema=backend_types.header_schema())
+    context = backend_types.header_context(command.cwd, command.environ)
     keys = [arguments.explain] if arguments.explain else header.known_keys(context.schema)
     settings = [header.explain(key, context) for key in keys]
     if not arguments.explain:

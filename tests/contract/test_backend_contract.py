@@ -9,12 +9,12 @@ from tests.contract.copying_backend import CopyingBackend
 
 class TestLocal(BackendContract):
     def make(self, context: BackendContext) -> Backend:
-        return backends.create(backends.profile("local"), context)
+        return backends.create(Profile("local", "local"), context)
 
 
 class TestDebug(BackendContract):
     def make(self, context: BackendContext) -> Backend:
-        return backends.create(backends.profile("debug"), context)
+        return backends.create(Profile("debug", "debug"), context)
 
 
 class TestABackendWhoseTrialDirectoriesLieElsewhere(BackendContract):

@@ -44,17 +44,17 @@ def test_what_local_would_run_is_as_it_was(tmp_path: Path, request: pytest.Fixtu
 
 
 def test_both_built_in_backends_are_found_by_their_entry_points() -> None:
-    assert {"local", "debug"} <= set(backends.names())
+    assert {"local", "debug"} <= set(backends.type_names())
 
 
 def test_a_backend_installed_while_the_notebook_runs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert "moon" not in backends.names()
+    assert "moon" not in backends.type_names()
     installed = tmp_path / "moonbase-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: moonbase\nVersion: 1.0\n")
     (installed / "entry_points.txt").write_text(f"[{backends.GROUP}]\nmoon = moonbase:Moon\n")
-    assert "moon" in backends.names()
+    assert "moon" in backends.type_names()
 
 
 def test_a_backend_that_was_not_found_for_lack_of_descriptors_is_found_the_next_time(
@@ -64,13 +64,13 @@ def test_a_backend_that_was_not_found_for_lack_of_descriptors_is_found_the_next_
     with monkeypatch.context() as lacking:
         lacking.setattr(backends, "entry_points", lambda group: ())
         with pytest.raises(BackendError, match="There is no backend 'local'"):
-            backends.profile("local")
-    assert backends.profile("local").name == "local"
+            backends.options_model("local")
+    assert backends.options_model("local").model_fields
 
 
 def test_an_unknown_backend_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="Did you mean 'local'"):
-        backends.profile("locla")
+        backends.create(Profile("locla", "locla"), BackendContext(Home(tmp_path)))
 
 
 def test_gpus_are_told_with_memory_and_whether_a_stranger_uses_them(tmp_path: Path) -> None:

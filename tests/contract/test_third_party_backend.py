@@ -40,12 +40,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("installed")
 def test_its_section_is_one_of_the_header_like_any_other() -> None:
     schema = backends.header_schema()
-    context = header.HeaderContext(backends=backends.names(), schema=schema)
+    context = header.HeaderContext(backends=backends.type_names(), schema=schema)
     parsed = header.parse_cell("", "backend: copying\ncopying: {root: /scratch}\n---\n", context)
     assert parsed.header.to_spec(bundle=Bundle(), name="x").backends[0].options == {"root": "/scratch"}
     assert "copying.root" in header.known_keys(schema)
     assert header.help_text("copying.root", schema).splitlines()[1] == "  Where trials run."
-    assert backends.create(backends.profile("copying"), BackendContext(Home(Path("/nowhere")))).name == "copying"
+    assert backends.create(Profile("copying", "copying"), BackendContext(Home(Path("/nowhere")))).name == "copying"
 
 
 @contextmanager

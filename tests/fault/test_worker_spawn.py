@@ -11,6 +11,7 @@ from jupyter_autotrain import backends
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
@@ -25,7 +26,7 @@ def home(tmp_path: Path) -> Home:
 
 def run(home: Home, code: str, **spec: object) -> Path:
     """Run a trial, which succeeds; gives its directory."""
-    backend = backends.create(backends.profile("local"), BackendContext(home))
+    backend = backends.create(Profile("local", "local"), BackendContext(home))
     ref = backend.submit(trial_of(home, code, **spec), Placement(), {})
     trial = home.trial("e1", 1, 1)
     wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end")

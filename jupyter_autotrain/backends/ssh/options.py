@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import Text
+from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Text
 
-Port = Annotated[int, Field(ge=1, le=65_535)]
+Port = Annotated[int, Field(ge=1, le=65_535), AS_INTEGER]
 
 
 class HostOptions(Section):
@@ -19,7 +19,7 @@ class HostOptions(Section):
     host: Text = Field(description="Its name in the SSH configuration, or in the network.", examples=["gpu1"])
     user: Text | None = Field(default=None, description="The account there.", examples=["ada"])
     port: Port | None = Field(default=None, description="The port of its SSH server.", examples=["2222"])
-    key_file: Text | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
+    key_file: LocalPath | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
     python: Text | None = Field(default=None, description="The interpreter there.", examples=["/opt/venv/bin/python"])
     workdir: Text | None = Field(default=None, description="The folder there for all files.", examples=["/scratch/at"])
 
@@ -29,19 +29,24 @@ def _named(value: object) -> object:
     return {"host": value} if isinstance(value, str) else value
 
 
+_Host = Annotated[HostOptions, BeforeValidator(_named, json_schema_input_type=str | HostOptions)]
+
+
 class SshOptions(Section):
     """Options of the SSH backend; each host may have its own."""
 
-    hosts: tuple[Annotated[HostOptions, BeforeValidator(_named)], ...] = Field(
-        default=(), description="The hosts.", examples=["[gpu1, gpu2]"]
+    header_keys: ClassVar[tuple[str, ...]] = ()
+
+    hosts: Annotated[tuple[_Host, ...], Field(min_length=1)] = Field(
+        description="The hosts.", examples=["[gpu1, {host: gpu2, port: 2222}]"]
     )
     transport: TransportKind = Field(
         default=TransportKind.PARAMIKO, description="What connects: paramiko or openssh.", examples=["openssh"]
     )
     user: Text | None = Field(default=None, description="The account on the hosts.", examples=["ada"])
     port: Port | None = Field(default=None, description="The port of their SSH servers.", examples=["2222"])
-    key_file: Text | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
-    config_file: Text | None = Field(
+    key_file: LocalPath | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
+    config_file: LocalPath | None = Field(
         default=None, description="An SSH configuration in the place of your own.", examples=["./ssh_config"]
     )
     python: Text = Field(

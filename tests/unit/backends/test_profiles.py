@@ -31,7 +31,7 @@ class MoonOptions(Section):
     craters: Count = Field(default=1, description="How many craters.", examples=["3"])
 
 
-SCHEMA = header.with_backend_sections((("moon", MoonOptions),))
+SCHEMA = header.with_backend_types((("moon", MoonOptions),))
 
 
 def context(tmp_path: Path) -> BackendContext:
@@ -64,11 +64,6 @@ def test_each_type_has_the_json_schema_of_its_options() -> None:
     assert backends.options_model("debug").model_json_schema()["additionalProperties"] is False
 
 
-def test_each_built_in_type_has_a_profile_of_its_name() -> None:
-    assert backends.profile("local") == Profile("local", "local")
-    assert backends.profile("debug") == Profile("debug", "debug")
-
-
 def test_the_section_of_a_backend_is_checked_with_lines_helped_and_completed_as_every_other() -> None:
     where = header.HeaderContext(schema=SCHEMA)
     with pytest.raises(HeaderError) as caught:
@@ -90,7 +85,7 @@ def test_only_what_the_section_of_the_chosen_backend_sets_enters_the_spec(tmp_pa
     assert options("backend: moon\nmoon: {craters: 3}") == {"craters": 3}
     assert options("backend: moon\nmoon: {}") == {}
     (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "autotrain.yml").write_text("moon: {craters: 4}\n")
+    (tmp_path / "project" / "autotrain.yaml").write_text("moon: {craters: 4}\n")
     assert options("backend: local", tmp_path / "project") == {}
     assert options("backend: moon", tmp_path / "project") == {"craters": 4}
 

@@ -192,6 +192,6 @@ def test_options_of_another_backend_are_an_error_in_a_cell_and_not_in_a_file(tmp
     assert faults(cell) == [
         "line 3: options of local with backend 'debug'; expected options of debug; remove them, or set backend: local"
     ]
-    (tmp_path / "autotrain.yml").write_text("local: {use_active_gpu: true}\n")
+    (tmp_path / "autotrain.yaml").write_text("local: {use_active_gpu: true}\n")
     context = header.HeaderContext(tmp_path, schema=SCHEMA)
     assert header.parse_cell("", "backend: debug\n---\nx = 1", context).header.backend == "debug"

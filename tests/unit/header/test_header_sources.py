@@ -10,8 +10,8 @@ from jupyter_autotrain.errors import HeaderError
 def context(tmp_path):
     (tmp_path / "config").mkdir()
     (tmp_path / "project" / "deep").mkdir(parents=True)
-    (tmp_path / "config" / "autotrain.yml").write_text("concurrency: 2\nretries: 5\nseed: 1\nresources: {cpus: 1}\n")
-    (tmp_path / "project" / "autotrain.yml").write_text("concurrency: 3\nretries: 6\nresources: {memory: 1GB}\n")
+    (tmp_path / "config" / "autotrain.yaml").write_text("concurrency: 2\nretries: 5\nseed: 1\nresources: {cpus: 1}\n")
+    (tmp_path / "project" / "autotrain.yaml").write_text("concurrency: 3\nretries: 6\nresources: {memory: 1GB}\n")
     (tmp_path / "project" / "deep" / "base.yml").write_text("concurrency: 4\ntrials: 7\n")
     environ = {"JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
     return header.HeaderContext(cwd=tmp_path / "project" / "deep", environ=environ)
@@ -40,16 +40,17 @@ def test_a_key_without_a_value_is_a_fault_and_not_null(context):
 @pytest.mark.parametrize(
     ("key", "line", "cell", "told"),
     [
-        ("seed", "", "", "seed = 1 (user profile line 3)"),
-        ("retries", "", "", "retries = 6 (autotrain.yml line 2)"),
+        ("seed", "", "", "seed = 1 ({config}/autotrain.yaml line 3)"),
+        ("retries", "", "", "retries = 6 (../autotrain.yaml line 2)"),
         ("trials", "-f base.yml", "", "trials = 7 (base.yml line 2)"),
         ("trials", "", "\ntrials: 8\n---\n", "trials = 8 (the cell's line 3)"),
         ("trials", "--trials 9", "trials: 8\n---\n", "trials = 9 (the magic line)"),
-        ("resources.memory", "", "", "resources.memory = 1GB (autotrain.yml line 3)"),
+        ("resources.memory", "", "", "resources.memory = 1GB (../autotrain.yaml line 3)"),
         ("early_stop", "", "", "early_stop = none (default)"),
     ],
 )
 def test_explain_says_where_a_value_comes_from(context, key, line, cell, told):
+    told = told.format(config=context.environ["JUPYTER_CONFIG_DIR"])
     assert str(header.explain(key, context, line, cell)) == told
 
 

@@ -1,0 +1,95 @@
+"""The forms of `backend:`: a name, a profile written out, or a list of both. The source of its JSON Schema and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, reduce
+from operator import or_
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    WithJsonSchema,
+    create_model,
+)
+from pydantic_core import CoreSchema
+
+from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.types import AS_NUMBER, Count, Name, Text
+
+BackendTypes = tuple[tuple[str, type[BaseModel]], ...]  # names and models of options
+_TYPE = "What kind of backend it is (`%autotrain backends` lists them)."
+
+
+class _Share(Section):
+    """How much of a backend an experiment may use."""
+
+    at_most: Count | None = Field(
+        default=None, description="How many of its trials may be there at the same time.", examples=["8"]
+    )
+    prefer: Annotated[float, Field(gt=0, le=1_000_000), AS_NUMBER] = Field(
+        default=1.0, description="Its weight against the other backends.", examples=["2"]
+    )
+
+
+class NamedBackend(_Share):
+    """A backend by its name."""
+
+    name: Name = Field(description="The name of a profile or of a type.", examples=["lab"])
+
+
+class _Inline(_Share):
+    name: Name | None = Field(default=None, description="What to call it; else as its type.", examples=["lab"])
+
+
+@cache
+def profile_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
+    """What stands under a profile's name in a file: its type and its options."""
+    return create_model(f"{type_name}_profile", __base__=options, __doc__=options.__doc__, type=_type_of(type_name))
+
+
+@cache
+def inline_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
+    """A profile written out in a header: its type and options, a name, and how much of it may be used."""
+    bases: Any = (_Inline, options)
+    return create_model(f"{type_name}_backend", __base__=bases, __doc__=options.__doc__, type=_type_of(type_name))
+
+
+@cache
+def section_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
+    """What an experiment itself can set for a type: its `header_keys`; all options where it names none."""
+    keys = getattr(options, "header_keys", None)
+    if keys is None:
+        return options
+    fields: Any = {key: (options.model_fields[key].rebuild_annotation(), options.model_fields[key]) for key in keys}
+    return create_model(f"{type_name}_section", __base__=Section, __doc__=options.__doc__, **fields)
+
+
+def _type_of(type_name: str) -> Any:  # noqa: ANN401 - pydantic's pair of type and field
+    return Annotated[Text, WithJsonSchema({"const": type_name})], Field(description=_TYPE, examples=[type_name])
+
+
+@dataclass(frozen=True)
+class BackendForms:
+    """Annotates `backend:`; what it says is read by `backend_reader`, which knows the profiles."""
+
+    types: BackendTypes = ()
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler(source)
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        inline: Any = [inline_model(name, options) for name, options in self.types]
+        one: Any = reduce(or_, [NamedBackend, *inline], Text)
+        return handler(TypeAdapter(one | list[one]).core_schema)
+
+
+def profiles_schema(types: BackendTypes) -> dict[str, Any]:
+    """JSON Schema of a mapping of profiles, as in `backends.yaml`."""
+    models: Any = reduce(or_, [profile_model(name, options) for name, options in types])
+    return TypeAdapter(Mapping[Name, models]).json_schema()

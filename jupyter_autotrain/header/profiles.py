@@ -1,0 +1,133 @@
+"""Profiles: found by name (project file, user's file, then types by their own name), checked against their type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.header import secrets
+from jupyter_autotrain.header.backend_models import inline_model, profile_model
+from jupyter_autotrain.header.document import Document, resolve
+from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, UnfitError, expected_instead, shown
+from jupyter_autotrain.header.model_faults import validated
+from jupyter_autotrain.header.profile_files import Definition
+from jupyter_autotrain.header.types import read_name
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """The profiles that a header can name.
+
+    Attributes:
+        types: Names of the types of backends; empty: any name is taken.
+        models: The model of each type's options; a type that cannot be loaded has none.
+        definitions: What files define, by name.
+        folder: To which relative paths in a cell refer.
+    """
+
+    types: Sequence[str] = ()
+    models: Mapping[str, type[BaseModel]] = field(default_factory=dict)
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+    folder: Path = field(default_factory=Path)
+
+    def names(self) -> list[str]:
+        """All names that `backend:` can take, in alphabetical order."""
+        return sorted({*self.definitions, *(name for name in self.types if not self._needed(name))})
+
+    def _needed(self, type_name: str) -> list[str]:
+        """The options without which a type is no backend."""
+        model = self.models.get(type_name)
+        return [key for key, option in model.model_fields.items() if option.is_required()] if model else []
+
+    def find(self, name: str, location: SourceLocation = SourceLocation()) -> tuple[Profile | None, list[Fault]]:  # noqa: B008 - frozen
+        """The profile of a name, or None and why.
+
+        Args:
+            name: Its name.
+            location: Where it is named.
+        """
+        if definition := self.definitions.get(name):
+            return self._defined(definition)
+        if self.types and name not in self.types:
+            return None, [Fault(f"unknown backend {shown(name)}", expected_instead(name, self.names()), "", location)]
+        if needed := self._needed(name):
+            options = ", ".join(f"{key}: ..." for key in needed)
+            expected = f"expected its options: `backend: {{type: {name}, {options}}}`, or the name of a profile"
+            action = f"see %autotrain help backend; `%autotrain backends add NAME --type {name}` makes a profile"
+            return None, [Fault(f"{name} alone is a type of backend", expected, action, location)]
+        return Profile(name, name), []
+
+    def _defined(self, definition: Definition) -> tuple[Profile | None, list[Fault]]:
+        name, settings, path, document = definition.name, definition.settings, definition.path, definition.document
+        try:
+            read_name(name)
+        except UnfitError as error:
+            return None, [Fault(f"the profile {shown(name)}", error.expected, error.action, definition.location)]
+        if not isinstance(settings, dict):
+            expected = "expected a mapping such as {type: ssh, hosts: [gpu1]}"
+            return None, [Fault(f"the profile {name}: {shown(settings)}", expected, "", definition.location)]
+        type_name, faults = self._type(settings, document, path)
+        if faults:
+            return None, faults
+        model = profile_model(type_name, self.models[type_name]) if type_name in self.models else None
+        checked, faults = self._checked(settings, document, path, model)
+        return (None if faults else Profile(name, type_name, self._options(type_name, settings, checked))), faults
+
+    def inline(
+        self, settings: Mapping[str, object], document: Document, path: KeyPath
+    ) -> tuple[BackendChoice | None, list[Fault]]:
+        """The choice that a mapping with a type stands for, or None and why.
+
+        Args:
+            settings: The mapping.
+            document: The settings that it is a part of.
+            path: Where in them.
+        """
+        type_name, faults = self._type(settings, document, path)
+        if faults:
+            return None, faults
+        options = self.models.get(type_name)
+        checked, faults = self._checked(settings, document, path, inline_model(type_name, options) if options else None)
+        if faults:
+            return None, faults
+        name = getattr(checked, "name", None) or type_name
+        profile = Profile(name, type_name, self._options(type_name, settings, checked))
+        at_most = getattr(checked, "at_most", None)
+        return BackendChoice(profile, at_most=at_most, prefer=getattr(checked, "prefer", 1.0)), []
+
+    def _type(self, settings: Mapping[str, object], document: Document, path: KeyPath) -> tuple[str, list[Fault]]:
+        """The name of a profile's type, or why it has none."""
+        dotted = ".".join(str(part) for part in path)
+        if "type" not in settings:
+            expected = f"expected `type:` with one of {', '.join(self.types)}"
+            return "", [Fault(f"{dotted} has no type", expected, "add it", document.location(path))]
+        name = str(settings["type"])
+        if self.types and name not in self.types:
+            location = document.location((*path, "type"))
+            expected = expected_instead(name, self.types)
+            return "", [Fault(f"{dotted}: unknown type {shown(settings['type'])}", expected, "", location)]
+        return name, []
+
+    def _checked(
+        self, settings: Mapping[str, object], document: Document, path: KeyPath, model: type[BaseModel] | None
+    ) -> tuple[BaseModel | None, list[Fault]]:
+        stray = dict(secrets.in_profile(settings, document, path))
+        plain = {key: value for key, value in settings.items() if (*path, key) not in stray}
+        if model is None:
+            return None, list(stray.values())
+        folder = document.location(path).folder or self.folder
+        checked, faults = validated(model, plain, document, path, folder)
+        return checked, [*stray.values(), *faults]
+
+    def _options(self, type_name: str, settings: Mapping[str, object], checked: BaseModel | None) -> JsonObject:
+        if checked is None:
+            return cast("JsonObject", {key: resolve(value) for key, value in settings.items() if key != "type"})
+        names = set(self.models[type_name].model_fields)
+        return checked.model_dump(mode="json", exclude_unset=True, include=names)
