@@ -35,24 +35,26 @@ def check(draft: Draft, home: Home) -> str:
     Raises:
         BackendUnavailableError: The backend cannot do what the header asks.
     """
-    check_backend(draft.spec(Bundle()), home)
+    spec = draft.spec(Bundle())
+    check_backend(spec, home)
     differences = (
         capture.format_differences(draft.captured.differences) or "Nothing differs from running the cell here."
     )
-    lines = [f"Valid for backend {draft.parsed.header.backend!r}; nothing was sent.", _travels(draft), differences]
+    lines = [f"Valid for backend {spec.backend_names!r}; nothing was sent.", _travels(draft), differences]
     return "\n".join([*lines, *_notes(draft)]) + "\n"
 
 
 def dry_run(draft: Draft, home: Home) -> str:
     """What would be sent: the capture table, the script, and what the backend would receive."""
-    rendered = preview(draft.spec(Bundle()), home)
+    spec = draft.spec(Bundle())
+    rendered = preview(spec, home)
     lines = draft.captured.script.splitlines()
     more = f"\n... {len(lines) - _MAX_LINES} more lines" if len(lines) > _MAX_LINES else ""
     shown = "\n".join(lines[:_MAX_LINES])
     differences = capture.format_differences(draft.captured.differences)
     return (
         f"{capture.table(draft.captured)}\n{differences}\n\n--- main.py\n{shown}{more}\n\n"
-        f"--- {draft.parsed.header.backend} would start\n{' '.join(rendered.argv)}\n"
+        f"--- {spec.backends[0].profile.name} would start\n{' '.join(rendered.argv)}\n"
         "--- with these variables and no others of yours\n"
         + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
         + "".join(f"note: {note}\n" for note in (*rendered.notes, *_notes(draft)))

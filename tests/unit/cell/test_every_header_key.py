@@ -194,4 +194,4 @@ def test_options_of_another_backend_are_an_error_in_a_cell_and_not_in_a_file(tmp
     ]
     (tmp_path / "autotrain.yaml").write_text("local: {use_active_gpu: true}\n")
     context = header.HeaderContext(tmp_path, schema=SCHEMA)
-    assert header.parse_cell("", "backend: debug\n---\nx = 1", context).header.backend == "debug"
+    assert header.parse_cell("", "backend: debug\n---\nx = 1", context).header.choices[0].options == {}
