@@ -7,7 +7,7 @@ subclass of `jupyter_autotrain.testing.BackendContract`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -194,6 +194,14 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Close connections; jobs continue."""
+        ...
+
+
+class PushingBackend(Backend, Protocol):
+    """A backend that tells when there is something new (`Capabilities.pushes`)."""
+
+    def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
+        """Have a function called, in any thread, with the job ids of jobs that should be polled and read now."""
         ...
 
 

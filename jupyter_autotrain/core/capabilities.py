@@ -20,6 +20,7 @@ class Capabilities:
         secrets: Passes secrets to a trial without storing them.
         shares_home: Trials run in the home's own trial directories, so their files need not be copied.
         queues: Queues trials by itself: the manager submits all at once and chooses no nodes.
+        pushes: Tells when there is something new of a job (`PushingBackend`), so that polling is only a safeguard.
     """
 
     multi_node: bool = False
@@ -32,6 +33,7 @@ class Capabilities:
     secrets: bool = False
     shares_home: bool = False
     queues: bool = False
+    pushes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

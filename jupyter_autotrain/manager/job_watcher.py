@@ -1,18 +1,19 @@
 """One watcher per backend: the thread that polls its jobs, and the calls that may take seconds.
 
-A backend says how often its jobs are polled (`PollInterval`). Submits, cancels and copying run in a thread pool next
-to the polling.
+A backend says how often its jobs are polled (`PollInterval`); one that pushes has a job with news polled at once.
+Submits, cancels and copying run in a thread pool next to the polling.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import cast
 
-from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef
+from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef, PushingBackend
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.manager.artifact_sync import fetch_results, log_copies
 from jupyter_autotrain.manager.context import ManagerContext
@@ -47,6 +48,8 @@ class JobWatcher:
 
     def start(self) -> None:
         """Begin to watch, in a thread of its own that does not keep the process alive."""
+        if self.backend.capabilities.pushes:
+            cast("PushingBackend", self.backend).subscribe(self._note_news)
         threading.Thread(target=self._watch_forever, name=f"jobs-{self.backend.name}", daemon=True).start()
 
     def discover(self) -> None:
@@ -92,27 +95,33 @@ class JobWatcher:
         """Poll the jobs that are due; gives the seconds until the next one is, None when there is none."""
         begun_s = self._clocks.tick_s()
         with self._changed:
-            due = [job for job in self._jobs.values() if job.due_s <= begun_s and not job.cancelling]
+            due = [job for job in self._jobs.values() if job.poll_at_s <= begun_s and not job.cancelling]
+            for job in due:
+                job.has_news = False
         if due:
             least_s = self._poller.poll(due)
             now_s = self._clocks.tick_s()
             for job in due:
-                job.due_s = now_s + max(job.pause_s(now_s, self.backend.poll_interval), least_s)
+                job.polled(now_s, self.backend.poll_interval, least_s)
         with self._changed:
-            rest = [job.due_s for job in self._jobs.values() if not job.cancelling]
+            return self._pause_s()
+
+    def _pause_s(self) -> float | None:
+        rest = [job.poll_at_s for job in self._jobs.values() if not job.cancelling]
         return max(min(rest) - self._clocks.tick_s(), 0.0) if rest else None
+
+    def _note_news(self, job_ids: Collection[str]) -> None:
+        with self._changed:
+            for job_id in job_ids:
+                if job_id in self._jobs:
+                    self._jobs[job_id].has_news = True
+            self._changed.notify()
 
     def _watch_forever(self) -> None:
         while True:
-            pause_s = self.poll_due()
+            self.poll_due()
             with self._changed:
-                if pause_s is None:
-                    self._changed.wait_for(self._has_polled_jobs)
-                else:
-                    self._changed.wait(pause_s)
-
-    def _has_polled_jobs(self) -> bool:
-        return any(not job.cancelling for job in self._jobs.values())
+                self._changed.wait(self._pause_s())  # as it is now: news may have come since the poll
 
     def _remove_job(self, job: WatchedJob, seen: JobUpdate) -> None:
         with self._changed:

@@ -23,6 +23,7 @@ class WatchedJob:
         metrics: Its metrics, from the stored cursor on.
         logs: Copies of its logs, where the backend does not share the home.
         since_s: The tick from which on it is watched; `due_s` the tick of the next poll.
+        has_news: Whether its backend has told that there is something new; it is polled not before `earliest_s`.
         state: As it was reported last.
         receipt: Of a cancel that is through.
         unknown: Why its state is not known, or ""; since the tick `unknown_since_s`.
@@ -40,11 +41,23 @@ class WatchedJob:
     unknown: str = ""
     unknown_since_s: float = 0.0
     has_new_logs: bool = False
+    has_news: bool = False
+    earliest_s: float = 0.0
 
     @property
     def job_id(self) -> str:
         """The trial's job id."""
         return self.trial.job_id
+
+    @property
+    def poll_at_s(self) -> float:
+        """The tick of its next poll."""
+        return min(self.due_s, self.earliest_s) if self.has_news else self.due_s
+
+    def polled(self, now_s: float, interval: PollInterval, least_s: float) -> None:
+        """It was polled; it is left alone for at least some seconds."""
+        self.earliest_s = now_s + least_s
+        self.due_s = now_s + max(self.pause_s(now_s, interval), least_s)
 
     def pause_s(self, now_s: float, interval: PollInterval) -> float:
         """How long to leave it alone."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import ssh_lab
+from jupyter_autotrain.testing.ssh_trials import LabBackends
 
 
 @pytest.fixture(scope="session")
@@ -32,3 +35,19 @@ def lab(the_lab: ssh_lab.SshLab) -> Iterator[ssh_lab.SshLab]:
 @pytest.fixture
 def host(lab: ssh_lab.SshLab) -> ssh_lab.LabHost:
     return lab.hosts[0]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def make(lab: ssh_lab.SshLab) -> Iterator[LabBackends]:
+    """Backends for hosts of the lab; at the end everything on the hosts is ended."""
+    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    made = LabBackends(lab)
+    yield made
+    made.close()
+    for host in lab.hosts:
+        host.reboot()

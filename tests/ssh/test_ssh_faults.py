@@ -6,91 +6,33 @@ import json
 import os
 import signal
 import stat
-import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend import Cursor
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.spec import NodePlacement, Placement
+from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
-
-Make = Callable[..., SshBackend]
-COUNTS = """
-import pathlib, time
-for step in range(100000):
-    report(step=step)
-    print(step, flush=True)
-    time.sleep(0.02)
-    if pathlib.Path("../control/enough").exists():
-        break
-"""
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
-@pytest.fixture
-def make(lab: SshLab) -> Iterator[Make]:
-    """Backends for hosts of the lab, closed at the end."""
-    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
-    made: list[SshBackend] = []
-
-    def backend(home: Home, hosts: tuple[str, ...] = ("h1",), **options: object) -> SshBackend:
-        given = {"hosts": list(hosts), "config_file": str(lab.config), "python": sys.executable, **options}
-        made.append(SshBackend(Profile("lab", "ssh", given), BackendContext(home)))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield backend
-    for one in made:
-        one.close()
-    for host in lab.hosts:
-        host.reboot()
-
-
-def start(backend: SshBackend, home: Home, code: str, node: str = "h1", **spec: object) -> JobRef:
-    placement = Placement((NodePlacement(node),))
-    return backend.submit(trial_of(home, code, **spec), placement, {})  # type: ignore[arg-type]
-
-
-def status(backend: SshBackend, ref: JobRef) -> JobStatus:
-    return backend.poll([ref])[0]
-
-
-def read_on(backend: SshBackend, ref: JobRef, stream: str, so_far: bytes) -> bytes:
-    return so_far + backend.read([Cursor(ref, stream, len(so_far))])[0].data
-
-
-def end(backend: SshBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: status(backend, ref).state.is_final, "the end", within_s=60)
-    return status(backend, ref)
-
-
-def supervisors(host: LabHost) -> list[str]:
-    return [command for command in host.commands().values() if "start_supervisor" in command]
+from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, read_on, start, status, supervisors
 
 
 def test_a_trial_goes_on_while_the_link_is_cut_and_is_read_on_without_loss(
-    make: Make, home: Home, host: LabHost
+    make: LabBackends, home: Home, host: LabHost
 ) -> None:
     backend = make(home)
     ref = start(backend, home, COUNTS)
     wait_until(lambda: read_on(backend, ref, wire.STDOUT, b"").count(b"\n") > 3, "the first lines")
     seen = read_on(backend, ref, wire.METRICS, b"")
     host.cut()
+    wait_until(lambda: status(backend, ref).doubt, "the cut is noticed")
     cut = status(backend, ref)
     assert "h1 does not answer since" in cut.doubt
     assert "trials go on there" in cut.doubt
@@ -101,23 +43,24 @@ def test_a_trial_goes_on_while_the_link_is_cut_and_is_read_on_without_loss(
     assert end(backend, ref).state is TrialState.SUCCEEDED
     frames = [json.loads(line) for line in read_on(backend, ref, wire.METRICS, seen).splitlines()]
     steps = [frame[1] for frame in frames if frame[0] == "m"]
+    assert len(steps) > 10
     assert steps == list(range(len(steps)))
     wait_until(lambda: not supervisors(host), "the supervisor's end")
 
 
-def test_a_host_that_is_gone_costs_the_others_nothing(make: Make, home: Home, lab: SshLab) -> None:
+def test_a_host_that_is_gone_costs_the_others_nothing(make: LabBackends, home: Home, lab: SshLab) -> None:
     backend = make(home, ("h1", "h2"))
     first = start(backend, home, COUNTS, "h1", number=1)
     second = start(backend, home, COUNTS, "h2", number=2)
     lab.hosts[0].cut()
+    wait_until(lambda: backend.poll([first, second])[0].doubt, "the cut is noticed")
     answers = backend.poll([first, second])
-    assert answers[0].doubt
     assert answers[1].state is TrialState.RUNNING
     assert "h1" in backend.probe().reason
     assert [node.cpus is None for node in backend.discover().nodes] == [True, False]
 
 
-def test_a_killed_agent_is_replaced_and_its_trials_go_on(make: Make, home: Home, host: LabHost) -> None:
+def test_a_killed_agent_is_replaced_and_its_trials_go_on(make: LabBackends, home: Home, host: LabHost) -> None:
     backend = make(home)
     ref = start(backend, home, COUNTS)
     wait_until(lambda: read_on(backend, ref, wire.STDOUT, b""), "the first line")
@@ -125,13 +68,16 @@ def test_a_killed_agent_is_replaced_and_its_trials_go_on(make: Make, home: Home,
     agents = [one for one in inside if "exec(sys.stdin.buffer" in " ".join(one.cmdline())]
     for agent in agents:
         agent.send_signal(signal.SIGKILL)
+    wait_until(lambda: status(backend, ref).doubt, "the agent's end is noticed")
     wait_until(lambda: not status(backend, ref).doubt, "another agent")
     assert status(backend, ref).state is TrialState.RUNNING
     backend.put(ref, "control/enough", b"")
     assert end(backend, ref).state is TrialState.SUCCEEDED
 
 
-def test_trials_of_a_host_that_was_restarted_are_lost_with_that_reason(make: Make, home: Home, host: LabHost) -> None:
+def test_trials_of_a_host_that_was_restarted_are_lost_with_that_reason(
+    make: LabBackends, home: Home, host: LabHost
+) -> None:
     backend = make(home)
     ref = start(backend, home, COUNTS)
     wait_until(lambda: status(backend, ref).state is TrialState.RUNNING, "the start")
@@ -141,7 +87,7 @@ def test_trials_of_a_host_that_was_restarted_are_lost_with_that_reason(make: Mak
     assert "the machine was restarted" in lost.reason
 
 
-def test_two_homes_use_one_account_of_a_host_side_by_side(make: Make, tmp_path: Path) -> None:
+def test_two_homes_use_one_account_of_a_host_side_by_side(make: LabBackends, tmp_path: Path) -> None:
     backends = [make(Home(tmp_path / name)) for name in ("first", "second")]
     refs = []
     for backend, name in zip(backends, ("first", "second"), strict=True):
@@ -152,7 +98,9 @@ def test_two_homes_use_one_account_of_a_host_side_by_side(make: Make, tmp_path: 
     assert printed == [b"first\n", b"second\n"]
 
 
-def test_a_link_that_is_closed_leaves_the_trial_alone_and_no_agent(make: Make, home: Home, host: LabHost) -> None:
+def test_a_link_that_is_closed_leaves_the_trial_alone_and_no_agent(
+    make: LabBackends, home: Home, host: LabHost
+) -> None:
     backend = make(home)
     ref = start(backend, home, COUNTS)
     backend.close()
@@ -161,7 +109,7 @@ def test_a_link_that_is_closed_leaves_the_trial_alone_and_no_agent(make: Make, h
     assert status(make(home), ref).state in {TrialState.PREPARING, TrialState.RUNNING}
 
 
-def test_nothing_listens_and_everything_there_is_private(make: Make, home: Home, host: LabHost) -> None:
+def test_nothing_listens_and_everything_there_is_private(make: LabBackends, home: Home, host: LabHost) -> None:
     backend = make(home)
     end(backend, start(backend, home, "print(1)\nreport(a=1)"))
     assert [line.split()[3] for line in host.run("ss", "-ltnH").splitlines()] == [f"{host.address}:22"]
@@ -170,7 +118,7 @@ def test_nothing_listens_and_everything_there_is_private(make: Make, home: Home,
     assert {str(path) for path, mode in modes.items() if mode & 0o077} == set()
 
 
-def test_a_secret_is_nowhere_on_the_hosts_disk(make: Make, home: Home, host: LabHost) -> None:
+def test_a_secret_is_nowhere_on_the_hosts_disk(make: LabBackends, home: Home, host: LabHost) -> None:
     backend = make(home)
     trial = trial_of(home, "import os\nprint(len(os.environ['API_KEY']))", secrets=("API_KEY",))
     ref = backend.submit(trial, Placement(), {"API_KEY": "s3cr3t-t0ken-0123456789"})
@@ -180,7 +128,7 @@ def test_a_secret_is_nowhere_on_the_hosts_disk(make: Make, home: Home, host: Lab
     assert [path for path in files if b"s3cr3t-t0ken" in path.read_bytes()] == []
 
 
-def test_while_a_host_does_not_answer_questions_fail_at_once(make: Make, home: Home, host: LabHost) -> None:
+def test_while_a_host_does_not_answer_questions_fail_at_once(make: LabBackends, home: Home, host: LabHost) -> None:
     backend = make(home)
     now_s = [0.0]
     link = HostLink(backend._links["h1"].config, lambda: now_s[0])
@@ -205,7 +153,7 @@ def test_while_a_host_does_not_answer_questions_fail_at_once(make: Make, home: H
     link.close()
 
 
-def test_a_profile_without_hosts_or_with_an_unknown_one_is_an_error(make: Make, home: Home) -> None:
+def test_a_profile_without_hosts_or_with_an_unknown_one_is_an_error(make: LabBackends, home: Home) -> None:
     with pytest.raises(BackendError, match="names no host"):
         make(home, ())
     with pytest.raises(BackendError, match="has no host 'h9'"):

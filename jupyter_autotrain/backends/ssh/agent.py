@@ -4,7 +4,10 @@ One agent per host and connection. It keeps nothing: whatever it started goes on
 the same trial directories. It ends when its standard input does, or after a minute without a request.
 
 A line of input is `{"id": number, "do": name, ...}`; its answer is `{"id": number, "ok": ...}` or
-`{"id": number, "failure": [found, expected, action]}`. The first line of output is the greeting.
+`{"id": number, "failure": [found, expected, action]}`. The first line of output is the greeting. Besides, what is new
+of subscribed jobs comes unasked: `{"push": job, "status": status file, null or a doubt, "streams": {stream:
+[offset, base64, fault, is_lasting]}, "sizes": {stream: size}}`, each part only where it is new, the sizes with a final
+state.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jupyter_autotrain.backends.local import cancelling, starting, status_resolution
-from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local import cancelling, starting
 from jupyter_autotrain.backends.ssh import agent_files, agent_machine
+from jupyter_autotrain.backends.ssh.agent_watching import JobWatcher
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.process_identity import boot_id
 from jupyter_autotrain.errors import AutotrainError
@@ -44,12 +47,14 @@ class Agent:
         self._root = root
         self._asked_s = time.monotonic()
         self._writing = threading.Lock()
+        self._watcher = JobWatcher(self._write)
         self._handlers: dict[str, Callable[[AgentRequest], object]] = {
             "ping": lambda _: None,
             "machine": lambda _: agent_machine.describe(),
             "start": self._start,
-            "poll": self._poll,
-            "read": self._read,
+            "subscribe": self._subscribe,
+            "taken": self._taken,
+            "unsubscribe": self._unsubscribe,
             "put": self._put,
             "list": self._list,
             "get": self._get,
@@ -63,6 +68,7 @@ class Agent:
             "hostname": socket.gethostname(), "boot_id": boot_id(), "executable": sys.executable,
         }  # fmt: skip
         self._write(greeting)
+        self._watcher.start()
         threading.Thread(target=self._end_when_unasked, daemon=True).start()
         for line in sys.stdin.buffer:
             self._asked_s = time.monotonic()
@@ -97,6 +103,10 @@ class Agent:
 
     def _start(self, request: AgentRequest) -> None:
         directory = self._directory(request["job"])
+        self._start_once(directory, request)
+        self._watcher.subscribe(request["job"], directory, dict.fromkeys(wire.STREAMS, 0))
+
+    def _start_once(self, directory: Path, request: AgentRequest) -> None:
         backoff = starting.Backoff()
         while not starting.has_begun(directory):
             try:
@@ -122,19 +132,17 @@ class Agent:
         argv = (sys.executable, "-I", "-S", str(start_supervisor.__file__), str(directory))
         starting.start(argv, {**os.environ, **request["secrets"]}, directory)
 
-    def _poll(self, request: AgentRequest) -> list[object]:
-        """Of each job: its status, None where there is none, or a text that says why it cannot be told."""
-        return [self._status(job) for job in request["jobs"]]
+    def _subscribe(self, request: AgentRequest) -> None:
+        """Push states and streams, by job and stream with their offsets; what there is now before the answer."""
+        for job, offsets in request["jobs"].items():
+            self._watcher.subscribe(job, self._directory(job), offsets)
 
-    def _status(self, job: str) -> object:
-        try:
-            return status_resolution.resolve_status(self._directory(job))
-        except statuses.UnknownError as error:
-            return str(error)
+    def _taken(self, request: AgentRequest) -> None:
+        self._watcher.acknowledge(request["job"], request["stream"], request["offset"])
 
-    def _read(self, request: AgentRequest) -> list[object]:
-        """Of each cursor (job, stream, offset): what is new, and why it cannot be read."""
-        return [agent_files.read(self._directory(job), stream, offset) for job, stream, offset in request["cursors"]]
+    def _unsubscribe(self, request: AgentRequest) -> None:
+        for job in request["jobs"]:
+            self._watcher.unsubscribe(job)
 
     def _put(self, request: AgentRequest) -> None:
         agent_files.put(self._directory(request["job"]), request["path"], base64.b64decode(request["data"]))
@@ -147,6 +155,7 @@ class Agent:
 
     def _cancel(self, request: AgentRequest) -> object:
         receipt = cancelling.cancel(self._directory(request["job"]), request["grace_s"])
+        self._watcher.refresh(request["job"])
         return [receipt.pids_ended, receipt.pids_killed, receipt.pids_left, receipt.elapsed_s, receipt.note]
 
 

@@ -1,4 +1,4 @@
-"""One connection to a host with the agent at its other end: questions and answers, matched by number."""
+"""One connection to a host with the agent at its other end: questions, answers matched by number, pushed news."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import cast
@@ -14,10 +14,11 @@ from typing import cast
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
 from jupyter_autotrain.backends.ssh.connecting import TransportKind, connect
+from jupyter_autotrain.backends.ssh.pushed_jobs import PushedJobs
 from jupyter_autotrain.backends.ssh.sending import Receiver
 from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.errors import AutotrainError, BackendError
 
 _SERVE = (
     "root = main(); sys.path.insert(0, str(root)); "
@@ -38,17 +39,23 @@ class HostConfig:
 class AgentConnection:
     """A connection with its agent; once lost it stays lost, and `loss` says why.
 
+    Args:
+        config: The host.
+        on_news: Called with the names of jobs that something was pushed of, of all jobs when the connection is lost.
+
     Raises:
         AutotrainError: The host cannot be reached, or cannot run the agent.
     """
 
-    def __init__(self, config: HostConfig) -> None:
+    def __init__(self, config: HostConfig, on_news: Callable[[Collection[str]], None]) -> None:
         self.name = config.address.name
+        self.pushed = PushedJobs()
+        self._on_news = on_news
         self.transport: Transport = connect(config.address, config.transport)
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[JsonValue]] = {}
         self._lock = threading.Lock()
-        self.loss: Exception | None = None
+        self.loss: LinkLostError | None = None
         try:
             self._agent = Receiver(self.transport, config.python, self.name, _SERVE)
             self._agent.send(agent_folder(), config.workdir, "agents")
@@ -77,22 +84,29 @@ class AgentConnection:
     def _listen(self) -> None:
         try:
             while True:
-                answer = self._agent.line()
-                with self._lock:
-                    waiting = self._waiting.pop(cast("int", answer["id"]))
-                _settle(waiting, answer)
+                self._take(self._agent.line())
         except Exception as error:  # noqa: BLE001 - whatever it is, every waiter must be released
             self._mark_lost(error)
 
+    def _take(self, message: JsonObject) -> None:
+        if "push" not in message:
+            with self._lock:
+                waiting = self._waiting.pop(cast("int", message["id"]))
+            _settle(waiting, message)
+        elif name := self.pushed.take(message):
+            self._on_news([name])
+
     def _mark_lost(self, error: Exception) -> None:
-        is_link = isinstance(error, LinkLostError)
-        loss = error if is_link else LinkLostError(f"The agent on {self.name} has ended: {error}")
+        why = error.found if isinstance(error, AutotrainError) else repr(error)
+        ended = LinkLostError(f"The agent on {self.name} has ended: {why}", "", "Another one is started.")
+        loss = error if isinstance(error, LinkLostError) else ended
         with self._lock:
             self.loss = loss
             waiting = list(self._waiting.values())
             self._waiting.clear()
         for answer in waiting:
             answer.set_exception(loss)
+        self._on_news(self.pushed.names())
 
     def close(self) -> None:
         """Give it up; the agent ends, and what it started goes on."""

@@ -25,15 +25,15 @@ def inside(folder: Path, path: str) -> Path:
     return target
 
 
-def read(directory: Path, stream: str, offset: int) -> list[object]:
-    """New bytes of a stream (base64), why it cannot be read, and whether asking again is of no use."""
+def read_piece(directory: Path, stream: str, offset: int, most_bytes: int) -> tuple[str, int, str, bool]:
+    """New bytes of a stream (base64), how many, why it cannot be read, and whether asking again is of no use."""
     try:
-        data = files.read(directory, stream, MOST_BYTES, offset)
+        data = files.read(directory, stream, most_bytes, offset)
     except OSError as error:
         if files.is_absent(error):
-            return ["", "", False]
-        return ["", f"its {stream} cannot be read: {error.strerror}", isinstance(error, files.NotRegularError)]
-    return [base64.b64encode(data).decode(), "", False]
+            return "", 0, "", False
+        return "", 0, f"its {stream} cannot be read: {error.strerror}", isinstance(error, files.NotRegularError)
+    return base64.b64encode(data).decode(), len(data), "", False
 
 
 def put(directory: Path, path: str, data: bytes) -> None:

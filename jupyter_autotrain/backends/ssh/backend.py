@@ -7,7 +7,8 @@ import hashlib
 import json
 import platform
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +16,8 @@ from jupyter_autotrain.backends.ssh import agent_responses, fetching
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
 from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh.observing import Observer
+from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import (
@@ -32,12 +35,13 @@ from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.worker import environment
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+_PATIENCE_S = 3.0  # for the inventory of several hosts: one that does not answer does not hold up the others
 
 
 class SshBackend:
@@ -49,7 +53,9 @@ class SshBackend:
         link: Makes the link to a host.
     """
 
-    capabilities = Capabilities(multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True)
+    capabilities = Capabilities(
+        multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True, pushes=True
+    )
     poll_interval = PollInterval(least_s=0.02, most_s=0.5)
 
     def __init__(
@@ -60,6 +66,8 @@ class SshBackend:
         self._context = context
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
         self._owner = _owner(context)
+        self._observer = Observer(self)
+        self._side_by_side = SideBySide()
 
     @staticmethod
     def options_model() -> type[BaseModel]:
@@ -70,12 +78,8 @@ class SshBackend:
 
     def probe(self) -> Probe:
         """Usable when at least one host answers."""
-        reasons = {}
-        for name, link in self._links.items():
-            try:
-                link.greeting()
-            except AutotrainError as error:
-                reasons[name] = str(error.found)
+        answers = self._ask_all("ping")
+        reasons = {name: answer.found for name, answer in answers.items() if isinstance(answer, AutotrainError)}
         if len(reasons) == len(self._links):
             return Probe(False, " ".join(reasons.values()), is_lasting=False)
         hosts = ", ".join(name for name in self._links if name not in reasons)
@@ -86,15 +90,28 @@ class SshBackend:
         """What each host has; of one that does not answer nothing is known."""
         nodes = []
         limits = ""
-        for name, link in self._links.items():
-            try:
-                machine = cast("JsonObject", link.ask("machine"))
-            except AutotrainError as error:
-                nodes.append(Node(name, unavailable=error.found.rstrip(".")))
+        for name, answer in self._ask_all("machine").items():
+            if isinstance(answer, AutotrainError):
+                nodes.append(Node(name, unavailable=answer.found.rstrip(".")))
             else:
+                machine = cast("JsonObject", answer)
                 nodes.append(agent_responses.node(name, machine))
                 limits = limits or str(machine["limits"])
         return Inventory(tuple(nodes), limits=limits or "not known: no host answers")
+
+    def _ask_all(self, do: str) -> dict[str, JsonValue | AutotrainError]:
+        """Ask all hosts at the same time; gives each one's answer, or why there is none."""
+
+        def ask(link: HostLink) -> JsonValue | AutotrainError:
+            try:
+                return link.ask(do)
+            except AutotrainError as error:
+                return error
+
+        calls = {name: partial(ask, link) for name, link in self._links.items()}
+        answers = self._side_by_side.call(calls, None if len(calls) == 1 else _PATIENCE_S)
+        late = {name: BackendUnavailableError(f"{name} has not answered yet.") for name in calls}
+        return late | answers
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """The supervisor's command there, the variables set for the trial, and `trial.json`; paths as on the host."""
@@ -131,9 +148,9 @@ class SshBackend:
         earlier = "" if before is None else self._job(f"{trial.experiment_id}-{trial.number}-{before}")
         bundle = link.send_bundle(self._context.bundle(trial))
         try:
-            link.ask(
-                "start", job=self._job(trial.job_id), trial=self._content(trial, placement), bundle=bundle,
-                before=earlier, secrets=dict(secrets),
+            link.start(
+                self._job(trial.job_id), trial=self._content(trial, placement), bundle=bundle, before=earlier,
+                secrets=dict(secrets),
             )  # fmt: skip
         except LinkLostError as error:
             raise SubmitUnknownError(error.found, error.expected, error.action) from error
@@ -143,7 +160,8 @@ class SshBackend:
         """A job's name on its host, different from the same one of another home."""
         return f"{self._owner}/{job_id}"
 
-    def _named(self, ref: JobRef) -> str:
+    def name_there(self, ref: JobRef) -> str:
+        """A job's name on its host."""
         return str(ref.data.get("job") or self._job(ref.job_id))
 
     def _host(self, job_id: str, placement: Placement) -> str:
@@ -158,11 +176,17 @@ class SshBackend:
             return node
         return names[zlib.crc32(job_id.encode()) % len(names)]
 
-    def _host_of(self, ref: JobRef) -> str:
+    def host_of(self, ref: JobRef) -> str:
+        """The host that a job is on."""
         return str(ref.data.get("host") or self._host(ref.job_id, Placement()))
 
-    def _link(self, ref: JobRef) -> HostLink:
-        host = self._host_of(ref)
+    def link_to(self, ref: JobRef) -> HostLink:
+        """The link to a job's host.
+
+        Raises:
+            BackendUnavailableError: The profile does not name the host any more.
+        """
+        host = self.host_of(ref)
         if host not in self._links:
             raise BackendUnavailableError(
                 f"Job {ref.job_id} is on {host}, which the profile {self.name!r} does not name any more.",
@@ -171,62 +195,31 @@ class SshBackend:
             )
         return self._links[host]
 
+    def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
+        """As `PushingBackend.subscribe`."""
+        for link in self._links.values():
+            link.subscribe(lambda names: on_news([name.partition("/")[2] for name in names]))
+
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        """One question for each host; what a host cannot tell now is a doubt, never an end."""
-        statuses: dict[int, JobStatus] = {}
-        for numbers in self._by_host(refs).values():
-            group = [refs[number] for number in numbers]
-            statuses.update(zip(numbers, self._poll_host(group), strict=True))
-        return [statuses[number] for number in range(len(refs))]
-
-    def _by_host(self, refs: Sequence[JobRef]) -> dict[str, list[int]]:
-        """Of each host: which of these jobs are there."""
-        groups: dict[str, list[int]] = {}
-        for number, ref in enumerate(refs):
-            groups.setdefault(self._host_of(ref), []).append(number)
-        return groups
-
-    def _poll_host(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        try:
-            told = self._link(refs[0]).ask("poll", jobs=[self._named(ref) for ref in refs])
-        except AutotrainError as error:
-            doubt, unreachable = error.found.rstrip("."), isinstance(error, BackendUnavailableError)
-            return [JobStatus(ref, TrialState.PREPARING, doubt=doubt, unreachable=unreachable) for ref in refs]
-        return [
-            agent_responses.status(ref, answer) for ref, answer in zip(refs, cast("list[JsonValue]", told), strict=True)
-        ]
+        """What the agents have pushed; what a host cannot tell now is a doubt, never an end."""
+        return self._observer.statuses(refs)
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
-        """One question for each host, for all streams of all its jobs."""
-        chunks: dict[int, Chunk] = {}
-        for numbers in self._by_host([cursor.ref for cursor in cursors]).values():
-            group = [cursors[number] for number in numbers]
-            chunks.update(zip(numbers, self._read_host(group), strict=True))
-        return [chunks[number] for number in range(len(cursors))]
-
-    def _read_host(self, cursors: Sequence[Cursor]) -> list[Chunk]:
-        asked = [[self._named(cursor.ref), cursor.stream, cursor.offset] for cursor in cursors]
-        try:
-            told = cast("list[list[str | bool]]", self._link(cursors[0].ref).ask("read", cursors=asked))
-        except AutotrainError as error:
-            return [Chunk(cursor, b"", error.found.rstrip(".")) for cursor in cursors]
-        chunks = []
-        for cursor, (data, fault, is_lasting) in zip(cursors, told, strict=True):
-            chunks.append(Chunk(cursor, base64.b64decode(str(data)), str(fault), bool(is_lasting)))
-        return chunks
+        """What the agents have pushed; a stream that is not subscribed from its cursor on is now."""
+        return self._observer.chunks(cursors)
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         """Write a file into the trial directory on its host."""
         text = base64.b64encode(data).decode()
-        self._link(ref).ask("put", job=self._named(ref), path=path, data=text)
+        self.link_to(ref).ask("put", job=self.name_there(ref), path=path, data=text)
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         """Copy a file or folder from the trial directory on its host to this machine."""
-        fetching.fetch(self._link(ref), self._named(ref), path, Path(target))
+        fetching.fetch(self.link_to(ref), self.name_there(ref), path, Path(target))
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Have the agent end the tree; its pids are those of the host."""
-        answer = self._link(ref).ask("cancel", job=self._named(ref), grace_s=grace_s)
+        answer = self.link_to(ref).ask("cancel", job=self.name_there(ref), grace_s=grace_s)
         ended, killed, left, elapsed_s, note = cast("tuple[list[int], list[int], list[int], float, str]", answer)
         return CancelReceipt(tuple(ended), tuple(killed), tuple(left), elapsed_s, note)
 

@@ -1,4 +1,4 @@
-"""The link to one host: one connection, one agent, questions and answers; made again when it is lost.
+"""The link to one host: one connection, one agent, questions, answers and pushed news; made again when it is lost.
 
 While a host does not answer, questions fail at once and a new connection is tried at growing intervals.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from pathlib import Path
 
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
 from jupyter_autotrain.backends.ssh.sending import FolderManifest, ProgressCallback, Receiver, scan_folder, send_folder
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
@@ -43,11 +44,19 @@ class HostLink:
         self._folders: dict[Path, FolderManifest] = {}
         self._sent: dict[str, str] = {}
         self._closed = threading.Event()
+        self._on_news: Callable[[Collection[str]], None] = lambda _names: None
+
+    def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
+        """Have a function called with the names of jobs that there is something new of."""
+        self._on_news = on_news
 
     @property
     def name(self) -> str:
         """The host's name."""
         return self.config.address.name
+
+    def _news(self, names: Collection[str]) -> None:
+        self._on_news(names)
 
     def ask(self, do: str, **content: object) -> JsonValue:
         """Ask the agent, and wait for its answer.
@@ -56,15 +65,20 @@ class HostLink:
             BackendUnavailableError: The host cannot be reached, or does not answer any more.
             BackendError: The agent refuses.
         """
-        connection = self._connected()
+        connection = self.connection()
         try:
             return connection.ask({"do": do, **content}).result()
         except LinkLostError as error:
-            raise self._lost(connection, error) from error
+            raise self.lost(connection, error) from error
+
+    def start(self, job: str, **content: object) -> None:
+        """Have the agent start a job and push it from its beginning on; errors as `ask`."""
+        self.connection().pushed.expect(job, dict.fromkeys(wire.STREAMS, 0))
+        self.ask("start", job=job, **content)
 
     def greeting(self) -> JsonObject:
         """What the agent said first: versions, hostname, boot."""
-        return self._connected().greeting
+        return self.connection().greeting
 
     def send_bundle(self, root: Path, progress: ProgressCallback | None = None) -> str:
         """Send a folder that does not change any more, unless it is there; gives its path on the host.
@@ -73,7 +87,7 @@ class HostLink:
             BackendUnavailableError: As `ask`.
             BackendError: The host cannot take it.
         """
-        connection = self._connected()
+        connection = self.connection()
         with self._lock:
             folder = self._folders.get(root)
         if folder is None:
@@ -84,14 +98,18 @@ class HostLink:
                 receiver = Receiver(connection.transport, self.config.python, self.name)
                 sent = send_folder(receiver, folder, self.config.workdir, "bundles", progress)
             except LinkLostError as error:
-                raise self._lost(connection, error) from error
+                raise self.lost(connection, error) from error
         with self._lock:
             self._folders[root] = folder
             self._sent[folder.digest] = sent
         return sent
 
-    def _connected(self) -> AgentConnection:
-        """The connection. Only the first attempt is waited for: a host known not to answer is not waited for."""
+    def connection(self) -> AgentConnection:
+        """The connection. Only the first attempt is waited for: a host known not to answer is not waited for.
+
+        Raises:
+            BackendUnavailableError: The host cannot be reached, or does not answer any more.
+        """
         with self._lock:
             if self._connection is not None and self._connection.loss is None:
                 return self._connection
@@ -106,9 +124,18 @@ class HostLink:
             raise failure
         return attempt.result()
 
+    def connection_if_made(self) -> AgentConnection | None:
+        """The connection, without waiting; None when none was ever tried. Errors as `connection`."""
+        with self._lock:
+            connection = self._connection
+            is_new = connection is None and self._failure is None
+        if connection is not None and connection.loss is not None:
+            raise self.lost(connection, connection.loss)
+        return connection if connection is not None or is_new else self.connection()
+
     def _connect(self, attempt: Future[AgentConnection]) -> None:
         try:
-            connection = AgentConnection(self.config)
+            connection = AgentConnection(self.config, self._news)
         except Exception as error:  # noqa: BLE001 - whatever it is, the attempt may have waiters
             attempt.set_exception(self._failed(error))
             return
@@ -136,7 +163,8 @@ class HostLink:
         """Keeps the agent alive: it ends after some time without a request."""
         while not self._closed.wait(_PING_S) and connection.loss is None:
             try:
-                connection.ask({"do": "ping"})
+                unread = connection.pushed.forget_unread()
+                connection.ask({"do": "unsubscribe", "jobs": unread})
             except LinkLostError:
                 return
 
@@ -144,7 +172,8 @@ class HostLink:
         self._pause_s = min(max(2 * self._pause_s, _FIRST_PAUSE_S), _MOST_PAUSE_S)
         self._retry_at_s = self._clock() + self._pause_s
 
-    def _lost(self, connection: AgentConnection, error: LinkLostError) -> LinkLostError:
+    def lost(self, connection: AgentConnection, error: LinkLostError) -> LinkLostError:
+        """Note that a connection is lost; gives the error to raise, with the time since when the host is silent."""
         with self._lock:
             if self._connection is connection:
                 self._connection = None

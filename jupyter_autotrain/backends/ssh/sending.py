@@ -149,7 +149,7 @@ class Receiver:
         why = last[-1][:300] if last else "without a word"
         return BackendError(
             f"{self._python} on {self._name} ended: {why}",
-            "A Python of at least 3.11.",
+            "A Python of at least 3.9.",
             "Name one in the profile: `python: /path/to/python3`.",
         )
 

@@ -1,0 +1,115 @@
+"""States and streams of jobs on several hosts: from what their agents have pushed, else asked side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol, TypeAlias, TypeVar
+
+from jupyter_autotrain.backends.ssh import agent_responses, subscribing
+from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
+from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+
+Asked = TypeVar("Asked")
+Told = TypeVar("Told")
+OfHost: TypeAlias = Callable[[Sequence[Asked], bool], "list[Told] | None"]  # None where the host has to be asked first
+_PATIENCE_S = 0.5  # for all hosts that have to be asked; who is late is a doubt until the next poll
+
+
+class JobLocator(Protocol):
+    """Where jobs are."""
+
+    def host_of(self, ref: JobRef) -> str:
+        """The host's name."""
+        ...
+
+    def link_to(self, ref: JobRef) -> HostLink:
+        """The link to its host.
+
+        Raises:
+            BackendUnavailableError: The profile does not name it any more.
+        """
+        ...
+
+    def name_there(self, ref: JobRef) -> str:
+        """The job's name on its host."""
+        ...
+
+
+class Observer:
+    """Answers for jobs on several hosts.
+
+    Args:
+        locator: Where the jobs are.
+    """
+
+    def __init__(self, locator: JobLocator) -> None:
+        self._locator = locator
+        self._side_by_side = SideBySide()
+
+    def statuses(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        """The state of each job; what a host cannot tell now is a doubt, never an end."""
+
+        def of_host(group: Sequence[JobRef], may_ask: bool) -> list[JobStatus] | None:
+            try:
+                link = self._locator.link_to(group[0])
+                jobs = [self._locator.name_there(ref) for ref in group]
+                told = subscribing.ask_statuses(link, jobs) if may_ask else subscribing.known_statuses(link, jobs)
+            except AutotrainError as error:
+                unreachable = isinstance(error, BackendUnavailableError)
+                return [_doubt(ref, error.found.rstrip("."), unreachable=unreachable) for ref in group]
+            if told is None:
+                return None
+            return [agent_responses.status(ref, answer) for ref, answer in zip(group, told, strict=True)]
+
+        return self._each_host(refs, self._locator.host_of, of_host, self._late_status)
+
+    def chunks(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        """What is new of each stream."""
+
+        def of_host(group: Sequence[Cursor], may_ask: bool) -> list[Chunk] | None:
+            try:
+                link = self._locator.link_to(group[0].ref)
+                wanted = [(self._locator.name_there(one.ref), one.stream, one.offset) for one in group]
+                told = subscribing.ask_pieces(link, wanted) if may_ask else subscribing.known_pieces(link, wanted)
+            except AutotrainError as error:
+                return [Chunk(cursor, b"", error.found.rstrip(".")) for cursor in group]
+            if told is None:
+                return None
+            return [Chunk(one, got.data, got.fault, got.is_lasting) for one, got in zip(group, told, strict=True)]
+
+        return self._each_host(cursors, lambda cursor: self._locator.host_of(cursor.ref), of_host, self._late_chunk)
+
+    def _each_host(
+        self,
+        asked: Sequence[Asked],
+        host_of: Callable[[Asked], str],
+        of_host: OfHost[Asked, Told],
+        late: Callable[[Asked], Told],
+    ) -> list[Told]:
+        """Answer in the order of what is asked: first from what is here, then by asking the other hosts at once."""
+        groups: dict[str, list[int]] = {}
+        for number, one in enumerate(asked):
+            groups.setdefault(host_of(one), []).append(number)
+        items = {host: [asked[number] for number in numbers] for host, numbers in groups.items()}
+        answers = {host: of_host(group, False) for host, group in items.items()}
+        unknown = {host: partial(of_host, items[host], True) for host in items if answers[host] is None}
+        answers.update(self._side_by_side.call(unknown, None if len(groups) == 1 else _PATIENCE_S))
+        told: dict[int, Told] = {}
+        for host, numbers in groups.items():
+            found = answers[host] or [late(one) for one in items[host]]
+            told.update(zip(numbers, found, strict=True))
+        return [told[number] for number in range(len(asked))]
+
+    def _late_status(self, ref: JobRef) -> JobStatus:
+        return _doubt(ref, f"{self._locator.host_of(ref)} has not answered yet")
+
+    def _late_chunk(self, cursor: Cursor) -> Chunk:
+        return Chunk(cursor, b"", f"{self._locator.host_of(cursor.ref)} has not answered yet")
+
+
+def _doubt(ref: JobRef, why: str, *, unreachable: bool = False) -> JobStatus:
+    return JobStatus(ref, TrialState.PREPARING, doubt=why, unreachable=unreachable)

@@ -1,0 +1,70 @@
+"""Trials on hosts of the SSH lab, for tests of what happens to them."""
+
+from __future__ import annotations
+
+import sys
+
+from jupyter_autotrain.backends.ssh.backend import SshBackend
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import NodePlacement, Placement
+from jupyter_autotrain.testing.bundles import trial_of, wait_until
+from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
+
+# Reports and prints numbers until the file `control/enough` is put into its directory.
+COUNTS = """
+import pathlib, time
+for step in range(100000):
+    report(step=step, count=step)
+    print(step, flush=True)
+    time.sleep(0.02)
+    if pathlib.Path("../control/enough").exists():
+        break
+"""
+
+
+class LabBackends:
+    """Makes backends for hosts of a lab; `close` closes all of them."""
+
+    def __init__(self, lab: SshLab) -> None:
+        self._lab = lab
+        self._made: list[SshBackend] = []
+
+    def __call__(self, home: Home, hosts: tuple[str, ...] = ("h1",), **options: object) -> SshBackend:
+        """A backend for some hosts; options as in a profile."""
+        given = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable, **options}
+        self._made.append(SshBackend(Profile("lab", "ssh", given), BackendContext(home)))  # type: ignore[arg-type]  # the options are JSON
+        return self._made[-1]
+
+    def close(self) -> None:
+        """Close all backends."""
+        for backend in self._made:
+            backend.close()
+
+
+def start(backend: SshBackend, home: Home, code: str, node: str = "h1", **spec: object) -> JobRef:
+    """Submit a trial to a host; the rest as for `trial_of`."""
+    placement = Placement((NodePlacement(node),))
+    return backend.submit(trial_of(home, code, **spec), placement, {})  # type: ignore[arg-type]  # by name
+
+
+def status(backend: SshBackend, ref: JobRef) -> JobStatus:
+    """Ask for one job."""
+    return backend.poll([ref])[0]
+
+
+def read_on(backend: SshBackend, ref: JobRef, stream: str, so_far: bytes) -> bytes:
+    """What was read of a stream, and what is new of it."""
+    return so_far + backend.read([Cursor(ref, stream, len(so_far))])[0].data
+
+
+def end(backend: SshBackend, ref: JobRef) -> JobStatus:
+    """Wait for a job's end."""
+    wait_until(lambda: status(backend, ref).state.is_final, "the end", within_s=60)
+    return status(backend, ref)
+
+
+def supervisors(host: LabHost) -> list[str]:
+    """The command lines of all supervisors on a host."""
+    return [command for command in host.commands().values() if "start_supervisor" in command]

@@ -1,0 +1,76 @@
+"""A backend that pushes has its jobs polled as soon as there is something new, however rarely it is polled else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic, sleep, time
+from types import SimpleNamespace
+
+import pytest
+
+from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.context import Clocks
+from jupyter_autotrain.manager.events import Event
+from jupyter_autotrain.manager.job_watcher import JobWatcher
+from jupyter_autotrain.testing import trial_of, wait_until
+
+
+class PushingBackend:
+    name = "lab"
+    capabilities = Capabilities(pushes=True, shares_home=True)
+    poll_interval = PollInterval(least_s=600.0, most_s=600.0)
+
+    def __init__(self) -> None:
+        self.polled: list[list[str]] = []
+        self.tell: Callable[[Collection[str]], None] = lambda _: None
+
+    def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
+        self.tell = on_news
+
+    def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        self.polled.append([ref.job_id for ref in refs])
+        return [JobStatus(ref, TrialState.RUNNING) for ref in refs]
+
+    def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        return [Chunk(cursor, b"") for cursor in cursors]
+
+
+@pytest.fixture
+def backend() -> PushingBackend:
+    return PushingBackend()
+
+
+@pytest.fixture
+def watcher(backend: PushingBackend, tmp_path: Path) -> Iterator[JobWatcher]:
+    events: list[Event] = []
+    context = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
+    with ThreadPoolExecutor(1) as pool:
+        made = JobWatcher(backend, "lab", events.append, pool, context)  # type: ignore[arg-type]  # all it asks for here
+        made.start()
+        for number in (1, 2):
+            trial = trial_of(Home(tmp_path), "", number=number)
+            made.watch(trial, JobRef("lab", trial.job_id), 0)
+        wait_until(lambda: {job for jobs in backend.polled for job in jobs} == {"e1-1-1", "e1-2-1"}, "the first polls")
+        yield made
+
+
+def test_a_job_with_news_is_polled_at_once_and_alone(backend: PushingBackend, watcher: JobWatcher) -> None:
+    backend.polled.clear()
+    backend.tell(["e1-2-1"])
+    wait_until(lambda: backend.polled, "the poll")
+    assert backend.polled == [["e1-2-1"]]
+    assert watcher.poll_due() is not None
+
+
+def test_news_of_an_unknown_job_changes_nothing(backend: PushingBackend, watcher: JobWatcher) -> None:
+    backend.polled.clear()
+    backend.tell(["e9-1-1"])
+    pause_s = watcher.poll_due()
+    assert pause_s is not None
+    assert pause_s > 500
+    assert backend.polled == []
