@@ -7,7 +7,8 @@ A trial directory:
 
 ```
 trial.json    what to run (`TrialSpec` as JSON, with the paths and devices that its backend gives it: "directory",
-              "bundle", "python", "gpus", "resume_from"; how many processes run here: "workers"; and "wire": VERSION),
+              "bundle", "python", "gpus", "resume_from"; how many processes run here: "workers"; on several nodes
+              "layout": {"node_rank": int, "endpoints": [[address, [port, ...]], ...]}; and "wire": VERSION),
               written by the backend's `submit`
 status.json   the state of the trial (written atomically by the supervisor, see below)
 lock          locked (flock) by the living supervisor, so that a trial is started once; holds
@@ -15,6 +16,7 @@ lock          locked (flock) by the living supervisor, so that a trial is starte
 stdout        bytes as printed
 stderr        bytes as printed
 metrics       one frame per line, see below
+launcher      what a launcher prints that starts the workers (torchrun, mpiexec), where there is one
 control/      files put by the backend: `stop` asks the trial to end itself (`should_stop()` turns true; the text of
               the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason); and
               `noted-CHECKSUM`, made by the trial's process that was the first to send that note
@@ -24,7 +26,8 @@ work/         the worker's current directory: links to the shipped files, copies
 ```
 
 Of several workers rank 0 writes `stdout`, `stderr` and `metrics`, and rank K `stdout-K`, `stderr-K` and `metrics-K`; so
-the metrics of the trial are those of rank 0. All other files are shared.
+the metrics of the trial are those of rank 0. All other files are shared. On several nodes each has a directory with the
+files of its own ranks.
 
 When the trial has ended only `status.json`, `metrics`, what was printed, and what the trial itself wrote are left.
 
@@ -57,6 +60,7 @@ STATUS_FILE = "status.json"
 STDOUT = "stdout"
 STDERR = "stderr"
 METRICS = "metrics"
+LAUNCHER_LOG = "launcher"
 STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"
 STOP_FILE = "control/stop"

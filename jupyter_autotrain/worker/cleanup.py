@@ -25,7 +25,7 @@ def remove_temporary_files(directory: str, bundle: str) -> None:
     for name in _names(directory):
         if name.endswith(_DRAFT):
             _remove(f"{directory}/{name}")
-        elif name.partition("-")[0] in {wire.STDOUT, wire.STDERR}:  # that of any rank
+        elif name.partition("-")[0] in {wire.STDOUT, wire.STDERR, wire.LAUNCHER_LOG}:  # that of any rank
             _remove_empty(f"{directory}/{name}")
     _clear(f"{directory}/{wire.CONTROL}")
     _unlink_shipped(f"{directory}/{wire.WORK}", f"{bundle}/files")

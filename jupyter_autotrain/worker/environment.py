@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 
-from jupyter_autotrain.core.wire import RANK_VARIABLE, TRIAL_VARIABLE
+from jupyter_autotrain.core.wire import TRIAL_VARIABLE
 from jupyter_autotrain.worker import fields
 
 
@@ -50,26 +50,6 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
     if inherited.get("MPLBACKEND", "").startswith("module://matplotlib_inline"):
         own["MPLBACKEND"] = "Agg"
     return own
-
-
-def of_rank(rank: int, workers: int, master_port: int) -> dict[str, str]:
-    """What one of several workers on one node gets besides, as `torchrun` sets it.
-
-    Args:
-        rank: Its rank, here also its local rank.
-        workers: How many there are.
-        master_port: A free port, where rank 0 may listen on the loopback interface.
-    """
-    return {
-        RANK_VARIABLE: str(rank),
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(workers),
-        "LOCAL_WORLD_SIZE": str(workers),
-        "NODE_RANK": "0",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(master_port),
-    }
 
 
 def _texts(variables: object) -> dict[str, str]:

@@ -119,7 +119,7 @@ def _without_outcome(trial: Mapping[str, object], end: WorkerEnd) -> str:
     if disk.is_nearly_full("."):
         found = disk.full(os.getcwd())
         return f"The worker ended with exit code {end.code}, and {found}. Free some of it, then `%autotrain retry`."
-    last = _last_line(wire.stream_of_rank(wire.STDERR, end.rank))
+    last = last_line(wire.stream_of_rank(wire.STDERR, end.rank))
     shown = f"its stderr ends with: {last}" if last else "it printed nothing on stderr"
     if not end.begun:
         python = trial.get("python")
@@ -130,7 +130,7 @@ def _without_outcome(trial: Mapping[str, object], end: WorkerEnd) -> str:
     return f"The worker ended with exit code {end.code} and gave no reason; {shown}."
 
 
-def _last_line(stream: str) -> str:
+def last_line(stream: str) -> str:
     """The last line that is not blank."""
     try:
         with files.open_regular(".", stream) as file:

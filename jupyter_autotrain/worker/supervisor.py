@@ -14,9 +14,7 @@ from jupyter_autotrain.core import disk, wire
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.worker import (
     environment,
-    exit_causes,
     fields,
-    ports,
     processes,
     termination,
     termination_causes,
@@ -24,11 +22,10 @@ from jupyter_autotrain.worker import (
 )
 from jupyter_autotrain.worker.cleanup import remove_temporary_files
 from jupyter_autotrain.worker.event_waiter import EventWaiter
+from jupyter_autotrain.worker.ranks import Ranks
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.resource_limits import ResourceLimits
 from jupyter_autotrain.worker.status import FINAL_TIMEOUT_S, StatusFile
-from jupyter_autotrain.worker.streams import OutputStreams
-from jupyter_autotrain.worker.worker_process import Worker
 
 GRACE_S = 5.0  # where no request says how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
@@ -52,8 +49,7 @@ class Supervisor:
         secrets = [environ[name] for name in fields.strings(trial.get("secrets")) if environ.get(name)]
         self.redactor = Redactor(secrets)
         self.event_waiter = EventWaiter()
-        count = max(1, fields.integer(trial.get("workers"), 1))
-        self.workers = [Worker(rank, rank, OutputStreams(rank, secrets, self.event_waiter)) for rank in range(count)]
+        self.ranks = Ranks(trial, secrets, self.event_waiter)
         self.limits: ResourceLimits | None = None
         self.me = ProcessIdentity.of(os.getpid())
         self.peak_bytes = 0
@@ -65,11 +61,6 @@ class Supervisor:
             "ended_s": None, "peak_memory_bytes": None, "limits": "", "groups": [], "traceback": "", "cell_line": "",
             "kind": "",
         })  # fmt: skip
-
-    @property
-    def is_distributed(self) -> bool:
-        """True when the trial has more than one worker."""
-        return len(self.workers) > 1
 
     def run(self) -> None:
         """Start the workers, watch them, clean up, write the final status."""
@@ -85,24 +76,13 @@ class Supervisor:
         if not self._is_cancelled():
             self._start(self.limits)
             with contextlib.suppress(OSError):  # as above
-                self.status.write({"state": "RUNNING", **self._processes()})
+                self.status.write({"state": "RUNNING", **self.ranks.to_json()})
             self._watch()
             self._clean_up()
         self._conclude()
 
     def _start(self, limits: ResourceLimits) -> None:
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_worker.py")
-        argv = [str(self.trial["python"]), script, os.getcwd()]
-        env = environment.complete(self.trial, self.environ)
-        port = ports.find_free() if self.is_distributed else 0
-        for worker in self.workers:
-            own = environment.of_rank(worker.rank, len(self.workers), port) if self.is_distributed else {}
-            worker.start(argv, env | own, limits)
-
-    def _processes(self) -> dict[str, object]:
-        """What the status file says of the workers; a list of them only where there are several."""
-        listed = {"workers": [worker.to_json() for worker in self.workers]} if self.is_distributed else {}
-        return {"worker": self.workers[0].process, **listed}
+        self.ranks.start(environment.complete(self.trial, self.environ), limits.apply)
 
     def _watch(self) -> None:
         """Wait for the workers' end, or end them."""
@@ -110,13 +90,19 @@ class Supervisor:
         deadline = time.monotonic() + limit if isinstance(limit, (int, float)) else None
         assert self.limits is not None
         pause_s = _WATCH_MEMORY_S if self.limits.polls_memory else _WATCH_S
-        while self._reap() and any(worker.is_running for worker in self.workers):
+        self._reap()
+        while self.ranks.is_running:
             if self._must_end(deadline):
                 self._end(termination_causes.grace(self.cause, GRACE_S))
                 continue
             left_s = pause_s if deadline is None else min(pause_s, max(0.0, deadline - time.monotonic()))
-            if self.event_waiter.wait(left_s):
-                self._pump()
+            if self.event_waiter.wait(left_s) and self.ranks.pump():
+                self._write_processes()
+            self._reap()
+
+    def _write_processes(self) -> None:
+        with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
+            self.status.write(self.ranks.to_json())
 
     def _must_end(self, deadline: float | None) -> bool:
         """True on a request, at a limit, when the trial directory is gone, and when one of several workers failed.
@@ -132,12 +118,7 @@ class Supervisor:
             self.cause = termination_causes.abandoned()
         elif self.limits.polls_memory and self.limits.exceeded(self._members()):
             self.cause = termination_causes.out_of_memory(self.trial, self.limits.peak_bytes)
-        return self.cause is not None or self._has_failed_worker()
-
-    def _has_failed_worker(self) -> bool:
-        ended = [worker for worker in self.workers if worker.exit_status is not None]
-        ends = [end for worker in ended if (end := worker.end()) is not None]
-        return any(exit_causes.has_failed(self.trial, end) for end in ends)
+        return self.cause is not None or self.ranks.has_failed
 
     def _is_cancelled(self) -> bool:
         request = termination_causes.cancel_request(self.event_waiter.got_sigterm)
@@ -154,27 +135,20 @@ class Supervisor:
             if pid == 0:
                 return True
             self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
-            for worker in self.workers:
-                if worker.pid == pid and worker.is_running:
-                    worker.reaped(status)
-
-    def _pump(self) -> None:
-        for worker in self.workers:
-            worker.streams.pump()
+            self.ranks.reaped(pid, status)
 
     def _members(self) -> set[int]:
         """The trial's processes. Its output is passed on meanwhile: one that waits for room in a pipe cannot end."""
         assert self.limits is not None
-        self._pump()
+        self.ranks.pump()
         if not self._reap() and not self.limits.cgroups.members():
             return set()
         found = processes.descendants(os.getpid()) | processes.living(self.limits.cgroups.members())
-        return found - processes.below_managers(os.getpid(), {worker.pid for worker in self.workers})
+        return found - processes.below_managers(os.getpid(), self.ranks.child_pids)
 
     def _end(self, grace_s: float) -> None:
         assert self.limits is not None
-        for worker in self.workers:
-            worker.was_terminated = worker.was_terminated or worker.is_running
+        self.ranks.mark_terminated()
         self.termination = termination.terminate(
             self._members, grace_s, before_kill=self.limits.cgroups.forbid_new_processes
         )
@@ -185,35 +159,25 @@ class Supervisor:
         assert self.limits is not None
         if self.termination is None and self._members():
             self._end(_LEFTOVERS_GRACE_S)
-        for worker in self.workers:
-            worker.streams.finish()
+        self.ranks.finish()
 
     def _conclude(self) -> None:
         assert self.limits is not None
         cgroups = self.limits.cgroups
         for folder in (wire.OUTPUTS, wire.WORK):
             self.redactor.rename_below(folder)
-        cause = self.cause or self._exit_cause()
-        worker = next((worker for worker in self.workers if worker.rank == cause.rank), self.workers[0])
+        cause = self.cause or self.ranks.cause(cgroups.oom_kills(), cgroups.peak_bytes() or 0)
         peak = max(self.peak_bytes, self.limits.peak_bytes, cause.peak_bytes)
         cgroups.remove()
         final: dict[str, object] = {
             "state": cause.state, "reason": self.redactor.text(cause.reason),
             "traceback": self.redactor.text(cause.traceback), "cell_line": self.redactor.text(cause.cell_line),
             "ended_s": time.time(), "peak_memory_bytes": peak or None, "groups": [], "kind": cause.kind,
-            **self._processes(), **worker.exit_json(),
+            **self.ranks.to_json(), **self.ranks.exit_json(cause.rank),
         }  # fmt: skip
         if self.termination is not None:
             final["receipt"] = self.termination.to_json()
         self._close(final)
-
-    def _exit_cause(self) -> termination_causes.Cause:
-        assert self.limits is not None
-        cgroups = self.limits.cgroups
-        ends = [end for worker in self.workers if (end := worker.end()) is not None]
-        return exit_causes.of_workers(
-            self.trial, ends, self.is_distributed, cgroups.oom_kills(), cgroups.peak_bytes() or 0
-        )
 
     def _close(self, final: dict[str, object]) -> None:
         """Write the final status, and remove everything that only a running trial needs."""

@@ -36,6 +36,10 @@ def main(directory: str, channel: int) -> None:
     losses = [*runner.losses, *_lost(context.reporter.lost)]
     ended["reason"] = ended["reason"] or " ".join(losses)
     outcome.write(channel, {key: context.redact(value) for key, value in ended.items()})
+    if "torch.distributed" in sys.modules or "mpi4py" in sys.modules:
+        from jupyter_autotrain.worker.finalizing import finalize  # noqa: PLC0415 - only trials with these pay
+
+        finalize(code)
     if code:
         sys.exit(code)
 

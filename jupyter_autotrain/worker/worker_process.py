@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.worker import event_waiter, outcome, processes
 from jupyter_autotrain.worker.exit_causes import WorkerEnd, cannot_start
-from jupyter_autotrain.worker.resource_limits import ResourceLimits
 from jupyter_autotrain.worker.streams import OutputStreams
 
 _CANNOT_START = 127  # as shells exit when a command cannot be run
@@ -34,37 +33,39 @@ class Worker:
         self.exit_status: int | None = None  # as waitpid gives it
         self.ended_s = 0.0  # on the clock of `time.monotonic`, when the supervisor saw it
         self.was_terminated = False  # by the supervisor, before it ended by itself
-        self._outcome = outcome.open_channel()
+        self.outcome = outcome.open_channel()
 
     @property
     def is_running(self) -> bool:
         """True from its start until it is reaped."""
         return self.pid != 0 and self.exit_status is None
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str], limits: ResourceLimits) -> None:
+    def start(
+        self, argv: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None] = lambda: None
+    ) -> None:
         """Start it: `argv` with the descriptor of its outcome as last argument, under the trial's limits."""
         supervisor = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 processes.die_with_parent(supervisor)
-                self._exec(argv, env, limits)
+                self._exec(argv, env, apply_limits)
             finally:
                 os._exit(_CANNOT_START)
         with contextlib.suppress(OSError):  # no descriptor left: the status goes without it
             self.process = ProcessIdentity.of(self.pid).to_json()
         self.streams.parent_side()
 
-    def _exec(self, argv: Sequence[str], env: Mapping[str, str], limits: ResourceLimits) -> None:
+    def _exec(self, argv: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
         os.setsid()
-        limits.apply()
+        apply_limits()
         self.streams.child_side()
         event_waiter.reset_signals()
-        os.set_inheritable(self._outcome, True)
+        os.set_inheritable(self.outcome, True)
         try:
-            os.execve(argv[0], [*argv, str(self._outcome)], env)  # noqa: S606 - it becomes the user's interpreter
+            os.execve(argv[0], [*argv, str(self.outcome)], env)  # noqa: S606 - it becomes the user's interpreter
         except OSError as error:
-            outcome.write(self._outcome, cannot_start(argv[0], error))
+            outcome.write(self.outcome, cannot_start(argv[0], error))
 
     def reaped(self, exit_status: int) -> None:
         """Keep how it ended."""
@@ -73,7 +74,7 @@ class Worker:
 
     def end(self) -> WorkerEnd | None:
         """What is known of its end; None when the supervisor had to end it before it wrote an outcome."""
-        begun, found = outcome.read(self._outcome)
+        begun, found = outcome.read(self.outcome)
         code = os.waitstatus_to_exitcode(self.exit_status or 0)
         if self.was_terminated:
             if not found:
@@ -87,7 +88,21 @@ class Worker:
 
     def exit_json(self) -> dict[str, object]:
         """Exit code and signal as the status file has them; both null while it runs."""
-        if self.exit_status is None:
-            return {"exit_code": None, "signal": None}
-        code = os.waitstatus_to_exitcode(self.exit_status)
-        return {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+        return exit_json(self.exit_status)
+
+    def pump(self) -> bool:
+        """Pass on what it has printed so far; False: nothing of its state is new."""
+        self.streams.pump()
+        return False
+
+    def finish(self) -> None:
+        """Pass on what is left of its output, once all is ended."""
+        self.streams.finish()
+
+
+def exit_json(exit_status: int | None) -> dict[str, object]:
+    """Exit code and signal of a worker as the status file has them; both null without a status."""
+    if exit_status is None:
+        return {"exit_code": None, "signal": None}
+    code = os.waitstatus_to_exitcode(exit_status)
+    return {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}

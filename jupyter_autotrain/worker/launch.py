@@ -1,0 +1,101 @@
+"""The program that starts the ranks of a node (`torchrun`, `mpiexec`), as the supervisor sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.worker import event_waiter, exit_causes, processes
+from jupyter_autotrain.worker.exit_causes import WorkerEnd
+from jupyter_autotrain.worker.launched_worker import LaunchedWorker
+from jupyter_autotrain.worker.launchers import Launcher, LaunchError
+from jupyter_autotrain.worker.termination_causes import Cause
+
+_LINGER_S = 10.0  # after all ranks have ended
+_CANNOT_START = 127
+_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+
+
+class Launch:
+    """One launcher's program. What it prints itself goes into the file `launcher`.
+
+    Args:
+        launcher: Whose it is.
+    """
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self.pid = 0
+        self.exit_status: int | None = None
+        self._fault = ""
+        self._all_ended_s = 0.0
+
+    def start(self, env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
+        """Start the program under the trial's limits."""
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_rank.py")
+        try:
+            argv = self._launcher.command([sys.executable, "-I", "-S", script, os.getcwd()])
+        except LaunchError as error:
+            self._fault = str(error)
+            self.exit_status = _CANNOT_START << 8
+            return
+        supervisor = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                processes.die_with_parent(supervisor)
+                os.setsid()
+                apply_limits()
+                _redirect()
+                event_waiter.reset_signals()
+                os.execve(argv[0], argv, {"HOME": os.getcwd(), **env, **self._launcher.additions()})  # noqa: S606 - the launcher's program
+            finally:
+                os._exit(_CANNOT_START)
+
+    def reaped(self, exit_status: int) -> None:
+        """Keep how it ended."""
+        self.exit_status = exit_status
+
+    def is_running(self, workers: Sequence[LaunchedWorker]) -> bool:
+        """False when it has ended, or goes on for long although all of its ranks have ended."""
+        if self.exit_status is not None:
+            return False
+        if any(worker.exit_status is None for worker in workers):
+            self._all_ended_s = 0.0
+            return True
+        self._all_ended_s = self._all_ended_s or time.monotonic()
+        return time.monotonic() - self._all_ended_s < _LINGER_S
+
+    def cause(self, ends: Sequence[WorkerEnd]) -> Cause | None:
+        """Why the trial ended, where no rank can tell: the program failed, or ended before the ranks did."""
+        if self._fault:
+            return Cause("FAILED", self._fault, kind="start")
+        code = os.waitstatus_to_exitcode(self.exit_status or 0)
+        if ends and code == 0:
+            return None
+        name = str(self._launcher.trial.get("launcher"))
+        last = exit_causes.last_line(wire.LAUNCHER_LOG)
+        shown = f"its last words: {last}" if last else "it said nothing"
+        how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
+        return Cause("FAILED", f"The launcher {name} {how}; {shown}.{_hint(name, last)}", kind="start")
+
+
+def _hint(name: str, last: str) -> str:
+    if name == "torchrun" and "No module named" in last:
+        return " PyTorch was expected where trials run. Install it there, or use `launcher: env`."
+    return ""
+
+
+def _redirect() -> None:
+    """In the program: no input, and its output into its log."""
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    log = os.open(wire.LAUNCHER_LOG, _LOG_FLAGS, 0o600)
+    os.dup2(null, 0)
+    for fd in (1, 2):
+        os.dup2(log, fd)
+    with contextlib.suppress(OSError):
+        os.close(null)

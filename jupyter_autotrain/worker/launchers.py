@@ -1,0 +1,114 @@
+"""The launchers: what starts the ranks of a trial on a node, and which variables tell each rank of the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.core.wire import RANK_VARIABLE
+from jupyter_autotrain.worker import fields
+from jupyter_autotrain.worker.rank_layout import RankLayout
+
+
+class LaunchError(Exception):
+    """A launcher cannot be used here; the text is a reason for users."""
+
+
+class Launcher:
+    """`env`: the supervisor starts each rank, with the variables that `torchrun` sets.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+        layout: The ranks.
+    """
+
+    starts_ranks = False  # true: another program does, with `command`
+    is_elastic = False
+
+    def __init__(self, trial: Mapping[str, object], layout: RankLayout) -> None:
+        self.trial = trial
+        self.layout = layout
+
+    def variables(self, local_rank: int) -> dict[str, str]:
+        """What a rank gets besides the trial's environment."""
+        layout = self.layout
+        rank = str(layout.rank(local_rank))
+        return {
+            RANK_VARIABLE: rank,
+            "RANK": rank,
+            "LOCAL_RANK": str(local_rank),
+            "WORLD_SIZE": str(layout.world_size),
+            "LOCAL_WORLD_SIZE": str(layout.workers_per_node),
+            "NODE_RANK": str(layout.node_rank),
+            "GROUP_RANK": str(layout.node_rank),
+            "MASTER_ADDR": layout.master_address,
+            "MASTER_PORT": str(layout.master_port),
+        }
+
+    def adapt(self, environ: Mapping[str, str]) -> tuple[int, dict[str, str]]:
+        """In a rank that another program started: its local rank by what that program set, and what is to be added."""
+        local_rank = int(environ["LOCAL_RANK"])
+        return local_rank, self.variables(local_rank)
+
+    def command(self, rank_command: Sequence[str]) -> list[str]:
+        """The program that starts the ranks of this node, each by `rank_command`."""
+        raise NotImplementedError
+
+    def additions(self) -> dict[str, str]:
+        """Variables of that program."""
+        return {}
+
+
+class TensorflowLauncher(Launcher):
+    """`tensorflow`: besides, the cluster for `MultiWorkerMirroredStrategy`."""
+
+    def variables(self, local_rank: int) -> dict[str, str]:
+        """As `env`, and `TF_CONFIG`."""
+        task = {"type": "worker", "index": self.layout.rank(local_rank)}
+        config = {"cluster": {"worker": self.layout.rank_endpoints()}, "task": task}
+        return super().variables(local_rank) | {"TF_CONFIG": json.dumps(config)}
+
+
+class PaddleLauncher(Launcher):
+    """`paddle`: besides, what `paddle.distributed.launch` sets."""
+
+    def variables(self, local_rank: int) -> dict[str, str]:
+        """As `env`, and the variables of PaddlePaddle; with GPUs each rank selects its own."""
+        layout = self.layout
+        rank = layout.rank(local_rank)
+        endpoints = layout.rank_endpoints()
+        size = str(layout.world_size)
+        found = super().variables(local_rank) | {
+            "PADDLE_MASTER": f"{layout.master_address}:{layout.master_port}",
+            "PADDLE_GLOBAL_SIZE": size,
+            "PADDLE_LOCAL_SIZE": str(layout.workers_per_node),
+            "PADDLE_GLOBAL_RANK": str(rank),
+            "PADDLE_LOCAL_RANK": str(local_rank),
+            "PADDLE_NNODES": str(layout.nodes),
+            "PADDLE_TRAINER_ENDPOINTS": ",".join(endpoints),
+            "PADDLE_CURRENT_ENDPOINT": endpoints[rank],
+            "PADDLE_TRAINER_ID": str(rank),
+            "PADDLE_TRAINERS_NUM": size,
+            "PADDLE_RANK_IN_NODE": str(local_rank),
+        }
+        gpus = fields.strings(self.trial.get("gpus"))
+        share = len(gpus) // layout.workers_per_node
+        if not share:
+            return found | {"PADDLE_DISTRI_BACKEND": "gloo"}
+        own = range(local_rank * share, (local_rank + 1) * share)
+        return found | {"FLAGS_selected_gpus": ",".join(str(index) for index in own)}
+
+
+def launcher_of(trial: Mapping[str, object], layout: RankLayout) -> Launcher:
+    """The launcher that a trial names."""
+    name = trial.get("launcher")
+    if name == "torchrun":
+        from jupyter_autotrain.worker.torchrun import TorchrunLauncher  # noqa: PLC0415 - only its trials pay
+
+        return TorchrunLauncher(trial, layout)
+    if name == "mpi":
+        from jupyter_autotrain.worker.mpi import MpiLauncher  # noqa: PLC0415 - only its trials pay
+
+        return MpiLauncher(trial, layout)
+    kinds = {"tensorflow": TensorflowLauncher, "paddle": PaddleLauncher}
+    return kinds.get(str(name), Launcher)(trial, layout)

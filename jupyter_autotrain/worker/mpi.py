@@ -1,0 +1,99 @@
+"""The launcher `mpi`: `mpiexec` starts the ranks; Open MPI, MPICH or Intel MPI, from PyPI or of the system."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.worker import environment
+from jupyter_autotrain.worker.launchers import Launcher, LaunchError
+
+_ASK_S = 30.0
+_KINDS = (("open mpi", "openmpi"), ("prrte", "openmpi"), ("prterun", "openmpi"), ("intel", "intel"), ("hydra", "mpich"))
+# What the implementations and Slurm tell a rank: its rank, and its rank on its node.
+_RANKS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"), ("PMI_RANK", "MPI_LOCALRANKID"),
+    ("PMIX_RANK", "PMIX_LOCAL_RANK"), ("SLURM_PROCID", "SLURM_LOCALID"),
+)  # fmt: skip
+
+
+class MpiLauncher(Launcher):
+    """One `mpiexec` for all nodes, on the first of them."""
+
+    starts_ranks = True
+
+    def command(self, rank_command: Sequence[str]) -> list[str]:
+        """The command of `mpiexec`.
+
+        Raises:
+            LaunchError: There is none that can be used.
+        """
+        env = environment.complete(self.trial, {})
+        program = find_mpiexec(str(self.trial["python"]), env)
+        count = ["-n", str(self.layout.world_size)]
+        return [program, *_options(kind_of(program, env)), *count, *rank_command]
+
+    def additions(self) -> dict[str, str]:
+        """Root may run it, ranks are not bound to cores, and there may be more ranks than cores."""
+        return {
+            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "I_MPI_PIN": "0",
+        }  # fmt: skip
+
+    def adapt(self, environ: Mapping[str, str]) -> tuple[int, dict[str, str]]:
+        """Ranks as the implementation numbers them."""
+        for rank, local_rank in _RANKS:
+            if rank in environ:
+                number = int(environ.get(local_rank, int(environ[rank]) % self.layout.workers_per_node))
+                return number, self.variables(number) | {"RANK": environ[rank]}
+        raise LaunchError("mpiexec told the worker no rank")
+
+
+def find_mpiexec(python: str, env: Mapping[str, str]) -> str:
+    """The `mpiexec` to use: that of the variable `MPIEXEC`, the one beside the interpreter, or that of `PATH`.
+
+    Raises:
+        LaunchError: There is none.
+    """
+    beside = os.path.join(os.path.dirname(python), "mpiexec")
+    if given := env.get("MPIEXEC", ""):
+        return given
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which("mpiexec", path=env.get("PATH"))
+    if found is None:
+        raise LaunchError(
+            f"There is no mpiexec beside {python} and none on PATH. MPI was expected where trials run. "
+            f"Install it there: {python} -m pip install mpi4py mpich"
+        )
+    return found
+
+
+def kind_of(program: str, env: Mapping[str, str]) -> str:
+    """Whose `mpiexec` it is: openmpi, mpich or intel.
+
+    Raises:
+        LaunchError: It does not run, or is none of these.
+    """
+    try:
+        asked = subprocess.run(
+            [program, "--version"], env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=_ASK_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        raise LaunchError(f"{program} cannot be run: {error}. An mpiexec that works was expected.") from error
+    told = asked.stdout.decode(errors="replace")
+    for word, kind in _KINDS:
+        if word in told.lower():
+            return kind
+    raise LaunchError(
+        f"{program} is of no known kind; it says: {' '.join(told.split())[:200]}. Open MPI, MPICH or Intel MPI was "
+        "expected. Set `env: {MPIEXEC: /path/to/mpiexec}`."
+    )
+
+
+def _options(kind: str) -> list[str]:
+    return ["--bind-to", "none", "--oversubscribe"] if kind == "openmpi" else []

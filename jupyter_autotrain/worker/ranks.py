@@ -1,0 +1,126 @@
+"""The workers (ranks) of a trial on one node, and what starts them: the supervisor itself, or a launcher's program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from jupyter_autotrain.worker import exit_causes, launchers, rank_layout
+from jupyter_autotrain.worker.event_waiter import EventWaiter
+from jupyter_autotrain.worker.exit_causes import WorkerEnd
+from jupyter_autotrain.worker.launch import Launch
+from jupyter_autotrain.worker.launched_worker import LaunchedWorker
+from jupyter_autotrain.worker.streams import OutputStreams
+from jupyter_autotrain.worker.termination_causes import Cause
+from jupyter_autotrain.worker.worker_process import Worker
+
+
+class Ranks:
+    """All workers of a trial on this node.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+        secrets: Values that must not reach the logs.
+        event_waiter: What the supervisor waits on.
+    """
+
+    def __init__(self, trial: Mapping[str, object], secrets: Sequence[str], event_waiter: EventWaiter) -> None:
+        self._trial = trial
+        self._layout = rank_layout.of_trial(trial)
+        self._launcher = launchers.launcher_of(trial, self._layout)
+        self._launch: Launch | None = None
+        self._own: list[Worker] = []
+        self._launched: list[LaunchedWorker] = []
+        ranks = [(self._layout.rank(local), local) for local in range(self._layout.workers_per_node)]
+        if self._launcher.starts_ranks:
+            self._launch = Launch(self._launcher)
+            self._launched = [LaunchedWorker(rank, local, event_waiter) for rank, local in ranks]
+        else:
+            self._own = [Worker(rank, local, OutputStreams(rank, secrets, event_waiter)) for rank, local in ranks]
+
+    @property
+    def workers(self) -> Sequence[Worker | LaunchedWorker]:
+        """All of them, by rank."""
+        return self._launched if self._launch is not None else self._own
+
+    @property
+    def is_distributed(self) -> bool:
+        """True when the trial has more than one worker on all its nodes, or a launcher's program."""
+        return self._layout.world_size > 1 or self._launcher.starts_ranks or self._trial.get("launcher", "env") != "env"
+
+    def start(self, env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
+        """Start all, each under the trial's limits."""
+        if self._launch is not None:
+            self._launch.start(env, apply_limits)
+            return
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_worker.py")
+        argv = [str(self._trial["python"]), script, os.getcwd()]
+        for worker in self._own:
+            own = self._launcher.variables(worker.local_rank) if self.is_distributed else {}
+            worker.start(argv, {**env, **own}, apply_limits)
+
+    @property
+    def is_running(self) -> bool:
+        """True until all have ended."""
+        if self._launch is not None:
+            return self._launch.is_running(self._launched)
+        return any(worker.is_running for worker in self._own)
+
+    @property
+    def child_pids(self) -> set[int]:
+        """The supervisor's own children among them."""
+        own = {worker.pid for worker in self._own}
+        return own | {self._launch.pid} if self._launch is not None else own
+
+    def reaped(self, pid: int, status: int) -> None:
+        """Keep how a child of the supervisor ended."""
+        if self._launch is not None and self._launch.pid == pid:
+            self._launch.reaped(status)
+        for worker in self._own:
+            if worker.pid == pid and worker.is_running:
+                worker.reaped(status)
+
+    def pump(self) -> bool:
+        """Pass on what they have printed; True when the state of one is new."""
+        changed = False
+        for worker in self.workers:
+            changed = worker.pump() or changed
+        return changed
+
+    def finish(self) -> None:
+        """Take what is left, once all are ended."""
+        for worker in self.workers:
+            worker.finish()
+
+    def mark_terminated(self) -> None:
+        """Remember that those which still run are ended by the supervisor."""
+        for worker in self.workers:
+            worker.was_terminated = worker.was_terminated or worker.is_running
+
+    @property
+    def has_failed(self) -> bool:
+        """True when one has failed and the others shall end; an elastic launcher decides that itself."""
+        if self._launcher.is_elastic:
+            return False
+        return any(exit_causes.has_failed(self._trial, end) for end in self._ends())
+
+    def _ends(self) -> list[WorkerEnd]:
+        ended = [worker for worker in self.workers if worker.exit_status is not None]
+        return [end for worker in ended if (end := worker.end()) is not None]
+
+    def cause(self, oom_kills: int, peak_bytes: int) -> Cause:
+        """Why the trial ended, after all have; see `exit_causes.of_workers`."""
+        ends = self._ends()
+        failed = any(exit_causes.has_failed(self._trial, end) for end in ends)
+        cause = None if self._launch is None or failed else self._launch.cause(ends)
+        return cause or exit_causes.of_workers(self._trial, ends, self.is_distributed, oom_kills, peak_bytes)
+
+    def exit_json(self, rank: int) -> dict[str, object]:
+        """Exit code and signal of a rank; of the first one where that is not on this node."""
+        named = [worker for worker in self.workers if worker.rank == rank]
+        return (named or list(self.workers))[0].exit_json()
+
+    def to_json(self) -> dict[str, object]:
+        """What the status file says of them; a list of them only where there are several."""
+        listed = {"workers": [worker.to_json() for worker in self.workers]} if self.is_distributed else {}
+        return {"worker": self.workers[0].process, **listed}

@@ -1,0 +1,10 @@
+"""Started by a launcher such as `torchrun`, once for each rank: `python -I -S start_rank.py TRIAL_DIR`."""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    from jupyter_autotrain.worker.rank_main import main
+
+    main(sys.argv[1])

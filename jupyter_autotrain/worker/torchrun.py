@@ -1,0 +1,57 @@
+"""The launcher `torchrun`: PyTorch's elastic agent starts the ranks of a node, and starts them again.
+
+The agents meet at the first node, which the trial cannot lose. There each trial has a rendezvous and a port of its own.
+Ranks follow the order of the nodes' addresses, so the backend gives the nodes in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.worker.launchers import Launcher
+from jupyter_autotrain.worker.rank_layout import RankLayout
+
+_RESTARTS = 3  # of all ranks after one has failed, in an elastic trial
+_LAST_CALL_S = 5  # how long a smaller group waits for the others before it begins
+_HEARTBEAT_S = 2  # a node that is silent three times as long is lost
+
+
+class TorchrunLauncher(Launcher):
+    """One agent per node."""
+
+    starts_ranks = True
+
+    def __init__(self, trial: Mapping[str, object], layout: RankLayout) -> None:
+        super().__init__(trial, layout)
+        self.is_elastic = trial.get("elastic") is True
+
+    def command(self, rank_command: Sequence[str]) -> list[str]:
+        """The agent's command."""
+        layout = self.layout
+        trial = self.trial
+        nodes = f"1:{layout.nodes}" if self.is_elastic and layout.nodes > 1 else str(layout.nodes)
+        settings = (
+            f"is_host={int(layout.node_rank == 0)},last_call_timeout={_LAST_CALL_S},keep_alive_interval={_HEARTBEAT_S}"
+        )
+        return [
+            str(trial["python"]), "-m", "torch.distributed.run", f"--nnodes={nodes}",
+            f"--nproc-per-node={layout.workers_per_node}", "--rdzv-backend=c10d",
+            f"--rdzv-endpoint={layout.master_address}:{layout.master_port}", f"--rdzv-id={_job(trial)}",
+            f"--rdzv-conf={settings}", f"--local-addr={layout.address}", "--monitor-interval=0.1",
+            f"--max-restarts={_RESTARTS if self.is_elastic else 0}", "--no-python", *rank_command,
+        ]  # fmt: skip
+
+    def additions(self) -> dict[str, str]:
+        """Without this, an agent that joins later waits for a key that no other one writes any more (torch 2.13)."""
+        return {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+
+    def adapt(self, environ: Mapping[str, str]) -> tuple[int, dict[str, str]]:
+        """The agent has set nearly all; after the loss of a node its ranks differ from those of the layout."""
+        local_rank = int(environ["LOCAL_RANK"])
+        own = self.variables(local_rank)
+        kept = {name: value for name, value in own.items() if name not in environ}
+        return local_rank, kept | {"NODE_RANK": environ["GROUP_RANK"]}
+
+
+def _job(trial: Mapping[str, object]) -> str:
+    return f"{trial.get('experiment_id')}-{trial.get('number')}-{trial.get('attempt')}"

@@ -1,0 +1,161 @@
+"""Trials whose ranks a launcher starts: torchrun and mpiexec, on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from tests.fault.several_workers import WAITS, Running
+
+pytestmark = pytest.mark.fault
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+REDUCE = """
+    import os, torch
+    import torch.distributed as dist
+    dist.init_process_group("gloo")
+    total = torch.tensor([float(rank + 1)])
+    dist.all_reduce(total)
+    report(total=total)
+    print(rank, world_size, os.environ["LOCAL_RANK"], os.environ["NODE_RANK"], os.environ["MASTER_ADDR"])
+"""
+BARRIER = """
+from mpi4py import MPI
+import os, sys, time
+world = MPI.COMM_WORLD
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def mpi_python(kind: str) -> str:
+    python = Path(sys.prefix) / kind / "bin" / "python"
+    if not (python.parent / "mpiexec").exists():
+        pytest.skip(f"there is no {python.parent}/mpiexec: sh .ci/mpi makes it")
+    return str(python)
+
+
+@needs_torch
+def test_torchrun_starts_the_ranks_and_a_cell_that_stays_in_its_group_ends_well(home: Home) -> None:
+    running = Running(home, REDUCE, 2, launcher="torchrun")
+    end = running.finish()
+    assert (end.state, end.reason) == (TrialState.SUCCEEDED, ""), running.printed(wire.LAUNCHER_LOG, 0)
+    assert [running.printed(wire.STDOUT, rank) for rank in range(2)] == [f"{k} 2 {k} 0 127.0.0.1\n" for k in range(2)]
+    for rank in range(2):
+        assert '{"total":3.0}' in running.printed(wire.METRICS, rank)
+    rows = end.detail["workers"]
+    assert [(row["rank"], row["exit_code"], row["signal"]) for row in rows] == [(0, 0, None), (1, 0, None)]
+
+
+@needs_torch
+def test_under_torchrun_the_first_rank_that_fails_is_named_and_nothing_is_left(home: Home) -> None:
+    code = f"""{WAITS.replace("while True:", "while rank != 1 or 'begun' not in open('../stdout').read():")}
+raise ValueError('bad batch')
+"""
+    running = Running(home, code, 2, launcher="torchrun")
+    end = running.finish()
+    assert end.state is TrialState.FAILED
+    assert end.reason.startswith("Rank 1 failed: ValueError: bad batch.")
+    assert "ValueError: bad batch" in running.printed(wire.STDERR, 1)
+    assert end.detail["exit_code"] == 1
+    running.assert_nothing_left()
+
+
+@needs_torch
+def test_an_elastic_trial_survives_the_kill_of_a_rank(home: Home) -> None:
+    code = """
+        import os, signal, torch
+        import torch.distributed as dist
+        dist.init_process_group("gloo")
+        begun = checkpoint.load(0)
+        print("from", begun, flush=True)
+        for step in range(begun, 6):
+            total = torch.ones(1)
+            dist.all_reduce(total)
+            if rank == 1 and step == 3 and begun == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            report(step=step, total=total)
+            if rank == 0:
+                checkpoint.save(step + 1, step)
+    """
+    running = Running(home, code, 2, launcher="torchrun", elastic=True)
+    end = running.finish()
+    assert (end.state, end.reason) == (TrialState.SUCCEEDED, ""), running.printed(wire.LAUNCHER_LOG, 0)
+    first, again = running.printed(wire.STDOUT, 1).splitlines()
+    assert first == "from 0"
+    assert again in {"from 3", "from 4"}
+    assert '["m",5,' in running.printed(wire.METRICS, 0)
+
+
+def test_torchrun_without_torch_says_what_to_install(home: Home) -> None:
+    (home.root / "empty" / "torch").mkdir(parents=True)
+    (home.root / "empty" / "torch" / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\")")
+    end = Running(home, "pass", 2, launcher="torchrun", env={"PYTHONPATH": str(home.root / "empty")}).finish()
+    assert end.state is TrialState.FAILED
+    assert "The launcher torchrun ended with exit code 1" in end.reason
+    assert "No module named 'torch'" in end.reason
+    assert "PyTorch was expected where trials run" in end.reason
+
+
+@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
+def test_mpi4py_reduces_over_ranks_that_mpiexec_starts(home: Home, kind: str) -> None:
+    code = f"{BARRIER}\nreport(total=float(world.allreduce(rank + 1)))\nprint(world.rank, rank, world_size)"
+    running = Running(home, code, 3, launcher="mpi", python=mpi_python(kind))
+    end = running.finish()
+    assert (end.state, end.reason) == (TrialState.SUCCEEDED, ""), running.printed(wire.LAUNCHER_LOG, 0)
+    assert [running.printed(wire.STDOUT, rank) for rank in range(3)] == [f"{k} {k} 3\n" for k in range(3)]
+    assert '{"total":6.0}' in running.printed(wire.METRICS, 2)
+
+
+@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
+def test_under_mpi_a_rank_that_fails_while_others_wait_for_it_is_named(home: Home, kind: str) -> None:
+    code = f"{BARRIER}\nif rank == 1:\n    raise ValueError('bad shard')\nworld.Barrier()"
+    end = Running(home, code, 3, launcher="mpi", python=mpi_python(kind)).finish()
+    assert end.state is TrialState.FAILED
+    assert end.reason.startswith("Rank 1 failed: ValueError: bad shard.")
+    assert (end.detail["exit_code"], end.detail["signal"]) == (1, None)
+
+
+@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
+def test_under_mpi_a_killed_rank_has_the_same_exit_code_whatever_mpiexec_says(home: Home, kind: str) -> None:
+    code = f"{BARRIER}\nif rank == 2:\n    os.kill(os.getpid(), 9)\nworld.Barrier()"
+    end = Running(home, code, 3, launcher="mpi", python=mpi_python(kind)).finish()
+    assert end.reason.startswith("Rank 2 failed: Killed by signal 9 (SIGKILL).")
+    assert (end.detail["exit_code"], end.detail["signal"]) == (None, signal.SIGKILL)
+
+
+def test_without_an_mpiexec_the_reason_says_what_to_install(home: Home) -> None:
+    end = Running(home, "pass", 2, launcher="mpi", env={"PATH": "/nonexistent"}).finish()
+    assert end.state is TrialState.FAILED
+    assert end.reason.startswith("There is no mpiexec beside")
+    assert "-m pip install mpi4py mpich" in end.reason
+
+
+def test_an_mpiexec_that_ignores_signals_is_killed_with_its_daemons(home: Home, tmp_path: Path) -> None:
+    program = tmp_path / "mpiexec"
+    program.write_text("""#!/bin/sh
+        if [ "$1" = --version ]; then echo 'HYDRA build details:'; exit; fi
+        trap '' TERM INT
+        setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &
+        shift 2
+        "$@" &
+        PMI_RANK=1 MPI_LOCALRANKID=1 "$@" &
+        while :; do sleep 1; done
+    """)
+    program.chmod(0o700)
+    running = Running(home, WAITS, 2, launcher="mpi", env={"MPIEXEC": str(program), "PMI_RANK": "0"})
+    running.begun()
+    receipt = running.backend.cancel(running.ref, 0.5)
+    assert receipt.pids_left == ()
+    assert receipt.pids_killed != ()
+    assert running.status().state is TrialState.CANCELLED
+    running.assert_nothing_left()
