@@ -97,18 +97,3 @@ class PaddleLauncher(Launcher):
             return found | {"PADDLE_DISTRI_BACKEND": "gloo"}
         own = range(local_rank * share, (local_rank + 1) * share)
         return found | {"FLAGS_selected_gpus": ",".join(str(index) for index in own)}
-
-
-def launcher_of(trial: Mapping[str, object], layout: RankLayout) -> Launcher:
-    """The launcher that a trial names."""
-    name = trial.get("launcher")
-    if name == "torchrun":
-        from jupyter_autotrain.worker.torchrun import TorchrunLauncher  # noqa: PLC0415 - only its trials pay
-
-        return TorchrunLauncher(trial, layout)
-    if name == "mpi":
-        from jupyter_autotrain.worker.mpi import MpiLauncher  # noqa: PLC0415 - only its trials pay
-
-        return MpiLauncher(trial, layout)
-    kinds = {"tensorflow": TensorflowLauncher, "paddle": PaddleLauncher}
-    return kinds.get(str(name), Launcher)(trial, layout)

@@ -13,7 +13,7 @@ import signal
 import time
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import fields, launchers, outcome, processes, rank_channel, rank_layout
+from jupyter_autotrain.worker import fields, launcher_types, outcome, processes, rank_channel, rank_layout
 from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.streams import OutputStreams
 from jupyter_autotrain.worker.worker_process import Worker
@@ -29,7 +29,7 @@ def main(directory: str) -> None:
     processes.die_with_parent(os.getppid())
     with open(wire.TRIAL_FILE, encoding="utf-8") as file:
         trial = json.load(file)
-    launcher = launchers.launcher_of(trial, rank_layout.of_trial(trial))
+    launcher = launcher_types.launcher_of(trial, rank_layout.of_trial(trial))
     local_rank, additions = launcher.adapt(os.environ)
     env = {**os.environ, **additions}
     waiter = EventWaiter()

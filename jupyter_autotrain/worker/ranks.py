@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from jupyter_autotrain.worker import exit_causes, launchers, rank_layout
+from jupyter_autotrain.worker import exit_causes, launcher_types, rank_layout
 from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
-from jupyter_autotrain.worker.launch import Launch
-from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 from jupyter_autotrain.worker.streams import OutputStreams
 from jupyter_autotrain.worker.termination_causes import Cause
 from jupyter_autotrain.worker.worker_process import Worker
+
+TYPE_CHECKING = False  # `typing` would cost every trial its import
+if TYPE_CHECKING:
+    from jupyter_autotrain.worker.launch import Launch
+    from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 
 
 class Ranks:
@@ -27,12 +30,15 @@ class Ranks:
     def __init__(self, trial: Mapping[str, object], secrets: Sequence[str], event_waiter: EventWaiter) -> None:
         self._trial = trial
         self._layout = rank_layout.of_trial(trial)
-        self._launcher = launchers.launcher_of(trial, self._layout)
+        self._launcher = launcher_types.launcher_of(trial, self._layout)
         self._launch: Launch | None = None
         self._own: list[Worker] = []
         self._launched: list[LaunchedWorker] = []
         ranks = [(self._layout.rank(local), local) for local in range(self._layout.workers_per_node)]
         if self._launcher.starts_ranks:
+            from jupyter_autotrain.worker.launch import Launch  # noqa: PLC0415 - only trials with a launcher pay
+            from jupyter_autotrain.worker.launched_worker import LaunchedWorker  # noqa: PLC0415 - as above
+
             self._launch = Launch(self._launcher)
             self._launched = [LaunchedWorker(rank, local, event_waiter) for rank, local in ranks]
         else:

@@ -148,7 +148,7 @@ def test_a_job_whose_starter_was_killed_goes_on(backend: LocalBackend, home: Hom
         from pathlib import Path
         from jupyter_autotrain.backends.local import LocalBackend
         from jupyter_autotrain.core.backend import BackendContext
-from jupyter_autotrain.core.profile import Profile
+        from jupyter_autotrain.core.profile import Profile
         from jupyter_autotrain.core.home import Home
         from jupyter_autotrain.core.spec import Placement
         from jupyter_autotrain.testing import trial_of
