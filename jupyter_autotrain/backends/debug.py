@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import status_resolution, trial_directory
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core import files, system, wire
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.process_identity import ProcessIdentity, boot_id
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError
@@ -61,7 +61,7 @@ class DebugBackend(trial_directory.TrialDirectoryBackend):
     def discover(self) -> Inventory:
         """One CPU: one trial at a time."""
         memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        node = Node(platform.node(), cpus=1.0, memory_bytes=memory_bytes, machine_id=boot_id())
+        node = Node(platform.node(), cpus=1.0, memory_bytes=memory_bytes, machine_id=system.boot_id())
         return Inventory((node,), limits="limits are not kept: trials run in this process")
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:

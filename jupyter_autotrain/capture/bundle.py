@@ -14,6 +14,7 @@ from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.core.files import private_opener
 from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.core.spec import Bundle
+from jupyter_autotrain.core.system import durable
 from jupyter_autotrain.errors import CaptureError
 
 SCRIPT = "main.py"
@@ -143,7 +144,7 @@ class _Writer:
                 self._written_bytes += file.write(part)
                 self._progress(self._written_bytes, self._total_bytes)
             file.flush()
-            os.fsync(file.fileno())
+            durable.sync(file.fileno())
             self.digests[relative_path] = digest.hexdigest(), file.tell()
 
 
@@ -155,6 +156,6 @@ def _size_bytes(capture: Capture) -> int:
 def _sync_folder(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
+        durable.sync(fd)
     finally:
         os.close(fd)

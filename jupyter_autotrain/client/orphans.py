@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.client.drafts import no_submitter
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store import Store
 
@@ -101,7 +102,7 @@ def _is_abandoned(path: Path, store: Store) -> bool:
     if named is None or path.is_dir():
         return False
     if store.journal == "wal":
-        return not Path(f"/proc/{named[1]}").exists()
+        return not system.exists(int(named[1]))
     # Several machines share this home: the writer may run on another one.
     return time.time() - path.stat().st_mtime > _ABANDONED_S
 

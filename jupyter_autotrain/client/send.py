@@ -17,6 +17,7 @@ from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.system import durable
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
 from jupyter_autotrain.store import Store, explained
 
@@ -66,7 +67,7 @@ def _publish(folder: Path, target: Path) -> None:
     for changed in (target, target.parent):
         fd = os.open(changed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            os.fsync(fd)
+            durable.sync(fd)
         finally:
             os.close(fd)
 

@@ -1,7 +1,7 @@
 """A clock that no one can set: seconds since the machine was started, and which start that was.
 
-The wall clock jumps when it is set; how long something took is read from this one (CLOCK_BOOTTIME, see
-clock_gettime(2): it also runs while the machine sleeps).
+The wall clock jumps when it is set; how long something took is read from this one (CLOCK_BOOTTIME, on macOS
+CLOCK_MONOTONIC, see clock_gettime(2): it also runs while the machine sleeps).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 
-from jupyter_autotrain.core.process_identity import boot_id
+from jupyter_autotrain.core import system
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class BootTime:
 @cache
 def _boot() -> str:
     try:
-        return boot_id()
+        return system.boot_id()
     except OSError:
         # Without a name for it, every process takes itself for a start of its own.
         return f"unknown-{time.time_ns()}"

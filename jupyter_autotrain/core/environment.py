@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from jupyter_autotrain.core.credentials import holds_credential, names_credential
+from jupyter_autotrain.core.system import PORTABLE_VARIABLE
 from jupyter_autotrain.core.wire import MANAGER_VARIABLE, TRIAL_VARIABLE
 
 PASSED: Final = (
@@ -24,7 +25,7 @@ PASSED: Final = (
     "MPLBACKEND", "MPLCONFIGDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
     "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy",
     "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY",
-    "JUPYTER_AUTOTRAIN_HOME", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR",
+    "JUPYTER_AUTOTRAIN_HOME", PORTABLE_VARIABLE, "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR",
 )  # fmt: skip
 _OF_A_MANAGER: Final = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*")
 

@@ -13,13 +13,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import StoreError
-
-_UID_MAP: Final = Path("/proc/self/uid_map")
-_OVERFLOW_UID: Final = Path("/proc/sys/kernel/overflowuid")
 
 
 def make_private(home: Home) -> None:
@@ -65,7 +62,7 @@ def _check_owner(home: Home, real: Path) -> None:
 
 
 def _check_folders(home: Home, folders: list[Path]) -> None:
-    trusted = {os.geteuid(), *_root_uids()}
+    trusted = {os.geteuid(), *system.kernel_root_users()}
     for folder in folders:
         status = folder.stat()
         if status.st_uid not in trusted:
@@ -101,15 +98,6 @@ def _is_of_one(gid: int) -> bool:
     except KeyError:
         return False
     return gid == me.pw_gid and group.gr_name == me.pw_name and set(group.gr_mem) <= {me.pw_name}
-
-
-def _root_uids() -> set[int]:
-    """The numbers that stand for root: in a container without root of its own, also that of users from outside."""
-    try:
-        mapped = [int(line.split()[0]) for line in _UID_MAP.read_text().splitlines()]
-        return {0} if 0 in mapped else {0, int(_OVERFLOW_UID.read_text())}
-    except (OSError, ValueError, IndexError):
-        return {0}
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -1,7 +1,6 @@
 """The trial directory and the frames inside it: all that manager and worker share.
 
-This module is imported by every worker, also where nothing else of this package is, so it uses only the
-cheapest parts of the standard library.
+This module is imported by every worker, so it uses only the cheapest parts of the standard library.
 
 A trial directory:
 
@@ -54,6 +53,8 @@ from __future__ import annotations
 import os
 from _thread import get_ident  # threading would cost every worker its import
 
+from jupyter_autotrain.core.system import durable
+
 VERSION = 1
 TRIAL_FILE = "trial.json"
 STATUS_FILE = "status.json"
@@ -94,7 +95,7 @@ def write_atomically(path: str, data: bytes, *, sync: bool = True) -> None:
             while view:
                 view = view[os.write(fd, view) :]
             if sync:
-                os.fsync(fd)
+                durable.sync(fd)
         finally:
             os.close(fd)
         os.replace(draft, path)  # noqa: PTH105 - pathlib would cost every worker its import

@@ -1,7 +1,7 @@
 """How a client wakes the manager, and the only way a secret reaches it. No port is opened.
 
 One Unix datagram socket in the home, mode 0600 in a folder of mode 0700. Both sides make sure that the other is the
-same user: the manager by the credentials that the kernel adds to a datagram, the client by the socket's owner. A
+same user: the manager by the credentials that Linux adds to a datagram, the client by the socket's owner. A
 datagram is one JSON object. A lost datagram loses nothing: what is to be done is in the store, which the manager also
 reads twice a second.
 """
@@ -13,20 +13,18 @@ import logging
 import os
 import socket
 import stat
-import struct
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from jupyter_autotrain.core import files
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.system import unix_sockets
 from jupyter_autotrain.errors import ManagerError
 
-_LONGEST_PATH = 100
 _LARGEST_MESSAGE_BYTES = 200_000
 _SEND_TIMEOUT_S = 1.0
-_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: struct ucred of unix(7)
 _log = logging.getLogger(__name__)
 
 
@@ -54,7 +52,11 @@ def notify(home: Home, message: JsonObject | None = None) -> bool:
         status = home.wakeup_socket.lstat()
         if status.st_uid != os.geteuid() or not stat.S_ISSOCK(status.st_mode):
             return False
-        with _address(home.wakeup_socket) as address, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        with (
+            unix_sockets.address(home.wakeup_socket) as address,
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
+        ):
+            unix_sockets.make_room(sender, socket.SO_SNDBUF, _LARGEST_MESSAGE_BYTES)
             sender.settimeout(_SEND_TIMEOUT_S)
             sender.sendto(data, address)
     except (OSError, AttributeError):  # a platform without Unix sockets has no AF_UNIX
@@ -77,8 +79,9 @@ class WakeupSocket:
             self._path.unlink(missing_ok=True)
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the kernel adds the sender
-            with _address(self._path) as address:
+            unix_sockets.ask_for_credentials(self._socket)
+            unix_sockets.make_room(self._socket, socket.SO_RCVBUF, _LARGEST_MESSAGE_BYTES)
+            with unix_sockets.address(self._path) as address:
                 self._socket.bind(address)
             self._path.chmod(0o600)
             self._file = self._file_at_path()
@@ -121,7 +124,7 @@ class WakeupSocket:
         while self._socket is not None:
             try:
                 data, ancillary, _, _ = self._socket.recvmsg(
-                    _LARGEST_MESSAGE_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size)
+                    _LARGEST_MESSAGE_BYTES, unix_sockets.CREDENTIALS_SPACE_BYTES
                 )
                 message = files.parse_json(data)
             except BlockingIOError:
@@ -129,28 +132,7 @@ class WakeupSocket:
             except ValueError:
                 _log.warning("a message that is no JSON was ignored")
                 continue
-            if _sender(ancillary) != os.geteuid():
-                _log.warning("a message of user %s was ignored", _sender(ancillary))
+            if not unix_sockets.is_sent_by(os.geteuid(), ancillary):
+                _log.warning("a message of another user was ignored")
             elif isinstance(message, dict):
                 yield message
-
-
-def _sender(ancillary: Iterable[tuple[int, int, bytes]]) -> int | None:
-    """The user who sent a datagram, by the credentials that the kernel adds; None without them."""
-    for level, kind, data in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
-            return int(_CREDENTIALS.unpack(data[: _CREDENTIALS.size])[1])
-    return None
-
-
-@contextmanager
-def _address(path: Path) -> Iterator[str]:
-    """A name for the socket that fits in a socket address: long paths go through the open folder."""
-    if len(os.fsencode(path)) <= _LONGEST_PATH:
-        yield str(path)
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)

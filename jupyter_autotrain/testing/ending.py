@@ -106,7 +106,9 @@ class EndingContract(BackendHarness):
             for other in others: other.join()
             report(cpu=time.process_time() - began)
         """
-        ref, _ = self.run(backend, home, code, resources=Resources(cpus=1.0))
+        ref, status = self.run(backend, home, code, resources=Resources(cpus=1.0))
+        if "cpus 1 not limited" in str(status.detail.get("limits")):
+            pytest.skip("CPUs cannot be limited on this machine")
         used = self.points(backend, ref)[0][1]["cpu"]
         assert used is not None
         assert used < 1.25

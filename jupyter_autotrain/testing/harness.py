@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
@@ -80,10 +80,10 @@ class BackendHarness(ABC):
             pytest.skip("trials of this backend run inside `submit`")
 
     def is_gone(self, pid: int) -> bool:
-        """Whether a process of a trial is no more; by this machine's `/proc`, unless a subclass knows better."""
+        """Whether a process of a trial is no more: one of this machine, unless a subclass knows better."""
         try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-        except OSError:
+            return system.look(pid).is_zombie
+        except (FileNotFoundError, ProcessLookupError):
             return True
 
     def fetched(self, backend: Backend, ref: JobRef, path: str, target: Path) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jupyter_autotrain.core import system
+
 
 def read(*parts: str) -> str:
     """The text of a file of the kernel."""
@@ -14,14 +16,15 @@ def of_process(pid: int | str, mountinfo: str | None = None, own: str | None = N
 
     Args:
         pid: The process; "self" for this one.
-        mountinfo: Text of `/proc/self/mountinfo`; read when not given.
-        own: Text of `/proc/PID/cgroup`; read when not given.
+        mountinfo: Text of `mountinfo`; both are read when one is not given.
+        own: Text of `cgroup`.
 
     Raises:
         OSError: One of them cannot be read.
     """
-    mounted = parse_mounts(read("/proc/self/mountinfo") if mountinfo is None else mountinfo)
-    return parse_groups(read(f"/proc/{pid}/cgroup") if own is None else own, mounted)
+    if mountinfo is None or own is None:
+        mountinfo, own = system.control_group_texts(pid)
+    return parse_groups(own, parse_mounts(mountinfo))
 
 
 def parse_mounts(mountinfo: str) -> dict[str, tuple[str, str]]:

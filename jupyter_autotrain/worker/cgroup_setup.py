@@ -21,8 +21,8 @@ def create(wanted: CgroupLimits, mountinfo: str | None = None, own: str | None =
 
     Args:
         wanted: The limits.
-        mountinfo: Text of `/proc/self/mountinfo`; read when not given.
-        own: Text of `/proc/self/cgroup`; read when not given.
+        mountinfo: See `cgroup_mounts.of_process`.
+        own: As above.
     """
     try:
         own_groups = cgroup_mounts.of_process("self", mountinfo, own)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from jupyter_autotrain.core import files
+from jupyter_autotrain.core.system import durable
 
 _NAME = re.compile(r"step-(\d+)\.pkl")
 _RANK = re.compile(r"rank-\d+")
@@ -77,7 +78,7 @@ class Checkpoint:
         with open(draft, "wb", opener=files.private_opener) as file:
             pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
             file.flush()
-            os.fsync(file.fileno())
+            durable.sync(file.fileno())
         os.replace(draft, path)
         for old in _files(self._own)[:-_KEEP]:
             os.unlink(old)

@@ -20,7 +20,9 @@ class EventWaiter:
     def __init__(self) -> None:
         self.got_sigterm = False
         self._poll = select.poll()
-        self._reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._reader, writer = os.pipe()
+        for end in (self._reader, writer):
+            os.set_blocking(end, False)
         self._poll.register(self._reader, select.POLLIN)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)

@@ -1,7 +1,7 @@
 """How the cell ended, sent by the worker to its supervisor through memory, so that no full disk can prevent it.
 
-The channel is an anonymous file (memfd_create(2)) that the supervisor makes and the worker inherits. The worker writes
-one line when its interpreter has come up, and one at its end:
+The channel is an anonymous file, in memory on Linux, that the supervisor makes and the worker inherits. The worker
+writes one line when its interpreter has come up, and one at its end:
 `{"state": TrialState, "reason": str, "kind": str, "traceback": str, "cell_line": str, "at_s": float}`, the time on the
 clock of `time.monotonic`, which all processes of a machine share: so it is known which of several workers failed first.
 """
@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from jupyter_autotrain.core import files
+from jupyter_autotrain.core import files, system
 
 _MOST_BYTES = 1 << 20
 _MOST_CHARACTERS = 65_536  # of one text
@@ -21,7 +21,7 @@ _MOST_CHARACTERS = 65_536  # of one text
 
 def open_channel() -> int:
     """A channel of one worker; it inherits it only where its side makes the descriptor inheritable."""
-    return os.memfd_create("outcome")
+    return system.anonymous_file()
 
 
 def write_started(fd: int) -> None:

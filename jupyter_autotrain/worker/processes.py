@@ -1,4 +1,4 @@
-"""Processes of this machine: their trees, environments and memory, straight from `/proc`.
+"""Processes of this machine: their trees, sessions, environments and memory.
 
 A look that fails for any other reason than that the process has ended (no descriptor left, say) raises `OSError`: it
 proves nothing, and no process may be taken for dead because of it.
@@ -6,15 +6,11 @@ proves nothing, and no process may be taken for dead because of it.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
+from collections.abc import Callable
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.process_identity import ProcessIdentity, is_gone, is_zombie, stat_fields
-
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.core.process_identity import ProcessIdentity, is_gone
 
 
 def send_signal(process: ProcessIdentity, number: int) -> bool:
@@ -23,32 +19,16 @@ def send_signal(process: ProcessIdentity, number: int) -> bool:
     Raises:
         OSError: It cannot be looked at.
     """
-    try:
-        handle = os.pidfd_open(process.pid)
-    except ProcessLookupError:
-        return False
-    try:
-        if not process.is_alive():
-            return False
-        signal.pidfd_send_signal(handle, number)
-    except ProcessLookupError:
-        return False
-    finally:
-        os.close(handle)
-    return True
-
-
-def _pids() -> list[int]:
-    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return process.is_alive() and system.send_signal(process.pid, process.created_s, number)
 
 
 def descendants(root: int) -> set[int]:
     """All living processes below `root`, whatever session or group they made for themselves."""
     children: dict[int, list[int]] = {}
-    for pid in _pids():
-        fields = _look(pid)
-        if fields is not None:
-            children.setdefault(int(fields[1]), []).append(pid)
+    for pid in system.pids():
+        found_there = _look(pid)
+        if found_there is not None:
+            children.setdefault(found_there.parent, []).append(pid)
     found: set[int] = set()
     todo = [root]
     while todo:
@@ -68,9 +48,9 @@ def below_managers(root: int, workers: set[int]) -> set[int]:
         workers: Its workers, which are no managers, also before they have environments of their own.
     """
     found: set[int] = set()
-    for pid in _pids():
+    for pid in system.pids():
         try:
-            is_child = int(stat_fields(pid)[1]) == root
+            is_child = system.look(pid).parent == root
         except OSError:
             continue  # it ended while we looked
         if is_child and pid not in workers and is_of_manager(pid):
@@ -81,10 +61,22 @@ def below_managers(root: int, workers: set[int]) -> set[int]:
 def is_of_manager(pid: int) -> bool:
     """True for a manager and for a supervisor: they serve a home, also when a trial's process started them."""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return f"\0{wire.MANAGER_VARIABLE}=".encode() in b"\0" + file.read()
+        return any(word.startswith(f"{wire.MANAGER_VARIABLE}=".encode()) for word in system.environment(pid))
     except OSError:
         return False
+
+
+def in_sessions(leaders: set[int]) -> set[int]:
+    """All living processes in the sessions of these leaders, also when a leader has ended."""
+    started = leaders - {0}  # 0: one that has not started yet
+    return living({pid for pid in system.pids() if _session(pid) in started})
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return -1  # it has ended, or is another user's
 
 
 def living(pids: set[int]) -> set[int]:
@@ -92,39 +84,38 @@ def living(pids: set[int]) -> set[int]:
     return {pid for pid in pids if _look(pid) is not None}
 
 
-def _look(pid: int) -> list[str] | None:
-    """The fields of a process; None when it has ended, also while we looked, and for a zombie."""
+def _look(pid: int) -> system.ProcessInfo | None:
+    """Look at a process; None when it has ended, also while we looked, and for a zombie."""
     try:
-        fields = stat_fields(pid)
+        found = system.look(pid)
     except OSError as error:
         if is_gone(error):
             return None
         raise
-    return None if is_zombie(fields) else fields
+    return None if found.is_zombie else found
 
 
 def marked(variable: str, value: str) -> set[int]:
     """All other living processes started with this environment variable: finds orphans of a dead supervisor."""
     needle = f"{variable}={value}".encode()
-    return living({pid for pid in _pids() if needle in _words(pid, "environ")} - {os.getpid()})
+    return living({pid for pid in system.pids() if needle in _words(pid, system.environment)} - {os.getpid()})
 
 
 def running(script: str, argument: str) -> set[int]:
     """All other living processes whose command ends with a script of this name and this argument."""
     wanted = [script.encode(), argument.encode()]
     found = set()
-    for pid in _pids():
-        words = _words(pid, "cmdline")[-3:-1]  # the text ends with an empty word
+    for pid in system.pids():
+        words = _words(pid, system.command)[-2:]
         if [os.path.basename(word) for word in words[:1]] + words[1:] == wanted:
             found.add(pid)
     return living(found - {os.getpid()})
 
 
-def _words(pid: int, name: str) -> list[bytes]:
+def _words(pid: int, read: Callable[[int], list[bytes]]) -> list[bytes]:
     """The words of one of a process's texts; none when it has ended, or is another user's."""
     try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read().split(b"\0")
+        return read(pid)
     except OSError as error:
         if is_gone(error) or isinstance(error, PermissionError):
             return []
@@ -133,29 +124,4 @@ def _words(pid: int, name: str) -> list[bytes]:
 
 def resident_bytes(pids: set[int]) -> int:
     """Memory held by these processes; pages that several share are divided among them where the kernel counts that."""
-    return sum(_share(pid) for pid in pids)
-
-
-def _share(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
-    except (OSError, ValueError):
-        return 0
-
-
-def _prctl(option: int, value: int) -> None:
-    # Absent outside Linux with glibc or musl; `probe` then reports that the backend cannot be used.
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends (PR_SET_CHILD_SUBREAPER)."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def die_with_parent(parent: int) -> None:
-    """Ask the kernel to kill this process when `parent` ends, however it ends (PR_SET_PDEATHSIG)."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)  # it ended before the request
+    return sum(system.resident_bytes(pid) for pid in pids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.worker import cgroup_setup, processes
 from jupyter_autotrain.worker.cgroups import CgroupLimits, ControlGroups
@@ -48,13 +49,17 @@ class ResourceLimits:
             by = "polling" if self.polls_memory else version
             parts.append(f"memory {format_bytes(self.memory_bytes)} by {by}")
         if self.cpus is not None:
-            by = version if "cpu" in self.cgroups.limited else f"pinning to {len(self._pinned())} CPUs"
-            parts.append(f"cpus {self.cpus:g} by {by}")
+            parts.append(f"cpus {self.cpus:g} {self._cpus_limited_by(version)}")
         parts.append(f"process count by {version}" if "pids" in self.cgroups.limited else "process count not limited")
         return "; ".join(parts)
 
+    def _cpus_limited_by(self, version: str) -> str:
+        if "cpu" in self.cgroups.limited:
+            return f"by {version}"
+        return f"by pinning to {len(self._pinned())} CPUs" if system.CAN_PIN else "not limited"
+
     def _pinned(self) -> list[int]:
-        allowed = sorted(os.sched_getaffinity(0))
+        allowed = system.usable_cpus()
         count = min(len(allowed), max(1, math.ceil(self.cpus or 1.0)))
         first = (self._number - 1) * count
         return sorted({allowed[(first + k) % len(allowed)] for k in range(count)})
@@ -63,7 +68,7 @@ class ResourceLimits:
         """Put the calling process, soon the worker, under the limits."""
         self.cgroups.join()
         if self.cpus is not None and "cpu" not in self.cgroups.limited:
-            os.sched_setaffinity(0, self._pinned())
+            system.pin_to_cpus(self._pinned())
 
     def exceeded(self, members: set[int]) -> bool:
         """True when memory is watched from here and the members hold more than they may."""
@@ -95,6 +100,8 @@ def describe() -> str:
         tried = subprocess.run(["sh", "-c", enter, "sh", *groups.paths()], stderr=subprocess.DEVNULL, check=False)
         if tried.returncode == 0 and {"memory", "cpu"} <= groups.limited:
             return f"CPU and memory limits are kept by cgroup v{groups.version}"
+        if not system.CAN_PIN:
+            return "Memory limits are kept by polling, CPU limits not at all"
         return "CPU limits are kept by pinning and memory limits by polling (no writable cgroup)"
     finally:
         groups.remove()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 
 from jupyter_autotrain.core import disk, wire
+from jupyter_autotrain.core.system import durable
 
 FINAL_TIMEOUT_S = 3600.0  # how long a full disk is waited out for the final status
 _TRY_AGAIN_S = 0.5
@@ -98,7 +99,7 @@ def _overwrite(data: bytes) -> bool:
             if len(data) > os.fstat(fd).st_blocks * 512 or os.pwrite(fd, data, 0) != len(data):
                 return False
             os.ftruncate(fd, len(data))
-            os.fsync(fd)
+            durable.sync(fd)
         finally:
             os.close(fd)
         return True

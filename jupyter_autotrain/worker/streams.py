@@ -26,7 +26,7 @@ class OutputStreams:
     def __init__(self, rank: int, secrets: Sequence[str], event_waiter: EventWaiter) -> None:
         self._wake_up = event_waiter
         self._files = [_open(wire.stream_of_rank(name, rank)) for name in (wire.STDOUT, wire.STDERR)]
-        self._pipes = [os.pipe2(os.O_CLOEXEC) for _ in self._files] if secrets else []
+        self._pipes = [os.pipe() for _ in self._files] if secrets else []
         self._redactors = [Redactor(secrets) for _ in self._files]
 
     def child_side(self) -> None:

@@ -1,7 +1,7 @@
 """The supervisor: one small process per trial that owns its workers, streams, limits, process tree and exit cause.
 
 It outlives the manager, the kernel and the link to it, and needs none of them. It is the only writer of
-`status.json`. When it is killed, the kernel kills the workers with it (PR_SET_PDEATHSIG).
+`status.json`. When it is killed, the kernel kills the workers with it where it can (`core.system.die_with_parent`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 
-from jupyter_autotrain.core import disk, wire
+from jupyter_autotrain.core import disk, system, wire
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.worker import (
     environment,
@@ -29,7 +29,6 @@ from jupyter_autotrain.worker.status import FINAL_TIMEOUT_S, StatusFile
 
 GRACE_S = 5.0  # where no request says how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
-_WATCH_MEMORY_S = 0.05
 _WATCH_S = 1.0
 
 
@@ -89,7 +88,7 @@ class Supervisor:
         limit = self.trial.get("timeout_s")
         deadline = time.monotonic() + limit if isinstance(limit, (int, float)) else None
         assert self.limits is not None
-        pause_s = _WATCH_MEMORY_S if self.limits.polls_memory else _WATCH_S
+        pause_s = system.MEMORY_POLL_S if self.limits.polls_memory else _WATCH_S
         self._reap()
         while self.ranks.is_running:
             if self._must_end(deadline):
@@ -116,7 +115,7 @@ class Supervisor:
             self.cause = termination_causes.timed_out(self.trial)
         elif self.status.is_abandoned():
             self.cause = termination_causes.abandoned()
-        elif self.limits.polls_memory and self.limits.exceeded(self._members()):
+        elif self.limits.polls_memory and self.limits.exceeded(self._tree()):
             self.cause = termination_causes.out_of_memory(self.trial, self.limits.peak_bytes)
         return self.cause is not None or self.ranks.has_failed
 
@@ -134,16 +133,25 @@ class Supervisor:
                 return False
             if pid == 0:
                 return True
-            self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
+            self.peak_bytes = max(self.peak_bytes, system.peak_resident_bytes(usage.ru_maxrss))
             self.ranks.reaped(pid, status)
 
     def _members(self) -> set[int]:
         """The trial's processes. Its output is passed on meanwhile: one that waits for room in a pipe cannot end."""
-        assert self.limits is not None
         self.ranks.pump()
-        if not self._reap() and not self.limits.cgroups.members():
+        if system.ADOPTS_ORPHANS:
+            return self._tree()
+        return self._tree() | processes.marked(wire.TRIAL_VARIABLE, str(self.trial["directory"]))
+
+    def _tree(self) -> set[int]:
+        """The trial's processes, less those that left the tree of an ended process where orphans are not adopted."""
+        assert self.limits is not None
+        inside = self.limits.cgroups.members()
+        if not self._reap() and not inside and system.ADOPTS_ORPHANS:
             return set()
-        found = processes.descendants(os.getpid()) | processes.living(self.limits.cgroups.members())
+        found = processes.descendants(os.getpid()) | processes.living(inside)
+        if not system.ADOPTS_ORPHANS:
+            found |= processes.in_sessions(self.ranks.child_pids)
         return found - processes.below_managers(os.getpid(), self.ranks.child_pids)
 
     def _end(self, grace_s: float) -> None:

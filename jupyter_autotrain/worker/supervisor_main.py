@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import processes, trial_lock
+from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.worker import trial_lock
 from jupyter_autotrain.worker.supervisor import Supervisor
 
 
@@ -29,7 +29,7 @@ def main(directory: str) -> None:
 def _supervise(ready: int, lock: int) -> None:
     with open(wire.TRIAL_FILE, encoding="utf-8") as file:
         trial = json.load(file)
-    processes.adopt_orphans()
+    system.adopt_orphans()
     supervisor = Supervisor(trial, dict(os.environ), lock)
     trial_lock.write_owner(lock, supervisor.me, [])
     supervisor.status.write()

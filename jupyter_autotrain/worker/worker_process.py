@@ -7,8 +7,9 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.worker import event_waiter, outcome, processes
+from jupyter_autotrain.worker import event_waiter, outcome
 from jupyter_autotrain.worker.exit_causes import WorkerEnd, cannot_start
 from jupyter_autotrain.worker.streams import OutputStreams
 
@@ -48,7 +49,7 @@ class Worker:
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                processes.die_with_parent(supervisor)
+                system.die_with_parent(supervisor)
                 self._exec(argv, env, apply_limits)
             finally:
                 os._exit(_CANNOT_START)

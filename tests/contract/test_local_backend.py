@@ -10,11 +10,12 @@ import pytest
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.backends.local import LocalBackend, gpus
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSpec
+from jupyter_autotrain.core.system import linux
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import FakeGpu, FakeNvml, trial_of, wait_until
 
@@ -25,7 +26,8 @@ def local(tmp_path: Path, nvml: FakeNvml | None = None) -> LocalBackend:
     return LocalBackend(Profile("local", "local"), BackendContext(Home(tmp_path / "home")), nvml)
 
 
-def test_what_local_would_run_is_as_it_was(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_what_local_would_run_is_as_it_was(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "INTERPRETER_FLAGS", linux.INTERPRETER_FLAGS)
     trial = TrialSpec(
         "20261121-digits", 3, 2, "5ha256", params={"lr": 0.01, "layers": 2}, seed=11, objective="val_acc",
         resources=Resources(cpus=1.5, memory_bytes=2_000_000_000, gpus=1), timeout_s=60.0,

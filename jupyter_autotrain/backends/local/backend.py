@@ -7,15 +7,13 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jupyter_autotrain.backends.local import cancelling, gpus, starting, trial_directory
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
-from jupyter_autotrain.core.process_identity import boot_id
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.worker import environment, start_supervisor
@@ -52,19 +50,18 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         return LocalOptions
 
     def probe(self) -> Probe:
-        """Usable on Linux, where `/proc` lists processes."""
-        if not Path("/proc/self/stat").exists():
-            return Probe(False, f"Local trials need Linux with /proc; this is {sys.platform}.")
-        return Probe(True, f"This machine: {len(os.sched_getaffinity(0))} CPUs; {gpus.sentence(self._nvml)}.")
+        """Usable on every Unix; what is weaker without Linux's interfaces is said."""
+        weaker = "".join(f"; {phrase}" for phrase in system.limitations())
+        return Probe(True, f"This machine: {len(system.usable_cpus())} CPUs; {gpus.sentence(self._nvml)}{weaker}.")
 
     def discover(self) -> Inventory:
         """What this machine has, as far as this process may use it."""
         node = Node(
             platform.node(),
-            cpus=float(len(os.sched_getaffinity(0))),
+            cpus=float(len(system.usable_cpus())),
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
             accelerators=gpus.find(self._nvml),
-            machine_id=boot_id(),
+            machine_id=system.boot_id(),
         )
         return Inventory((node,), limits=describe())
 
@@ -73,7 +70,12 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         content = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
         env = environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)"))
         return Submission(
-            argv=(sys.executable, "-I", "-S", str(start_supervisor.__file__), str(self._context.directory(trial))),
+            argv=(
+                sys.executable,
+                *system.INTERPRETER_FLAGS,
+                str(start_supervisor.__file__),
+                str(self._context.directory(trial)),
+            ),
             env=env,
             files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
         )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import cast
 
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core import files, system, wire
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.worker import cgroups
 
@@ -27,6 +26,6 @@ def leave_trial_cgroups(directory: str) -> None:
         return
     if supervisor is None or not supervisor.is_alive():
         return
-    os.sched_setaffinity(0, os.sched_getaffinity(supervisor.pid))
+    system.copy_cpu_mask(supervisor.pid)
     if not cgroups.join_groups_of(supervisor.pid):
         _log.info("not every control group of the trial %s can be left", directory)

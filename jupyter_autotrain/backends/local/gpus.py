@@ -6,9 +6,9 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Protocol, cast
 
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.inventory import Accelerator
 from jupyter_autotrain.core.wire import TRIAL_VARIABLE
 
@@ -115,7 +115,7 @@ def _text(value: str | bytes) -> str:
 def _is_ours(pid: int) -> bool:
     """True for a trial's process: it carries the trial directory in its environment."""
     try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        variables = system.environment(pid)
     except OSError:
         return pid == os.getpid()
     return any(variable.startswith(f"{TRIAL_VARIABLE}=".encode()) for variable in variables)

@@ -14,9 +14,9 @@ from typing import cast
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local.status import Status, UnknownError
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core import files, system, wire
 from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.process_identity import ProcessIdentity, boot_id
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.worker import cgroup_setup, cgroups, processes, start_supervisor, termination, trial_lock
 from jupyter_autotrain.worker.cleanup import remove_temporary_files
@@ -117,7 +117,7 @@ def _mark_lost(directory: Path, status: Status, fault: str) -> Status:
 
 
 def _reason(who: ProcessIdentity | None, receipt: termination.Termination, fault: str) -> str:
-    rebooted = who is not None and who.boot_id != boot_id()
+    rebooted = who is not None and who.boot_id != system.boot_id()
     killed = f"no process of it is left, and {fault}" if fault else "its supervisor was killed from outside"
     why = "the machine was restarted" if rebooted else killed
     note = f" Processes that it left, now ended: {len(receipt.signalled)}." if receipt.signalled else ""

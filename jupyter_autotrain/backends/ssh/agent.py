@@ -27,8 +27,7 @@ from typing import Any
 from jupyter_autotrain.backends.local import cancelling, starting
 from jupyter_autotrain.backends.ssh import agent_files, agent_machine
 from jupyter_autotrain.backends.ssh.agent_watching import JobWatcher
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.process_identity import boot_id
+from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.worker import start_supervisor
 
@@ -65,7 +64,7 @@ class Agent:
         """Greet, and answer until the input ends."""
         greeting = {
             "hello": wire.VERSION, "python": ".".join(map(str, sys.version_info[:3])), "root": str(self._root),
-            "hostname": socket.gethostname(), "boot_id": boot_id(), "executable": sys.executable,
+            "hostname": socket.gethostname(), "boot_id": system.boot_id(), "executable": sys.executable,
         }  # fmt: skip
         self._write(greeting)
         self._watcher.start()
@@ -129,7 +128,7 @@ class Agent:
         for name in wire.FOLDERS:
             (directory / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), json.dumps(trial).encode(), sync=False)
-        argv = (sys.executable, "-I", "-S", str(start_supervisor.__file__), str(directory))
+        argv = (sys.executable, *system.INTERPRETER_FLAGS, str(start_supervisor.__file__), str(directory))
         starting.start(argv, {**os.environ, **request["secrets"]}, directory)
 
     def _subscribe(self, request: AgentRequest) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from jupyter_autotrain.core.process_identity import boot_id
+from jupyter_autotrain.core import system
 from jupyter_autotrain.worker.resource_limits import describe as describe_limits
 
 _FIELDS = "index,uuid,name,memory.total,memory.free"
@@ -15,11 +15,11 @@ _ASK_S = 20.0
 def describe() -> dict[str, object]:
     """CPUs, memory, GPUs, and how limits are enforced."""
     return {
-        "cpus": float(len(os.sched_getaffinity(0))),
+        "cpus": float(len(system.usable_cpus())),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpus": _gpus(),
         "limits": describe_limits(),
-        "machine_id": boot_id(),
+        "machine_id": system.boot_id(),
     }
 
 

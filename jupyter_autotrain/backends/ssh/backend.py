@@ -19,7 +19,7 @@ from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -231,6 +231,5 @@ class SshBackend:
 
 def _owner(context: BackendContext) -> str:
     """A short name of a home on a machine, so that several may use one account of a host."""
-    machine = Path("/etc/machine-id")
-    name = machine.read_text() if machine.exists() else platform.node()
+    name = system.machine_name() or platform.node()
     return hashlib.sha256(f"{name}\n{context.home.root}".encode()).hexdigest()[:12]

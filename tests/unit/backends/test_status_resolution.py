@@ -15,14 +15,14 @@ import pytest
 
 from jupyter_autotrain.backends.local import cancelling, status_resolution, trial_directory
 from jupyter_autotrain.backends.local import status as statuses
-from jupyter_autotrain.core import files, process_identity, wire
+from jupyter_autotrain.core import files, system, wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.worker import processes, trial_lock
 
 Damage = Callable[[Path, pytest.MonkeyPatch], None]
-GONE = ProcessIdentity(1 << 22, 5.0, process_identity.boot_id())
+GONE = ProcessIdentity(1 << 22, 5.0, system.boot_id())
 
 
 @pytest.fixture
@@ -186,11 +186,10 @@ def test_a_process_that_cannot_be_looked_at_is_not_taken_for_dead(
     who = ProcessIdentity.of(supervisor.pid)
     statuses.write(trial, status_of(who))
 
-    def exhausted(pid: int) -> list[str]:
+    def exhausted(pid: int) -> system.ProcessInfo:
         raise OSError(errno.EMFILE, "Too many open files", f"/proc/{pid}/stat")
 
-    monkeypatch.setattr(process_identity, "stat_fields", exhausted)
-    monkeypatch.setattr(processes, "stat_fields", exhausted)
+    monkeypatch.setattr(system, "look", exhausted)
     for look in (who.is_alive, lambda: processes.living({supervisor.pid})):
         with pytest.raises(OSError, match="Too many open files"):
             look()

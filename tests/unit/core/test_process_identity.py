@@ -8,24 +8,26 @@ import sys
 
 import pytest
 
-from jupyter_autotrain.core import process_identity
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.process_identity import ProcessIdentity, is_gone
+from jupyter_autotrain.core.system import linux, portable
 
+OURS = ("process_identity", "system", "system.common", "system.linux")
 NO_PID = 1 << 22  # the kernel gives smaller ones only
 
 
-@pytest.fixture(params=["proc", "psutil"])
-def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+@pytest.fixture(params=[linux, portable], ids=["linux", "portable"])
+def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where processes are looked at: `/proc`, or what stands in for it where there is none."""
-    if request.param == "psutil":
-        monkeypatch.setattr(process_identity, "_PROC", str(tmp_path))
+    for name in ("look", "boot_id", "START_TOLERANCE_S"):
+        monkeypatch.setattr(system, name, getattr(request.param, name))
 
 
 @pytest.mark.usefixtures("source")
 def test_an_identity_is_true_for_one_process_only() -> None:
     me = ProcessIdentity.of(os.getpid())
     assert me.is_alive()
-    assert not ProcessIdentity(me.pid, me.created_s - 1.0, me.boot_id).is_alive()
+    assert not ProcessIdentity(me.pid, me.created_s - 10.0, me.boot_id).is_alive()
     assert not ProcessIdentity(me.pid, me.created_s, "another boot").is_alive()
     assert not ProcessIdentity(NO_PID, me.created_s, me.boot_id).is_alive()
 
@@ -69,4 +71,6 @@ def test_importing_it_loads_no_other_module_but_errno() -> None:
         print(*sorted(set(sys.modules) - before))
     """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert set(found) <= {"__future__", "errno", "jupyter_autotrain.core.process_identity"}
+    ours = {name for name in found if name.startswith("jupyter_autotrain.core.")}
+    assert set(found) - ours <= {"__future__", "errno"}
+    assert ours <= {f"jupyter_autotrain.core.{name}" for name in OURS}

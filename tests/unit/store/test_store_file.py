@@ -8,6 +8,7 @@ import pytest
 
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.system import linux, portable
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store import Store, database, filesystem, migration, schema
 from jupyter_autotrain.store.failures import explained
@@ -23,11 +24,14 @@ MOUNTS = """\
     ("path", "kind"),
     [("/srv/store.sqlite", "ext4"), ("/home/ann/store.sqlite", "nfs4"), ("/home/ann/my disk/store.sqlite", "ext4")],
 )
-def test_the_file_system_of_a_path_is_that_of_its_deepest_mount(tmp_path, path, kind):
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text(MOUNTS)
-    assert filesystem.filesystem_of(Path(path), mounts) == kind
-    assert filesystem.filesystem_of(Path(path), tmp_path / "missing") == ""
+def test_the_file_system_of_a_path_is_that_of_its_deepest_mount(path, kind):
+    assert filesystem.filesystem_of(Path(path), linux.mount_points(MOUNTS)) == kind
+    assert filesystem.filesystem_of(Path(path), []) == ""
+
+
+def test_psutil_tells_the_same_file_systems_as_linux(tmp_path):
+    found = filesystem.filesystem_of(tmp_path / "store.sqlite", portable.filesystems())
+    assert found == filesystem.filesystem_of(tmp_path / "store.sqlite", linux.filesystems()) != ""
 
 
 def test_a_network_disk_gets_a_rollback_journal_and_says_so(tmp_path, monkeypatch):

@@ -1,0 +1,18 @@
+"""Writing through to the disk itself."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+
+def sync(fd: int) -> None:
+    """Write a file's content to the disk itself. On macOS fsync(2) stops at the drive's cache (see fcntl(2) there)."""
+    full_sync = getattr(fcntl, "F_FULLFSYNC", None)
+    if full_sync is None:
+        os.fsync(fd)
+        return
+    try:
+        fcntl.fcntl(fd, full_sync)
+    except OSError:  # a file system that cannot
+        os.fsync(fd)
