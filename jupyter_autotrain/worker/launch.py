@@ -8,8 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import event_waiter, exit_causes, processes
+from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.worker import event_waiter, exit_causes
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
 from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 from jupyter_autotrain.worker.launchers import Launcher, LaunchError
@@ -38,7 +38,7 @@ class Launch:
         """Start the program under the trial's limits."""
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_rank.py")
         try:
-            argv = self._launcher.command([sys.executable, "-I", "-S", script, os.getcwd()])
+            argv = self._launcher.command([sys.executable, *system.INTERPRETER_FLAGS, script, os.getcwd()])
         except LaunchError as error:
             self._fault = str(error)
             self.exit_status = _CANNOT_START << 8
@@ -47,7 +47,7 @@ class Launch:
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                processes.die_with_parent(supervisor)
+                system.die_with_parent(supervisor)
                 os.setsid()
                 apply_limits()
                 _redirect()

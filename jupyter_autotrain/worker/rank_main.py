@@ -12,8 +12,8 @@ import os
 import signal
 import time
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import fields, launcher_types, outcome, processes, rank_channel, rank_layout
+from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.worker import fields, launcher_types, outcome, rank_channel, rank_layout
 from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.streams import OutputStreams
 from jupyter_autotrain.worker.worker_process import Worker
@@ -26,7 +26,7 @@ def main(directory: str) -> None:
     """Run one rank in `directory`; ends the process with the worker's exit code, 128 + N for a signal N."""
     os.umask(0o077)
     os.chdir(directory)
-    processes.die_with_parent(os.getppid())
+    system.die_with_parent(os.getppid())
     with open(wire.TRIAL_FILE, encoding="utf-8") as file:
         trial = json.load(file)
     launcher = launcher_types.launcher_of(trial, rank_layout.of_trial(trial))
