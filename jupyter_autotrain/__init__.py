@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from jupyter_autotrain.errors import AutotrainError
     from jupyter_autotrain.parallel.api import plan
     from jupyter_autotrain.parallel.plan import Plan
+    from jupyter_autotrain.worker.data_paths import DataPaths
 
 __version__ = "0.1.0"
-__all__ = ["AutotrainError", "Experiment", "Plan", "attach", "experiments", "plan", "submit", "trial"]
+__all__ = ["AutotrainError", "DataPaths", "Experiment", "Plan", "attach", "experiments", "plan", "submit", "trial"]
 
 _HOMES = {
     "AutotrainError": "jupyter_autotrain.errors",
     "Experiment": "jupyter_autotrain.client",
     "Plan": "jupyter_autotrain.parallel.plan",
+    "DataPaths": "jupyter_autotrain.worker.data_paths",
     "attach": "jupyter_autotrain.client",
     "experiments": "jupyter_autotrain.client",
     "plan": "jupyter_autotrain.parallel.api",
@@ -36,6 +38,7 @@ _HOMES = {
     "trial": "jupyter_autotrain.client.submitting",
     # Inside a trial, for modules beside the notebook, and for cells whose notebook binds these names itself.
     "checkpoint": "jupyter_autotrain.worker.api",
+    "data": "jupyter_autotrain.worker.api",
     "display": "jupyter_autotrain.worker.api",
     "params": "jupyter_autotrain.worker.api",
     "rank": "jupyter_autotrain.worker.api",

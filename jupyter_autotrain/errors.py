@@ -10,6 +10,7 @@ AutotrainError                 three clauses: what was found, what was expected,
 │   └── DamagedRowError            what a row of the store holds cannot be read, as after a flipped byte
 ├── UnknownExperimentError     no experiment has that name
 ├── ManagerError               the manager cannot be started or does not answer
+├── DataError                  what `data:` names is not there, cannot be fetched, or does not fit
 ├── BackendError               a backend refuses or fails a request
 │   └── BackendUnavailableError    the backend cannot be used here; says why in one sentence
 │       └── SubmitUnknownError     the link was lost while a trial was started: it may run
@@ -97,6 +98,10 @@ class UnknownExperimentError(AutotrainError):
 
 class ManagerError(AutotrainError):
     """The manager process cannot be started or does not answer."""
+
+
+class DataError(AutotrainError):
+    """What the header's `data:` names is not there, cannot be fetched, has changed, or does not fit."""
 
 
 class BackendError(AutotrainError):

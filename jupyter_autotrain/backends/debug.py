@@ -87,6 +87,7 @@ class DebugBackend(trial_directory.TrialDirectoryBackend):
         ref = JobRef(self.name, trial.job_id, {"directory": str(directory)})
         if statuses.is_there(directory):
             return ref
+        trial_directory.check_data(trial, self._context)
         plan = self.render(trial, placement)
         bundle = str(self._context.bundle(trial))
         for name in wire.FOLDERS:

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from jupyter_autotrain.capture import mutation_warnings, name_conflicts, reports, secrets, state
 from jupyter_autotrain.capture.differences import Difference
@@ -28,11 +29,12 @@ from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.core.trial_names import TRIAL, TRIAL_NAMES
+from jupyter_autotrain.core.trial_names import DATA, TRIAL
 from jupyter_autotrain.errors import CaptureError
 
 _SHOWN = 3
 _NO_LIMITS = CaptureLimits()
+_NO_DATA: Mapping[str, str] = MappingProxyType({})
 
 
 def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a caller may set
@@ -51,6 +53,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     progress: Callable[[int], object] | None = None,
     seed: int | None = None,
     variables: Collection[str] = (),
+    data: Mapping[str, str] = _NO_DATA,
 ) -> Capture:
     """Find the smallest script that runs `code` elsewhere.
 
@@ -70,6 +73,8 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
             KeyboardInterrupt, ends the capture.
         seed: What trials seed all random generators with, if anything.
         variables: Names and patterns of environment variables that trials get by the header.
+        data: The entries of the header's `data:`: of each the path here, or "" where it lies elsewhere. Files that are
+            sent so are not sent with the code too.
 
     Raises:
         CaptureError: A name is missing or cannot travel, the data is too big, or something looks like a secret; all
@@ -79,16 +84,18 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     tree, text, notes = parse_code(code, first_line)
     read = CapturedCode(text, tree, label, first_line)
     history = History(cells, namespace)
-    given = state.HeaderOptions(seed, variables)
-    items, slice_ = _items(read, namespace, history, parameters, ByteBudget(limits.data_bytes, progress), given)
+    given = state.HeaderOptions(seed, variables, bool(data))
+    budget = ByteBudget(limits.data_bytes, progress)
+    items, slice_ = _items(read, namespace, history, parameters, budget, given)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
     values = {name: (slice_.live.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
     secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
     renamed = _renamed(read, slice_, script, tree_)
-    live = {name: slice_.live.get(name) for name in slice_.values.pickles}
+    live = {name: slice_.live.get(name) for name in slice_.values.pickles} | shipped.elsewhere(data)
     imported = frozenset[str]().union(*(pickled.modules for pickled in slice_.values.pickles.values()))
-    found = shipped.find(opened.TrialCode(tree_, script.source_map, live, parameters), imported, cwd, ship)
+    patterns = [*ship, *shipped.staying(data.values(), cwd)]
+    found = shipped.find(opened.TrialCode(tree_, script.source_map, live, parameters), imported, cwd, patterns)
     files = found.files
     shipping.check_limits(files, limits)
     return Capture(
@@ -123,7 +130,9 @@ def _items(
     names = analyse(code.tree.body, lazy_annotations="annotations" in futures_in(code.tree), values=namespace)
     while True:
         budget.kept_bytes = 0
-        slice_ = Slice(namespace, history, parameters=parameters, by_value=by_value, budget=budget)
+        slice_ = Slice(
+            namespace, history, parameters=parameters, by_value=by_value, budget=budget, has_data=given.has_data
+        )
         slice_.follow(names)
         state.restore_code(slice_, code.tree, given)
         slice_.finish()
@@ -149,7 +158,10 @@ def _futures(code: CapturedCode, items: Sequence[Item], history: History) -> set
 
 
 def _complain(slice_: Slice, limit_bytes: int) -> None:
-    """Raise the first kind of fault: missing names, then what cannot travel, then size."""
+    """Raise the first kind of fault: what `data` means, missing names, then what cannot travel, then size."""
+    for conflict in slice_.provided.conflicts:
+        if conflict.name == DATA:
+            raise _two_meanings(conflict)
     if slice_.provided.clashes:
         raise _clashing(slice_)
     if slice_.missing:
@@ -161,7 +173,7 @@ def _complain(slice_: Slice, limit_bytes: int) -> None:
 
 
 def _missing(slice_: Slice) -> CaptureError:
-    known = sorted({*slice_.namespace, *dir(builtins), *TRIAL_NAMES, *slice_.parameters})
+    known = sorted({*slice_.namespace, *dir(builtins), *slice_.provided.names, *slice_.parameters})
     lines = []
     for name, user in sorted(slice_.missing.items()):
         near = closest_match(name, [k for k in known if not k.startswith("_")])
@@ -170,6 +182,14 @@ def _missing(slice_: Slice) -> CaptureError:
         f"{_count(lines, 'name')} that this cell uses {_verb(lines, 'does', 'do')} not exist:\n{_listed(lines)}",
         "Every name must be bound in the cell, in the notebook or by the search space.",
         "Run the cell that defines it, or correct the name.",
+    )
+
+
+def _two_meanings(conflict: name_conflicts.NameConflict) -> CaptureError:
+    return CaptureError(
+        f"The cell reads `data`, which is {conflict.what}, and the header has a section `data:`.",
+        "With that section `data` means its paths, as in data.NAME.",
+        "Rename that variable, or write trial.data.NAME where the cell means the paths.",
     )
 
 

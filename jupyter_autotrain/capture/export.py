@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jupyter_autotrain.capture.bundle import DATA, FILES, SCRIPT, read_bundle
 from jupyter_autotrain.capture.sizes import tree
+from jupyter_autotrain.core.data import DataSource
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import ShipError
@@ -22,7 +23,7 @@ _WIDTH = 100
 _TITLE = "# A trial of jupyter_autotrain, exported to run alone: python THIS_FILE\n"
 
 
-def export_script(
+def export_script(  # noqa: PLR0913 - one keyword for each thing that a trial has
     bundle_dir: Path,
     params: Mapping[str, JsonValue],
     out: Path | None = None,
@@ -30,6 +31,7 @@ def export_script(
     seed: int | None = None,
     hash_seed: str = "",
     limit_bytes: int = EMBED_BYTES,
+    sources: Iterable[DataSource] = (),
 ) -> str:
     """Write a script that runs one trial alone: `python train.py` gives the metrics the trial gave.
 
@@ -40,6 +42,7 @@ def export_script(
         seed: The trial's own seed; None leaves the random generators unseeded.
         hash_seed: The trial's `PYTHONHASHSEED`; "" leaves the order of sets to chance.
         limit_bytes: How much data and files may be embedded.
+        sources: What the header's `data:` names; it stays where it is here.
 
     Raises:
         ShipError: Data and files are too big to be embedded.
@@ -57,6 +60,7 @@ def export_script(
         *_seeding(seed, hash_seed),
         f"globals().update(__autotrain__.start(\n    {_literal(params)},\n{_packed(data)},\n"
         f"{_packed(files, bundle.folders)},\n))",
+        _data_line(sources),
         "\n# The cell, with what it needs\n",
         _awaiting(body) if _awaits(body) else body,
     ]
@@ -114,6 +118,12 @@ def _seeding(seed: int | None, hash_seed: str) -> list[str]:
         lines.append(f"exec({_quoted(_own_text('jupyter_autotrain.core', 'seeds.py'))}, vars(__autotrain__))\n")
         lines.append(f"__autotrain__.seed_everything({seed})")
     return lines
+
+
+def _data_line(data: Iterable[DataSource]) -> str:
+    """The line that gives the script the paths of its data here; "" without any."""
+    places = {one.name: (one.local_path or one.path or one.file_name, one.url, one.sha256) for one in data}
+    return f"__autotrain__.add_data(globals(), {places!r})" if places else ""
 
 
 def _literal(params: Mapping[str, JsonValue]) -> str:

@@ -8,6 +8,7 @@ import linecache
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from jupyter_autotrain.capture.capturing import capture
 from jupyter_autotrain.capture.limits import CaptureLimits
@@ -18,6 +19,7 @@ from jupyter_autotrain.errors import CaptureError
 _PACKAGE = "jupyter_autotrain"
 _PARAMS = "__autotrain_params__"  # whatever the function's own file calls `params`
 _NO_LIMITS = CaptureLimits()
+_NO_DATA: Mapping[str, str] = MappingProxyType({})
 
 
 def from_function(  # noqa: PLR0913 - as `capture`
@@ -32,6 +34,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     returns: Collection[str] = (),
     seed: int | None = None,
     variables: Collection[str] = (),
+    data: Mapping[str, str] = _NO_DATA,
 ) -> Capture:
     """Capture a call of a function: its source, what it uses of its globals and of the functions around it.
 
@@ -49,6 +52,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
         returns: Names of the code's variables that come back from the trial.
         seed: What trials seed all random generators with, if anything.
         variables: Names and patterns of environment variables that trials get by the header.
+        data: The entries of the header's `data:`, as in `capture`.
 
     Raises:
         CaptureError: The function has no source, or parameters that nothing fills, or see `capture`.
@@ -63,7 +67,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     return capture(
         code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
         first_line=line, label=label, limits=limits, not_secrets=not_secrets, returns=returns,
-        seed=seed, variables=variables,
+        seed=seed, variables=variables, data=data,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from jupyter_autotrain.capture import name_conflicts
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.syntax.history import History
-from jupyter_autotrain.core.trial_names import TRIAL_NAMES
+from jupyter_autotrain.core.trial_names import DATA, TRIAL_NAMES
 
 
 class ProvidedNames:
@@ -18,13 +18,18 @@ class ProvidedNames:
         namespace: The notebook's globals.
         parameters: Names of the search space.
         history: What the notebook's cells bound.
+        has_data: Whether the header has a section `data:`, so that `data` is a name of the trial.
 
     Attributes:
+        names: The names of the trial, without those of the search.
         conflicts: Names of the trial that stay the notebook's in this cell.
         clashes: Searched names that cannot be searched, with what else they are used for.
     """
 
-    def __init__(self, namespace: Mapping[str, object], parameters: Collection[str], history: History) -> None:
+    def __init__(
+        self, namespace: Mapping[str, object], parameters: Collection[str], history: History, *, has_data: bool = False
+    ) -> None:
+        self.names = TRIAL_NAMES | {DATA} if has_data else TRIAL_NAMES
         self._namespace = namespace
         self._parameters = frozenset(parameters)
         self._history = history
@@ -36,7 +41,7 @@ class ProvidedNames:
         if name in self._parameters:
             self._check_default(name)
             return Item(name, "parameter", origin="search")
-        if name not in TRIAL_NAMES:
+        if name not in self.names:
             return None
         if not name_conflicts.is_notebooks(name, self._namespace):
             return Item(name, "builtin", origin="trial")

@@ -20,7 +20,6 @@ from jupyter_autotrain.capture.text_names import TextNames
 from jupyter_autotrain.capture.values import attributes
 from jupyter_autotrain.capture.values.pickles import PickledValues
 from jupyter_autotrain.capture.values.stream import ByteBudget
-from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 
 
 class Slice:
@@ -32,6 +31,7 @@ class Slice:
         parameters: Names of the search space.
         by_value: Definitions that cannot be made again from source.
         budget: How much data may travel.
+        has_data: Whether the header has a section `data:`.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Slice:
         parameters: Collection[str] = (),
         by_value: frozenset[str] = frozenset(),
         budget: ByteBudget,
+        has_data: bool = False,
     ) -> None:
         self.namespace = namespace
         self.history = history
@@ -50,7 +51,7 @@ class Slice:
         self.home = str(namespace.get("__name__", "__main__"))
         self.items: dict[str, Item] = {}
         self.missing: dict[str, str] = {}
-        self.provided = ProvidedNames(namespace, parameters, history)
+        self.provided = ProvidedNames(namespace, parameters, history, has_data=has_data)
         self.texts = TextNames()
         self.attributes: dict[str, object] = {}
         self.live: Mapping[str, object] = ChainMap(self.attributes, namespace)  # type: ignore[arg-type]  # only read
@@ -142,7 +143,7 @@ class Slice:
                 self.missing.setdefault(name, user)
 
     def _exists(self, name: str, *, hint: bool) -> bool:
-        if name in TRIAL_NAMES or name in self.parameters:
+        if name in self.provided.names or name in self.parameters:
             return True
         if name not in self.namespace:
             last = self.history.last(name)

@@ -113,6 +113,34 @@ def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[s
     }
 
 
+def add_data(names: dict[str, object], places: Mapping[str, tuple[str, str, str]]) -> None:
+    """Add `data` to the names of a cell.
+
+    Args:
+        names: The names, as `start` gives them.
+        places: Of each entry its path, and of one that is fetched its URL and SHA-256.
+    """
+    paths = {name: str(_fetched(*place) if place[1] else Path(place[0]).expanduser()) for name, place in places.items()}
+    names["data"] = types.SimpleNamespace(**{name: Path(path) for name, path in paths.items()})
+    vars(names["trial"])["data"] = names["data"]
+
+
+def _fetched(path: str, url: str, sha256: str) -> Path:
+    import hashlib  # noqa: PLC0415 - only scripts with a URL pay
+    import urllib.request  # noqa: PLC0415 - as above
+
+    target = Path(path).absolute()
+    if not target.exists():
+        draft = target.with_name(f"{target.name}.part")
+        urllib.request.urlretrieve(url, draft)  # noqa: S310 - the header names it
+        with draft.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != sha256:
+            raise SystemExit(f"{url} has the SHA-256 {found}, not {sha256}")
+        draft.replace(target)
+    return target
+
+
 def _lay_out(files: Mapping[str, str], here: Path) -> object:
     """Put modules where they can be imported and data files where the cell looks for them; never over another file."""
     if not files:

@@ -53,13 +53,26 @@ def dry_run(draft: Draft, home: Home) -> str:
     shown = "\n".join(lines[:_MAX_LINES])
     differences = capture.format_differences(draft.captured.differences)
     return (
-        f"{capture.table(draft.captured)}\n{differences}\n\n--- main.py\n{shown}{more}\n\n"
+        f"{capture.table(draft.captured)}\n{differences}\n{_data_lines(draft)}\n--- main.py\n{shown}{more}\n\n"
         f"--- {spec.backends[0].profile.name} would start\n{' '.join(rendered.argv)}\n"
         "--- with these variables and no others of yours\n"
         + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
         + "".join(f"note: {note}\n" for note in (*rendered.notes, *_notes(draft)))
         + "\nDry run: nothing was sent.\n"
     )
+
+
+def _data_lines(draft: Draft) -> str:
+    """What `data:` names, one line each."""
+    lines = []
+    for name, entry in draft.parsed.header.data.items():
+        if entry.url is not None:
+            lines.append(f"data.{name}  fetched from {entry.url}, where trials run\n")
+        elif entry.path is not None:
+            lines.append(f"data.{name}  {entry.path}, which is there already\n")
+        else:
+            lines.append(f"data.{name}  {entry.send}, sent once per content\n")
+    return "".join(lines)
 
 
 def _captured(draft: Draft) -> str:
@@ -81,6 +94,8 @@ def _travels(draft: Draft) -> str:
         counts[entry.how] += 1
         sizes[entry.how] += entry.size_bytes
     parts = ["the cell"]
+    if draft.parsed.header.data:
+        parts.append(f"what `data:` names ({', '.join(draft.parsed.header.data)}; sent once per content)")
     for how, noun in _KINDS:
         if counts[how]:
             size = f" ({format_bytes(sizes[how])})" if how in _SIZED else ""

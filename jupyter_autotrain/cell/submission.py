@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain import backends, capture, header
 from jupyter_autotrain.cell import notebook
-from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client import Experiment, data_files
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.progress import Progress
 from jupyter_autotrain.client.rerun import before_rerun
@@ -82,6 +82,7 @@ def read(
         progress=progress,
         seed=parsed.header.seed,
         variables=parsed.header.variables,
+        data=parsed.header.data_paths,
     )
     capture.check_reports(captured.reports, parsed.header.objective.metric if parsed.header.objective else "")
     origin = notebook.origin(shell, environ)
@@ -116,7 +117,10 @@ def submit(
     check(spec, home)
     earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
     with progress:
-        experiment = send(home, spec, lambda folder: _write_bundle(draft, folder, progress.written), draft.environ)
+        spec, data = data_files.read(home, spec, draft.cwd, progress)
+        experiment = send(
+            home, spec, lambda folder: _write_bundle(draft, folder, progress.written), draft.environ, data
+        )
     return CellSubmission(experiment, earlier)
 
 

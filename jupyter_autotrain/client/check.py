@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from jupyter_autotrain import backends
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Submission
+from jupyter_autotrain.core.data import DataKind
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendUnavailableError
+from jupyter_autotrain.errors import BackendUnavailableError, DataError
+
+_SHOWN = 3
 
 
 def check(spec: ExperimentSpec, home: Home) -> None:
@@ -34,11 +37,26 @@ def _check_choice(spec: ExperimentSpec, profile: Profile, home: Home) -> None:
             "A backend that is usable from here was expected.",
             "See which are with '%autotrain backends'.",
         )
+    _check_paths(spec, backend)
     if missing := list(_missing(spec, backend)):
         raise BackendUnavailableError(
             f"The backend {profile.name!r} cannot do this: {'; '.join(missing)}.",
             "The header may ask only for what its backend has.",
             "Remove these keys, or choose another backend ('%autotrain backends' lists what each can do).",
+        )
+
+
+def _check_paths(spec: ExperimentSpec, backend: Backend) -> None:
+    """What `data:` says is there already has to be there on every node."""
+    names = {source.path: source.name for source in spec.data if source.kind is DataKind.PATH}
+    missing = backend.missing_paths(list(names)) if names else []
+    if missing:
+        found = [f"data.{names[path]}: {path} is not there on {node}" for node, path in missing]
+        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise DataError(
+            f"{'; '.join(found[:_SHOWN])}{more}.",
+            f"A path that every node of the backend {backend.name!r} has.",
+            "Correct `path:`, put the data there, or send it from here: `NAME: ./file`.",
         )
 
 

@@ -40,19 +40,26 @@ class Progress:
         """Show how much data has been pickled."""
         self._update(f"Capturing variables: {format_bytes(size_bytes)}   (interrupt: nothing is sent)")
 
+    def read_data(self, size_bytes: int, total_bytes: int) -> None:
+        """Show how much of the files of `data:` has been read for their digests."""
+        share = f"{format_bytes(size_bytes)} of {format_bytes(total_bytes)}"
+        self._update(f"Reading data [{_bar(size_bytes, total_bytes)}] {share}   (interrupt: nothing is sent)")
+
     def written(self, size_bytes: int, total_bytes: int) -> None:
         """Show how much of the code, data and files has been written."""
-        full = min(_BAR * size_bytes // max(total_bytes, 1), _BAR)
-        bar = "#" * full + "." * (_BAR - full)
-        self._update(
-            f"Writing [{bar}] {format_bytes(size_bytes)} of {format_bytes(total_bytes)}   (interrupt: nothing is sent)"
-        )
+        share = f"{format_bytes(size_bytes)} of {format_bytes(total_bytes)}"
+        self._update(f"Writing [{_bar(size_bytes, total_bytes)}] {share}   (interrupt: nothing is sent)")
 
     def _update(self, text: str) -> None:
         if time.monotonic() >= self._next_s:
             self._shown = True
             self._show(text)
             self._next_s = time.monotonic() + _UPDATE_EVERY_S
+
+
+def _bar(done: int, total: int) -> str:
+    full = min(_BAR * done // max(total, 1), _BAR)
+    return "#" * full + "." * (_BAR - full)
 
 
 def in_terminal(stream: TextIO) -> Progress:

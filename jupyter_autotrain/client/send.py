@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
-from jupyter_autotrain.client import manager_client
+from jupyter_autotrain.client import data_files, manager_client
 from jupyter_autotrain.client.drafts import draft
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.data_manifest import DataManifest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.system import durable
@@ -22,10 +24,15 @@ from jupyter_autotrain.errors import StoreError, UnknownExperimentError
 from jupyter_autotrain.store import Store, explained
 
 _ID_BYTES = 5
+_NO_DATA: Mapping[str, DataManifest] = MappingProxyType({})
 
 
 def send(
-    home: Home, spec: ExperimentSpec, write_bundle: Callable[[Path], Bundle], secrets: Mapping[str, str]
+    home: Home,
+    spec: ExperimentSpec,
+    write_bundle: Callable[[Path], Bundle],
+    secrets: Mapping[str, str],
+    data: Mapping[str, DataManifest] = _NO_DATA,
 ) -> Experiment:
     """Submit an experiment. When this returns it is on disk, and a manager is there to run it.
 
@@ -38,6 +45,7 @@ def send(
         spec: The experiment; its `bundle` is replaced by what `write_bundle` returns.
         write_bundle: Makes the folder it is given, writes the code into it, synced, and returns its description.
         secrets: Where the values of `spec.secrets` are looked up, such as the environment.
+        data: What each copied entry of `spec.data` holds, by its name.
 
     Raises:
         StoreError: It could not be stored.
@@ -49,6 +57,9 @@ def send(
     experiment_id = randomness.token_hex(_ID_BYTES)
     with explained(home.root), draft(home, experiment_id) as folder:
         bundle = write_bundle(folder / home.bundle(experiment_id).name)
+        for name, manifest in data.items():
+            path = home.data_manifest(experiment_id, name)
+            data_files.write(manifest, folder / path.relative_to(home.experiment(experiment_id)))
         manager_client.ensure_manager(home, experiment_id, values)
         try:
             _publish(folder, home.experiment(experiment_id))

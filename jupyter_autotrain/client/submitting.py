@@ -16,6 +16,7 @@ from typing import Generic, ParamSpec, TypeVar
 
 from jupyter_autotrain import backends, capture
 from jupyter_autotrain import header as headers
+from jupyter_autotrain.client import data_files
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import default_home
@@ -61,7 +62,8 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
         def write_bundle(folder: Path) -> Bundle:
             return capture.write_bundle(captured, folder, progress.written, cwd=str(cwd))
 
-        return send(home, spec, write_bundle, os.environ)
+        spec, data = data_files.read(home, spec, cwd, progress)
+        return send(home, spec, write_bundle, os.environ, data)
 
 
 def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, cwd: Path) -> capture.Capture:
@@ -70,12 +72,12 @@ def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, 
         return capture.capture(
             textwrap.dedent(fn_or_source), {}, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
             limits=limits, label="source", not_secrets=header.not_secrets, returns=header.returns,
-            seed=header.seed, variables=header.variables,
+            seed=header.seed, variables=header.variables, data=header.data_paths,
         )  # fmt: skip
     return capture.from_function(
         fn_or_source, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
         limits=limits, not_secrets=header.not_secrets, returns=header.returns,
-        seed=header.seed, variables=header.variables,
+        seed=header.seed, variables=header.variables, data=header.data_paths,
     )  # fmt: skip
 
 

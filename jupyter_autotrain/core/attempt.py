@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, TrialSpec
 
@@ -28,6 +30,7 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         env=spec.env,
         secrets=spec.secrets,
         returns=spec.returns,
+        data=tuple(replace(source, local_path="") for source in spec.data),
         resume_attempt=trial.attempt - 1 if trial.attempt > 1 else None,
         options=spec.choice(trial.placement.backend).options,
     )

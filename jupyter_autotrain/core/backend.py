@@ -1,4 +1,4 @@
-"""The contract of a training service: nine methods and `close`, plain, synchronous, thread-safe, stateless.
+"""The contract of a training service: ten methods and `close`, plain, synchronous, thread-safe, stateless.
 
 All state travels in the arguments, so that a restarted manager continues with a fresh instance.
 A new backend is one file with a `BackendType`, one entry-point line in the group `jupyter_autotrain.backends`, and one
@@ -7,18 +7,21 @@ subclass of `jupyter_autotrain.testing.BackendContract`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
+from jupyter_autotrain.core.data_manifest import DataManifest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.json import JsonObject, JsonValue, from_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -37,6 +40,20 @@ class BackendContext:
     def directory(self, trial: TrialSpec, attempt: int | None = None) -> Path:
         """The home's directory of a trial's attempt, its own when not given."""
         return self.home.trial(trial.experiment_id, trial.number, attempt or trial.attempt)
+
+    def data(self, trial: TrialSpec, name: str) -> DataManifest | None:
+        """What an entry of `data:` of kind COPY held when it was submitted; None before the submission.
+
+        Raises:
+            BackendError: What is noted about it is damaged.
+        """
+        path = self.home.data_manifest(trial.experiment_id, name)
+        try:
+            return from_json(DataManifest, json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError) as error:
+            raise BackendError(f"{path} is damaged: {error}.", "", "Submit the cell again.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +202,13 @@ class Backend(Protocol):
 
         Raises:
             BackendError: There is no such file or folder, or it cannot be read.
+        """
+        ...
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """Of these paths, which may begin with `~`: those that are not there, as (node, path).
+
+        A node that cannot be asked now has none: its trials find out themselves.
         """
         ...
 

@@ -52,6 +52,20 @@ class Home:
         """The code and data of one experiment."""
         return self.experiment(experiment_id) / "bundle"
 
+    def data_manifest(self, experiment_id: str, name: str) -> Path:
+        """What one entry of an experiment's `data:` held when it was submitted."""
+        return self.experiment(experiment_id) / "data" / f"{name}.json"
+
+    @property
+    def data(self) -> Path:
+        """The cache of data that trials on this machine have fetched."""
+        return self.root / "data"
+
+    @property
+    def digests(self) -> Path:
+        """The digests of files that were submitted as data, so that they are read once."""
+        return self.root / "digests"
+
     def trial(self, experiment_id: str, number: int, attempt: int) -> Path:
         """The directory of one attempt of one trial."""
         return self.experiment(experiment_id) / "trials" / str(number) / str(attempt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jupyter_autotrain.core.data import DataSource
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.origin import Origin
@@ -110,6 +111,7 @@ class ExperimentSpec:
         env: Variables that the header sets; they go before `environment`.
         secrets: Names only; values never enter a spec.
         returns: Names of the cell's variables to bring back.
+        data: What its trials read besides, by the header's section `data:`.
         retries: How often a failed trial is tried again.
         header: The header as the user wrote it, for the record.
         origin: The notebook it was submitted from.
@@ -135,6 +137,7 @@ class ExperimentSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
+    data: tuple[DataSource, ...] = ()
     retries: int = 0
     header: str = ""
     origin: Origin = field(default_factory=Origin)
@@ -169,6 +172,7 @@ class TrialSpec:
         bundle_sha256: Digest of the bundle: the key by which a backend may store it once for all trials.
         script: Name of the main script inside the bundle.
         environment, env: Its variables, those of the submitter below those of the header.
+        data: What it reads besides; the backend says where each lies, and sends what has to be sent.
         resume_attempt: The attempt whose checkpoints it continues from; None: from the beginning.
         options: Options of the backend, from its section of the header.
     """
@@ -189,6 +193,7 @@ class TrialSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
+    data: tuple[DataSource, ...] = ()
     resume_attempt: int | None = None
     options: JsonObject = field(default_factory=dict)
 

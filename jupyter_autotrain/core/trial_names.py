@@ -11,3 +11,6 @@ MEMBERS: Final = ("checkpoint", "display", "params", "rank", "report", "should_s
 """The attributes of `trial`; each of them is a name of its own too."""
 
 TRIAL_NAMES: Final = frozenset({TRIAL, *MEMBERS})
+
+DATA: Final = "data"
+"""The name of the paths of `data:`; a trial has it, and as an attribute of `trial`, only where the header has such."""

@@ -48,7 +48,7 @@ def parse_cell(line: str, cell: str, context: HeaderContext) -> ParsedCell:
     settings = merge_sources(context, from_header, from_line, flags.file)
     profiles, faults = context.profiles()
     settings.faults += faults
-    header = check(settings, context.schema, profiles, dry_run=flags.dry_run)
+    header = check(settings, context.schema, profiles, dry_run=flags.dry_run, folder=context.cwd)
     text = "\n".join(text for _, text in parts.header)
     return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags)
 
@@ -69,7 +69,7 @@ def from_mapping(settings: Mapping[str, object], context: HeaderContext | None =
     profiles, faults = context.profiles()
     settings_and_files = merge_sources(context, document, Document())
     settings_and_files.faults += faults
-    return check(settings_and_files, context.schema, profiles)
+    return check(settings_and_files, context.schema, profiles, folder=context.cwd)
 
 
 @dataclass(frozen=True, slots=True)

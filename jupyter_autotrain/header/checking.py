@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.space import Choice
 from jupyter_autotrain.header import secrets
 from jupyter_autotrain.header.backend_reader import read_backends
+from jupyter_autotrain.header.data_section import missing_here
 from jupyter_autotrain.header.document import Document
 from jupyter_autotrain.header.faults import Fault, KeyPath, combined_error, shown
 from jupyter_autotrain.header.model_faults import validated
@@ -23,6 +25,7 @@ def check(
     profiles: Profiles = Profiles(),  # noqa: B008 - frozen
     *,
     dry_run: bool = False,
+    folder: Path | None = None,
 ) -> Header:
     """Check settings in the schema's own spelling.
 
@@ -31,6 +34,7 @@ def check(
         schema: The keys that there are.
         profiles: What `backend:` can name.
         dry_run: True when nothing will be submitted, so that keys that only plan have an effect.
+        folder: The folder that paths of files here are relative to; None: they are not looked for.
 
     Raises:
         HeaderError: With all faults.
@@ -42,6 +46,7 @@ def check(
     if header is not None:
         header = header.with_choices(choices)
         found_wrong = [*_contradictions(header), *_without_effect(header, document, dry_run=dry_run)]
+        found_wrong += [] if folder is None else missing_here(header.data, folder)
         faults += [
             Fault(found, expected, action, document.location(path)) for path, found, expected, action in found_wrong
         ]

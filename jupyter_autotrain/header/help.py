@@ -107,6 +107,8 @@ def help_text(key: str, schema: type[Header] = Header) -> str:
         lines.append(f"  one of: {', '.join(options)}")
     if inner := keys_of(key.split("."), schema):
         lines += [f"  {key}.{name}: {part.description}" for name, part in inner.items()]
+    elif entry := keys_of((*key.split("."), "NAME"), schema):
+        lines += [f"  {key}.NAME.{name}: {part.description}" for name, part in entry.items()]
     if key == "search":
         lines.append(f"  distributions: {', '.join(_form(name) for name in PARAMETERS)}")
     lines.append(f"  default: {default_of(key, schema)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -90,13 +90,16 @@ def _try(path: KeyPath, model: type[BaseModel]) -> str:
 
 
 def keys_of(section: Iterable[str | int], model: type[BaseModel]) -> dict[str, Any]:
-    """The fields of a section of a model by name, also of one in a list; empty for what is no section."""
+    """The fields of a section of a model by name, also of one in a list; empty for what has none or the user's own."""
     fields: dict[str, Any] = dict(model.model_fields)
+    of_each: type[BaseModel] | None = None  # what every value of a mapping with the user's own keys is
     for part in section:
         if isinstance(part, int):
             continue
-        found = _section_of(fields[part].annotation) if part in fields else None
-        fields = dict(found.model_fields) if found else {}
+        annotation = fields[part].annotation if part in fields else None
+        found = of_each or _section_of(annotation)
+        of_each = found if get_origin(annotation) is dict else None
+        fields = dict(found.model_fields) if found and not of_each else {}
     return fields
 
 

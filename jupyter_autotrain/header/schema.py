@@ -17,6 +17,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.spec import LAUNCHERS, Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
 from jupyter_autotrain.header.backend_models import BackendForms, BackendTypes, section_model
+from jupyter_autotrain.header.data_section import DataEntry
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.objectives import Goal
 from jupyter_autotrain.header.sections import (
@@ -147,6 +148,12 @@ class Header(Section):
     ship: Annotated[ShipSection, BeforeValidator(_ship)] = Field(
         default=ShipSection(), description="Files to send along.", examples=["[data/*.csv, helpers.py]"]
     )
+    data: dict[VariableName, DataEntry] = Field(
+        default_factory=dict,
+        description="What trials read: in the cell `data.NAME` is its path there, a pathlib.Path. Trials only read it: "
+        "elsewhere it is shared by all trials and write-protected, here it is your own file.",
+        examples=["{train: ./train.parquet}", "{images: {path: /mnt/imagenet}}"],
+    )
     returns: VariableNames = Field(
         default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
     )
@@ -192,6 +199,11 @@ class Header(Section):
         return min(given, points) if points else given
 
     @property
+    def data_paths(self) -> dict[str, str]:
+        """The entries of `data:`: of each the path here that is sent, or ""."""
+        return {name: entry.send or "" for name, entry in self.data.items()}
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """Names and patterns of the environment variables that this header gives to trials."""
         return (*self.env, *self.secrets, *self.pass_env)
@@ -228,6 +240,7 @@ class Header(Section):
             env=dict(self.env),
             secrets=self.secrets,
             returns=self.returns,
+            data=tuple(entry.to_source(name) for name, entry in self.data.items()),
             retries=self.retries,
             header=self._text,
         )

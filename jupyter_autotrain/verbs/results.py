@@ -80,7 +80,11 @@ def export(command: CommandContext, arguments: argparse.Namespace) -> None:
     ran = trial_spec(experiment.record.spec, trial)
     variables = environment.complete({"directory": "", **cast("JsonObject", to_json(ran))}, {})
     script = capture.export_script(
-        command.home.bundle(experiment.id), ran.params, seed=ran.seed, hash_seed=variables["PYTHONHASHSEED"]
+        command.home.bundle(experiment.id),
+        ran.params,
+        seed=ran.seed,
+        hash_seed=variables["PYTHONHASHSEED"],
+        sources=experiment.record.spec.data,
     )
     target = command.cwd / (arguments.output or f"{experiment.name.replace('@', '-')}.py")
     try:

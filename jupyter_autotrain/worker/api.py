@@ -22,6 +22,7 @@ from jupyter_autotrain.worker.reporter import Reporter
 
 TYPE_CHECKING = False  # every trial imports this module
 if TYPE_CHECKING:
+    from jupyter_autotrain.worker.data_paths import DataPaths
     from jupyter_autotrain.worker.pictures import Pictures
 
 _LOOK_EVERY_S = 0.05
@@ -79,6 +80,7 @@ class TrialContext:
         self.stop_seen = False
         self._look_again_s = 0.0
         self._pictures: Pictures | None = None
+        self._data: DataPaths | None = None
 
     def should_stop(self) -> bool:
         """True once the trial is to end itself. Cheap: looks at most every 50 ms."""
@@ -94,6 +96,19 @@ class TrialContext:
 
             self._pictures = Pictures(self.directory, self.reporter)
         return self._pictures.display(*objects, **options)
+
+    @property
+    def data(self) -> DataPaths:
+        """The paths of the trial's data, which is there.
+
+        Raises:
+            DataError: Something is not there, or cannot be fetched.
+        """
+        if self._data is None:
+            from jupyter_autotrain.worker import data  # noqa: PLC0415 - only trials with data pay
+
+            self._data = data.prepare(self.trial)
+        return self._data
 
     def note_once(self, level: str, text: str) -> None:
         """Send a note and print it on stderr, unless a process of this trial has done so before."""
@@ -145,8 +160,12 @@ class TrialContext:
         return value
 
     def names(self) -> dict[str, object]:
-        """All that is injected into a cell's globals."""
-        members = {
+        """All that is injected into a cell's globals.
+
+        Raises:
+            DataError: Data of the trial is not there.
+        """
+        members: dict[str, object] = {
             "params": self.params,
             "report": self.reporter,
             "should_stop": self.should_stop,
@@ -155,6 +174,8 @@ class TrialContext:
             "rank": self.rank,
             "world_size": self.world_size,
         }
+        if self.trial.get("data"):
+            members["data"] = self.data
         return {
             **{name: value for name, value in self.params.items() if name.isidentifier()},
             **members,
@@ -207,7 +228,7 @@ def should_stop() -> bool:
 
 
 def __getattr__(name: str) -> object:
-    if name in {"checkpoint", "display", "params", "rank", "world_size"}:
+    if name in {"checkpoint", "data", "display", "params", "rank", "world_size"}:
         if (trial := context()) is not None:
             return getattr(trial, name)
         raise AttributeError(f"{name} is there only inside a trial")

@@ -40,6 +40,8 @@ class CellRunner:
             self.context.reporter.invalid.flush()
 
     def _run(self) -> tuple[dict[str, str], int]:
+        if missing := self._missing_data():
+            return {"state": "FAILED", "reason": missing, "kind": "start", "traceback": "", "cell_line": ""}, 1
         if isinstance(seed := self.trial.get("seed"), int):
             from jupyter_autotrain.core.seeds import seed_everything  # noqa: PLC0415 - only trials with a seed pay
 
@@ -55,6 +57,19 @@ class CellRunner:
         self._save_returns(names)
         self._show_open_figures()
         return self._ended()
+
+    def _missing_data(self) -> str:
+        """Have the trial's data there before its code runs; gives why it is not, or ""."""
+        if not self.trial.get("data"):
+            return ""
+        from jupyter_autotrain.errors import DataError  # noqa: PLC0415 - only trials with data pay
+        from jupyter_autotrain.worker import data  # noqa: PLC0415 - only trials with data pay
+
+        try:
+            data.link(data.entries_of(self.trial), self.context.data)
+        except DataError as error:
+            return " ".join(str(error).splitlines())
+        return ""
 
     def _show_open_figures(self) -> None:
         """As a notebook does at the end of a cell."""

@@ -9,7 +9,7 @@ import contextlib
 import os
 import stat
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import files, wire
 
 _DRAFT = ".draft"
 
@@ -21,6 +21,7 @@ def remove_temporary_files(directory: str, bundle: str) -> None:
         directory: The trial directory; nothing of the trial runs any more.
         bundle: The experiment's bundle: links into it in `work/` go.
     """
+    _unlink_data(directory)
     _remove(f"{directory}/{wire.TRIAL_FILE}")
     for name in _names(directory):
         if name.endswith(_DRAFT):
@@ -62,6 +63,16 @@ def _clear(folder: str) -> None:
     """Remove the files of a folder."""
     for name in _names(folder):
         _remove(f"{folder}/{name}")
+
+
+def _unlink_data(directory: str) -> None:
+    """Remove the links to what `data:` names."""
+    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):  # the trial has written over the file
+        trial = files.read_json(directory, wire.TRIAL_FILE)
+        for entry in trial.get("data", ()) if isinstance(trial, dict) else ():
+            path = f"{directory}/{wire.WORK}/{entry['work_path']}"
+            if entry["work_path"] and os.path.islink(path) and os.readlink(path) == entry["path"]:
+                os.unlink(path)
 
 
 def _unlink_shipped(work: str, shipped: str) -> None:

@@ -89,6 +89,9 @@ class CopyingBackend:
                 draft.rename(store)
             except OSError:  # another one was faster
                 shutil.rmtree(draft)
+        noted = self._context.home.data_manifest(trial.experiment_id, "").parent
+        if noted.exists():
+            shutil.copytree(noted, there.data_manifest(trial.experiment_id, "").parent, dirs_exist_ok=True)
         bundle = there.bundle(trial.experiment_id)
         bundle.parent.mkdir(parents=True, exist_ok=True)
         if not bundle.exists():
@@ -104,6 +107,9 @@ class CopyingBackend:
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         self._runner.put(ref, path, data)
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        return self._runner.missing_paths(paths)
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         self._runner.fetch(ref, path, target)

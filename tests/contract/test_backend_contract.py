@@ -4,20 +4,21 @@ from jupyter_autotrain import backends
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.testing import BackendContract
+from jupyter_autotrain.testing.data import DataContract
 from tests.contract.copying_backend import CopyingBackend
 
 
-class TestLocal(BackendContract):
+class TestLocal(DataContract, BackendContract):
     def make(self, context: BackendContext) -> Backend:
         return backends.create(Profile("local", "local"), context)
 
 
-class TestDebug(BackendContract):
+class TestDebug(DataContract, BackendContract):
     def make(self, context: BackendContext) -> Backend:
         return backends.create(Profile("debug", "debug"), context)
 
 
-class TestABackendWhoseTrialDirectoriesLieElsewhere(BackendContract):
+class TestABackendWhoseTrialDirectoriesLieElsewhere(DataContract, BackendContract):
     def make(self, context: BackendContext) -> Backend:
         there = str(context.home.root.parent / "there")
         return CopyingBackend(Profile("there", "copying", {"root": there}), context)

@@ -97,6 +97,7 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         return ref
 
     def _begin(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> None:
+        trial_directory.check_data(trial, self._context)
         plan = self.render(trial, placement)
         directory = self._context.directory(trial)
         for name in wire.FOLDERS:

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from jupyter_autotrain.core.inventory import AcceleratorPolicy
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import Count, Indices, Truth
+from jupyter_autotrain.header.types import Count, Indices, Size, Truth
+from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 _POLICY = AcceleratorPolicy()
 
@@ -22,6 +23,11 @@ class LocalOptions(Section):
     )
     gpu_indices: Indices | None = Field(
         default=_POLICY.gpu_indices, description="The GPUs that may be used.", examples=["[0, 1]"]
+    )
+    data_cache_limit: Size = Field(
+        default=DEFAULT_LIMIT_BYTES,
+        description="How much data that trials fetched by URL is kept; the least recently used goes first.",
+        examples=["500GB"],
     )
 
 

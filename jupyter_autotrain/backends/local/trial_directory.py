@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import stat
 import sys
 from collections.abc import Sequence
@@ -16,11 +17,12 @@ from jupyter_autotrain.backends.local.status import UnknownError
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.capabilities import PollInterval
+from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.errors import BackendError, DataError
 
 _MANIFEST = "bundle.json"
 MOST_BYTES = 4 << 20  # of one stream in one read
@@ -40,7 +42,47 @@ def trial_file_content(trial: TrialSpec, placement: Placement, profile: Profile,
         "options": {**profile.options, **trial.options},
         "workers": trial.resources.workers_per_node,
         "wire": wire.VERSION,
+        **_data_content(trial, profile, context),
     }
+
+
+def _data_content(trial: TrialSpec, profile: Profile, context: BackendContext) -> JsonObject:
+    """Where the trial's data lies, and the cache of what it fetches."""
+    if not trial.data:
+        return {}
+    return {
+        "data": [_with_path(source, trial, context) for source in trial.data],
+        "data_folder": str(context.home.data),
+        "data_limit_bytes": {**profile.options, **trial.options}.get("data_cache_limit"),
+    }
+
+
+def _with_path(source: DataSource, trial: TrialSpec, context: BackendContext) -> JsonObject:
+    """An entry of `data:` with its path on this machine, where nothing is copied."""
+    manifest = context.data(trial, source.name) if source.kind is DataKind.COPY else None
+    path = source.path if manifest is None else str(manifest.path)
+    return {**cast("JsonObject", to_json(source)), "path": path}
+
+
+def check_data(trial: TrialSpec, context: BackendContext) -> None:
+    """Make sure that what a trial reads here is what was submitted.
+
+    Raises:
+        DataError: A file of it was changed or removed since.
+    """
+    for source in trial.data:
+        manifest = context.data(trial, source.name)
+        if manifest is not None and (changed := manifest.changed_file()):
+            raise changed_error(source, changed)
+
+
+def changed_error(source: DataSource, path: str) -> DataError:
+    """The error of data that is not what it was when the experiment was submitted."""
+    return DataError(
+        f"data.{source.name}: {path} was changed or removed after the experiment was submitted.",
+        "All trials of an experiment read the same data.",
+        "Submit the cell again, or put the file back and retry.",
+    )
 
 
 def _interpreter(bundle: Path) -> str:
@@ -96,6 +138,10 @@ class TrialDirectoryBackend:
             wire.write_atomically(str(target), data)
         except OSError as error:
             raise BackendError(f"{path} cannot be written for job {ref.job_id}: {error}.") from error
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """Those that are not on this machine."""
+        return [(platform.node(), path) for path in paths if not Path(path).expanduser().exists()]
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         """Copy a file or folder out of the trial directory; in a folder, what is no regular file is left out."""

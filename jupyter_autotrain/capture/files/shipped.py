@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from jupyter_autotrain.capture.files.file_selection import FileSelection
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.files.required_files import RequiredFiles
 from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.core.trial_names import DATA, TRIAL
 
 
 def find(code: opened.TrialCode, imported: Iterable[str], folder: Path, patterns: Sequence[str]) -> RequiredFiles:
@@ -33,6 +35,20 @@ def find(code: opened.TrialCode, imported: Iterable[str], folder: Path, patterns
     found.add_all(local, "import")
     found.add_all(ship.globbed(wanted, folder, ignore), "ship:")
     return found
+
+
+def staying(paths: Iterable[str], folder: Path) -> Iterator[str]:
+    """The patterns by which files of `data:` below the notebook's folder are not sent with the code too."""
+    for path in paths:
+        place = Path(os.path.abspath(folder / Path(path).expanduser()))  # noqa: PTH100 - links keep their names
+        if path and place != folder and place.is_relative_to(folder):
+            yield f"!/{place.relative_to(folder).as_posix()}"
+
+
+def elsewhere(data: Iterable[str]) -> dict[str, object]:
+    """What `data` and `trial` of a cell stand for here: paths outside of the notebook's folder."""
+    paths = {name: f"/data/{name}" for name in data}
+    return {DATA: paths, TRIAL: {DATA: paths}} if paths else {}
 
 
 def rows(found: RequiredFiles) -> list[CapturedName]:

@@ -35,10 +35,12 @@ class HeaderOptions:
     Attributes:
         seed: What they seed all random generators with, if anything.
         variables: Names and patterns of environment variables.
+        has_data: Whether they find the paths of a section `data:`.
     """
 
     seed: int | None = None
     variables: Collection[str] = ()
+    has_data: bool = False
 
 
 def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> None:

@@ -1,0 +1,218 @@
+"""The cache of data at a place: one folder per content, write-protected; what was used least recently goes first.
+
+```
+ROOT/folders/DIGEST/           the content; files 0400, folders 0700
+ROOT/folders/DIGEST.json       {path: [size_bytes, mtime_ns]}; its own time is when it was used last
+ROOT/users/DIGEST/NAME         a trial that uses it: holds the path of its trial directory
+ROOT/blobs/SHA256              files that were received, of which folders hold hard links
+ROOT/parts/                    downloads that are not complete
+ROOT/lock                      locked (flock) while room is made
+```
+
+Runs on the trial's side: only the standard library of Python 3.9.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.errors import DataError
+from jupyter_autotrain.worker import trial_lock
+
+DEFAULT_LIMIT_BYTES = 100_000_000_000
+_START_S = 600.0  # a trial that is to use an entry has begun by then
+
+
+class DataCache:
+    """The cache below one folder; safe for several processes.
+
+    Args:
+        root: The folder; made when missing.
+        limit_bytes: How much it may hold.
+    """
+
+    def __init__(self, root: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.root = root
+        self._limit_bytes = limit_bytes
+        for name in ("folders", "users", "blobs", "parts"):
+            os.makedirs(f"{root}/{name}", mode=0o700, exist_ok=True)
+
+    def folder(self, digest: str) -> str:
+        """Where the content of this digest lies, if it is there."""
+        return f"{self.root}/folders/{digest}"
+
+    def part(self, digest: str) -> str:
+        """Where a download is written to before it is complete."""
+        return f"{self.root}/parts/{digest}"
+
+    def use(self, digest: str, directory: str) -> bool:
+        """Note that a trial uses an entry, so that it stays; False when it is not there, or was damaged and is removed.
+
+        Args:
+            digest: The entry.
+            directory: The trial directory.
+
+        Raises:
+            DataError: It was written to, and another trial that runs uses it.
+        """
+        is_used = self._is_used(digest)
+        users = f"{self.root}/users/{digest}"
+        os.makedirs(users, mode=0o700, exist_ok=True)
+        user = f"{users}/{directory.strip('/').replace('/', '~')[-200:]}"
+        wire.write_atomically(user, directory.encode(), sync=False)
+        if not self._is_whole(digest):
+            self._remove_damaged(digest, is_used=is_used)
+            return False
+        os.utime(self._index(digest))
+        return True
+
+    def _remove_damaged(self, digest: str, *, is_used: bool) -> None:
+        if is_used and os.path.exists(self._index(digest)):
+            raise DataError(
+                f"The data in {self.folder(digest)} was written to, and a trial that runs uses it.",
+                "All trials share it, so they only read it.",
+                "Copy it inside the cell before it is changed; stop that trial, then retry.",
+            )
+        self._remove(digest)
+        self._remove_unlinked_blobs()
+
+    def _index(self, digest: str) -> str:
+        return f"{self.root}/folders/{digest}.json"
+
+    def _is_whole(self, digest: str) -> bool:
+        """Whether an entry is there with all its files, none of them written to since."""
+        try:
+            with open(self._index(digest), encoding="utf-8") as file:
+                known = json.load(file)
+            return isinstance(known, dict) and bool(known) and known == self._files(digest)
+        except (OSError, ValueError):
+            return False
+
+    def _files(self, digest: str) -> dict[str, list[int]]:
+        found = {}
+        for folder, _, names in os.walk(self.folder(digest)):
+            for name in names:
+                status = os.lstat(f"{folder}/{name}")
+                found[os.path.relpath(f"{folder}/{name}", self.folder(digest))] = [status.st_size, status.st_mtime_ns]
+        return found
+
+    def complete(self, digest: str) -> None:
+        """Take in what has been put into the entry's folder and was verified.
+
+        Raises:
+            OSError: It cannot be noted.
+        """
+        data = json.dumps(self._files(digest)).encode()
+        wire.write_atomically(self._index(digest), data)
+
+    def make_room(self, size_bytes: int) -> None:
+        """Remove entries that no trial uses, oldest use first, until so much more fits.
+
+        Raises:
+            DataError: It cannot fit: by the limit, by what running trials use, or by the disk.
+        """
+        self._check_limit(size_bytes)
+        with self._locked():
+            entries = self._by_last_use()
+            used_bytes = self._size_bytes()
+            while entries and (used_bytes + size_bytes > self._limit_bytes or not self._fits_disk(size_bytes)):
+                self._remove(entries.pop(0))
+                self._remove_unlinked_blobs()
+                used_bytes = self._size_bytes()
+        if used_bytes + size_bytes > self._limit_bytes:
+            raise DataError(
+                f"{format_bytes(used_bytes)} of the cache {self.root} are in use by trials that run.",
+                f"{format_bytes(size_bytes)} more have to fit below its limit of {format_bytes(self._limit_bytes)}.",
+                "Raise `data_cache_limit` in the profile, or retry when they have ended.",
+            )
+        if not self._fits_disk(size_bytes):
+            raise DataError(
+                f"The disk of {self.root} has {format_bytes(shutil.disk_usage(self.root).free)} free.",
+                f"The data needs {format_bytes(size_bytes)}.",
+                "Free some of it, or choose a folder on another disk in the profile.",
+            )
+
+    def _check_limit(self, size_bytes: int) -> None:
+        if size_bytes > self._limit_bytes:
+            raise DataError(
+                f"The data is {format_bytes(size_bytes)}.",
+                f"The cache {self.root} may hold {format_bytes(self._limit_bytes)}.",
+                "Raise `data_cache_limit` in the profile, or put the data on the machine and name it by `path:`.",
+            )
+
+    def _fits_disk(self, size_bytes: int) -> bool:
+        return shutil.disk_usage(self.root).free > size_bytes
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        fd = os.open(f"{self.root}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with contextlib.suppress(OSError):  # some network file systems lock nothing
+                fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
+
+    def _by_last_use(self) -> list[str]:
+        """The entries that no trial uses, the one first that was used least recently."""
+        found = []
+        for name in os.listdir(f"{self.root}/folders"):
+            digest, dot, _ = name.partition(".json")
+            if dot and not self._is_used(digest):
+                found.append((os.stat(f"{self.root}/folders/{name}").st_mtime_ns, digest))
+        return [digest for _, digest in sorted(found)]
+
+    def _is_used(self, digest: str) -> bool:
+        users = f"{self.root}/users/{digest}"
+        names = os.listdir(users) if os.path.isdir(users) else []
+        living = [name for name in names if self._uses(f"{users}/{name}")]
+        return bool(living)
+
+    def _uses(self, user: str) -> bool:
+        """Whether the trial of this note runs, or has still to begin; else the note is removed."""
+        with contextlib.suppress(OSError):
+            with open(user, encoding="utf-8") as file:
+                directory = file.read()
+            if trial_lock.is_held(directory):
+                return True
+            has_begun = os.path.lexists(f"{directory}/{wire.STATUS_FILE}")
+            if not has_begun and time.time() - os.stat(user).st_mtime < _START_S:
+                return True
+            os.unlink(user)
+        return False
+
+    def _remove(self, digest: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._index(digest))
+        shutil.rmtree(self.folder(digest), ignore_errors=True)
+
+    def _remove_unlinked_blobs(self) -> None:
+        """Remove received files that no entry holds any more; not while files are being received."""
+        fd = os.open(f"{self.root}/blobs", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for entry in os.scandir(f"{self.root}/blobs"):
+                if entry.stat(follow_symlinks=False).st_nlink == 1:
+                    os.unlink(entry.path)
+        except OSError:
+            return  # the next time
+        finally:
+            os.close(fd)
+
+    def _size_bytes(self) -> int:
+        """The bytes of everything here; a file with several names counts once."""
+        seen: dict[tuple[int, int], int] = {}
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    status = os.lstat(f"{folder}/{name}")
+                    seen[(status.st_dev, status.st_ino)] = status.st_size
+        return sum(seen.values())
