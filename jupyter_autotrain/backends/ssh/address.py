@@ -16,6 +16,7 @@ class HostAddress:
         user, port: None: as the SSH configuration says.
         key_file: Path of a private key, tried before those of the configuration; "" for none.
         config_file: An SSH configuration in the place of the user's own; "" for that one.
+        profile: The profile that names it, for messages.
     """
 
     name: str
@@ -23,6 +24,7 @@ class HostAddress:
     port: int | None = None
     key_file: str = ""
     config_file: str = ""
+    profile: str = "ssh"
 
     def ssh_options(self) -> list[str]:
         """The arguments that say the same to `ssh`."""
@@ -36,7 +38,7 @@ class HostAddress:
         return options
 
 
-def jump_address(jump: str, config_file: str) -> HostAddress:
+def jump_address(jump: str, config_file: str, profile: str = "ssh") -> HostAddress:
     """The address of a host to go through, written as `[USER@]HOST[:PORT]` or `ssh://...`.
 
     Raises:
@@ -49,4 +51,6 @@ def jump_address(jump: str, config_file: str) -> HostAddress:
         port = ""
     if port and not port.isdigit():
         raise BackendError(f"The host to go through, {jump!r}, has no valid port.", "USER@HOST:PORT.")
-    return HostAddress(name.strip("[]"), user or None, int(port) if port else None, config_file=config_file)
+    return HostAddress(
+        name.strip("[]"), user or None, int(port) if port else None, config_file=config_file, profile=profile
+    )

@@ -58,6 +58,7 @@ class Agent:
             "list": self._list,
             "get": self._get,
             "cancel": self._cancel,
+            "remove": self._remove,
         }
 
     def serve(self) -> None:
@@ -156,6 +157,9 @@ class Agent:
         receipt = cancelling.cancel(self._directory(request["job"]), request["grace_s"])
         self._watcher.refresh(request["job"])
         return [receipt.pids_ended, receipt.pids_killed, receipt.pids_left, receipt.elapsed_s, receipt.note]
+
+    def _remove(self, request: AgentRequest) -> None:
+        agent_files.remove(self._directory(request["job"]))
 
 
 def main(root: str) -> None:

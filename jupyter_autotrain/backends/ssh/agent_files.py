@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -72,6 +74,18 @@ def listing(directory: Path, path: str) -> dict[str, int] | int:
         elif kind == stat.S_IFREG:
             sizes[name] = (target / name).lstat().st_size
     return sizes
+
+
+def remove(directory: Path) -> None:
+    """Delete a trial directory, and the folder around it when it was the last one.
+
+    Raises:
+        OSError: It cannot be deleted.
+    """
+    if directory.is_dir():
+        shutil.rmtree(directory)
+    with contextlib.suppress(OSError):  # another trial of the same home
+        directory.parent.rmdir()
 
 
 def piece(directory: Path, path: str, offset: int) -> str:

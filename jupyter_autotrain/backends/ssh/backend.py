@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.ssh import agent_responses, fetching
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
+from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.observing import Observer
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _PATIENCE_S = 3.0  # for the inventory of several hosts: one that does not answer does not hold up the others
 
 
-class SshBackend:
+class SshBackend(HostChecks):
     """Runs each trial on one of the profile's hosts, beside a supervisor of its own there.
 
     Args:

@@ -27,6 +27,7 @@ class ResolvedHost:
         known_hosts: Files of known keys; the first is the one to write to.
         jumps: Hosts to go through, in this order.
         proxy_command: A program that makes the connection, or "".
+        profile: The profile that names it, for messages.
         identity_agent: The socket of the agent that holds keys; "": the one of the environment.
     """
 
@@ -40,6 +41,7 @@ class ResolvedHost:
     jumps: tuple[str, ...] = ()
     proxy_command: str = ""
     identity_agent: str = ""
+    profile: str = "ssh"
     only_key_files: bool = False
 
 
@@ -86,6 +88,7 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
     jumps = first("proxyjump")
     return ResolvedHost(
         name=address.name,
+        profile=address.profile,
         hostname=hostname,
         port=port,
         user=first("user"),

@@ -27,6 +27,7 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
             host.port or options.port,
             _path(host.key_file or options.key_file),
             _path(options.config_file),
+            profile.name,
         )
         return HostConfig(address, options.transport, host.python or options.python, host.workdir or options.workdir)
 

@@ -17,12 +17,12 @@ def fingerprint(key: HostKey) -> str:
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
-def unknown(name: str, key_type: str, shown: str) -> HostKeyError:
-    """A host that was never trusted."""
+def unknown(name: str, profile: str, key_type: str, shown: str) -> HostKeyError:
+    """A host that was never trusted; says which command trusts it."""
     return HostKeyError(
         f"The host key of {name} is not known: {key_type} {shown}.",
         "A key that you have trusted before.",
-        f"Compare the fingerprint with the host's own; if they are equal, run `ssh {name} true` once and accept it.",
+        f"If that is the host's own fingerprint, run: %autotrain backends trust {profile} {name} {shown}",
     )
 
 
@@ -35,8 +35,10 @@ def changed(name: str, key_type: str, shown: str, files: tuple[str, ...]) -> Hos
     )
 
 
-def trust(host: ResolvedHost, key: HostKey, expected: str) -> None:
+def trust(host: ResolvedHost, key: HostKey, expected: str) -> Path:
     """Add a host's key to the user's known ones, if it has the fingerprint that the user has confirmed.
+
+    Gives the file that knows it now.
 
     Raises:
         HostKeyError: It has another one.
@@ -50,6 +52,10 @@ def trust(host: ResolvedHost, key: HostKey, expected: str) -> None:
         )
     file = Path(host.known_hosts[0])
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as known:
-        known.write(f"{host.key_name} {key.type} {key.base64}\n")
+    descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "rb+") as known:
+        line = f"{host.key_name} {key.type} {key.base64}\n".encode("ascii")
+        before = known.read()
+        if line not in before:
+            known.write(line if before.endswith(b"\n") or not before else b"\n" + line)
+    return file

@@ -48,7 +48,7 @@ def explain(address: HostAddress, said: str) -> BackendUnavailableError:
     if "HOST IDENTIFICATION HAS CHANGED" in said:
         return host_keys.changed(address.name, key_type, fingerprint, ("known_hosts",))
     if "host key is known for" in said or "Host key verification failed" in said:
-        return host_keys.unknown(address.name, key_type, fingerprint)
+        return host_keys.unknown(address.name, address.profile, key_type, fingerprint)
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("debug", "OpenSSH_"))]
     why = lines[-1].strip() if lines else "it gave no reason"
     if "Permission denied" in said:

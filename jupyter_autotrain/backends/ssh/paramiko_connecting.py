@@ -69,7 +69,7 @@ def _route(address: HostAddress) -> list[ResolvedHost]:
             "ProxyJump, or the OpenSSH program as transport.",
             "Say `transport: openssh` in the profile.",
         )
-    return [*(resolve(jump_address(jump, address.config_file)) for jump in host.jumps), host]
+    return [*(resolve(jump_address(jump, address.config_file, address.profile)) for jump in host.jumps), host]
 
 
 def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> paramiko.SSHClient:
@@ -77,7 +77,7 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
     for file in host.known_hosts:
         with contextlib.suppress(OSError):
             client.load_system_host_keys(file)
-    client.set_missing_host_key_policy(_Refusal(host.name))
+    client.set_missing_host_key_policy(_Refusal(host))
     try:
         with _explained(host), _agent_socket(host.identity_agent):
             client.connect(
@@ -110,13 +110,13 @@ def _socket(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> socket.so
 class _Refusal(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # the library has no types
     """Raises what tells the user how to trust the key."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, host: ResolvedHost) -> None:
+        self._host = host
 
     def missing_host_key(self, client: object, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002 - the library's
         """Refuse."""
         shown = host_keys.fingerprint(HostKey(key.get_name(), key.get_base64()))
-        raise host_keys.unknown(self._name, key.get_name(), shown)
+        raise host_keys.unknown(self._host.name, self._host.profile, key.get_name(), shown)
 
 
 @contextlib.contextmanager

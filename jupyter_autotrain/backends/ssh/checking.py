@@ -1,0 +1,145 @@
+"""The check of one host, step by step: each says what was found, and what to do where it failed."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from jupyter_autotrain.backends.ssh import connecting, host_keys
+from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
+from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
+from jupyter_autotrain.backends.ssh.transport import CONNECT_S, HostKeyError, Transport, run
+from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
+from jupyter_autotrain.core.inventory import Node
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
+
+_SLOW_SHELL_S = 0.3
+_SHELL_CALLS = 3
+_LEAST_FREE_BYTES = 1_000_000_000
+_LOOK_AROUND = b"""
+import json, os, shutil, sys
+folder = os.path.abspath(os.path.expanduser(sys.argv[1]))
+while not os.path.isdir(folder):
+    folder = os.path.dirname(folder)
+version = ".".join(map(str, sys.version_info[:3]))
+print(json.dumps([version, sys.executable, folder, os.access(folder, os.W_OK), shutil.disk_usage(folder).free]))
+"""
+
+
+def check_host(config: HostConfig, node: Callable[[], Node]) -> Iterator[CheckStep]:
+    """The steps up to what the host has; ends after the first that fails.
+
+    Args:
+        config: The host.
+        node: Starts the agent there and asks what the host has.
+    """
+    timer = StepTimer(config.address.name)
+    try:
+        yield from _steps(config, node, timer)
+    except AutotrainError as error:
+        yield timer.refused(error)
+
+
+def _steps(config: HostConfig, node: Callable[[], Node], timer: StepTimer) -> Iterator[CheckStep]:
+    timer.begin("resolve")
+    host = resolve(config.address)
+    is_direct = not host.jumps and not host.proxy_command
+    yield timer.done(f"{host.user}@{_numeric(host) if is_direct else host.hostname}, port {host.port}{_through(host)}")
+    if is_direct:
+        timer.begin("connect")
+        _reach(host)
+        yield timer.done("its port answers")
+    timer.begin("host key")
+    key = connecting.host_key(config.address, config.transport)
+    try:
+        transport = connecting.connect(config.address, config.transport)
+    except HostKeyError:
+        raise
+    except AutotrainError as error:
+        yield timer.done(f"known: {key.type} {host_keys.fingerprint(key)}")
+        timer.begin("log in")
+        yield timer.refused(error)
+        return
+    yield timer.done(f"known: {key.type} {host_keys.fingerprint(key)}")
+    try:
+        yield from _inside(config, transport, timer)
+    finally:
+        transport.close()
+    timer.begin("what it has")
+    yield timer.done(_described(node()))
+
+
+def _numeric(host: ResolvedHost) -> str:
+    try:
+        return str(socket.getaddrinfo(host.hostname, host.port, type=socket.SOCK_STREAM)[0][4][0])
+    except OSError as error:
+        raise BackendUnavailableError(
+            f"The name {host.hostname} cannot be resolved: {error.strerror}.",
+            "A name of the SSH configuration or of the network.",
+            "Check its spelling in the profile, or give it a `HostName` in ~/.ssh/config.",
+        ) from None
+
+
+def _through(host: ResolvedHost) -> str:
+    return f", through {' and '.join(host.jumps) or 'a ProxyCommand'}" if host.jumps or host.proxy_command else ""
+
+
+def _reach(host: ResolvedHost) -> None:
+    try:
+        socket.create_connection((host.hostname, host.port), timeout=CONNECT_S).close()
+    except OSError as error:
+        raise BackendUnavailableError(
+            f"Port {host.port} of {host.hostname} does not answer: {error.strerror or error}.",
+            "An SSH server there.",
+            "Check that the host is on, and that no VPN or firewall stands in between.",
+        ) from None
+
+
+def _inside(config: HostConfig, transport: Transport, timer: StepTimer) -> Iterator[CheckStep]:
+    """The steps that run commands on the host."""
+    name = config.address.name
+    timer.begin("login shell")
+    cost_s = median(_shell_cost_s(transport, name) for _ in range(_SHELL_CALLS))
+    advice = "Its start-up files are slow; this is paid once per connection." if cost_s > _SLOW_SHELL_S else ""
+    yield timer.done(f"{1000 * cost_s:.0f} ms to start a command", advice)
+    timer.begin("Python")
+    version, executable, folder, is_writable, free_bytes = _look_around(config, transport)
+    yield timer.done(f"{version}, {executable}")
+    timer.begin("free disk")
+    text = f"{format_bytes(free_bytes)} in {folder}"
+    if not is_writable:
+        raise BackendError(f"{folder} on {name} cannot be written.", "", "Set `workdir:` of the profile to your own.")
+    low = "Trials write there: set `workdir:` to a larger disk." if free_bytes < _LEAST_FREE_BYTES else ""
+    yield timer.done(text, low)
+
+
+def _shell_cost_s(transport: Transport, name: str) -> float:
+    begun_s = time.monotonic()
+    run(transport, ["true"], name)
+    return time.monotonic() - begun_s
+
+
+def _look_around(config: HostConfig, transport: Transport) -> tuple[str, str, str, bool, int]:
+    """Version and path of the interpreter, the folder of trials or the nearest above it, and what is free there."""
+    result = run(transport, [config.python, "-I", "-S", "-", config.workdir], config.address.name, _LOOK_AROUND)
+    if result.exit_code != 0:
+        lines = result.stderr.decode(errors="replace").strip().splitlines()
+        said = lines[-1][:200] if lines else "it printed nothing"
+        raise BackendError(
+            f"{config.python} does not run on {config.address.name}: {said}",
+            "An interpreter there.",
+            "Install it, or name another one: `python: /opt/venv/bin/python` in the profile.",
+        )
+    version, executable, folder, is_writable, free_bytes = json.loads(result.stdout)
+    return str(version), str(executable), str(folder), bool(is_writable), int(free_bytes)
+
+
+def _described(node: Node) -> str:
+    kinds = [gpu.kind or "GPU" for gpu in node.accelerators]
+    gpus = ", ".join(f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds)) or "no GPUs"
+    memory = f", {format_bytes(node.memory_bytes)} of memory" if node.memory_bytes else ""
+    return f"{gpus}; {node.cpus:g} CPUs{memory}" if node.cpus else f"{gpus}{memory}"

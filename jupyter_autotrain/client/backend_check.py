@@ -1,0 +1,163 @@
+"""A true round trip to a backend: its own steps, then on every node a tiny trial whose metric comes back."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jupyter_autotrain import backends, capture
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.attempt import trial_spec
+from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend_check import CheckableBackend, CheckStep, StepTimer
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.core.spec import ExperimentSpec, NodePlacement, Placement, TrialSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError, BackendError
+
+_CODE = "report(step=1, answer=42)\n"
+_METRIC = b"answer"  # in its frame
+_GRACE_S = 2.0
+_METRIC_S = 10.0
+_POLL_S = 0.05
+TRIAL_S = 60.0  # most that the tiny trial may take, with its wait in a queue
+
+
+def check_backend(profile: Profile, nodes: Sequence[str] = ()) -> Iterator[CheckStep]:
+    """Check a backend from end to end; what it leaves is deleted.
+
+    Args:
+        profile: The backend.
+        nodes: Which of its nodes; all where none is given.
+    """
+    timer = StepTimer("")
+    timer.begin("make")
+    with tempfile.TemporaryDirectory(prefix="autotrain-check-") as folder:
+        try:
+            backend = backends.create(profile, BackendContext(Home(Path(folder))))
+        except AutotrainError as error:
+            yield timer.refused(error)
+            return
+        try:
+            yield from _RoundTrip(backend, profile, Home(Path(folder))).steps(nodes)
+        finally:
+            backend.close()
+
+
+class _RoundTrip:
+    """Checks one backend, node by node."""
+
+    def __init__(self, backend: Backend, profile: Profile, home: Home) -> None:
+        self._backend = backend
+        self._profile = profile
+        self._home = home
+
+    def steps(self, nodes: Sequence[str]) -> Iterator[CheckStep]:
+        """All steps of all nodes."""
+        own = self._backend if isinstance(self._backend, CheckableBackend) else None
+        names = nodes or (own.node_names() if own else ())
+        if own is None:
+            probed = list(self._probe())
+            yield from probed
+            if not all(step.is_good for step in probed):
+                return
+        for node in names or [""]:
+            steps = list(own.check_node(node)) if own else []
+            yield from steps
+            if all(step.is_good for step in steps):
+                yield from self._trial(node, own)
+
+    def _probe(self) -> Iterator[CheckStep]:
+        timer = StepTimer("")
+        timer.begin("probe")
+        probe = self._backend.probe()
+        yield timer.done(probe.reason) if probe.usable else timer.failed(probe.reason)
+        if not probe.usable:
+            return
+        timer.begin("discover")
+        try:
+            found = self._backend.discover().nodes
+        except AutotrainError as error:
+            yield timer.refused(error)
+            return
+        gpus = sum(len(node.accelerators) for node in found)
+        yield timer.done(f"nodes: {', '.join(node.name for node in found) or 'none'}; GPUs: {gpus}")
+
+    def _trial(self, node: str, own: CheckableBackend | None) -> Iterator[CheckStep]:
+        """A tiny trial, from its bundle to its metric; nothing of it is left."""
+        timer = StepTimer(node)
+        ref = None
+        try:
+            trial = self._made(timer)
+            if own is not None:
+                timer.begin("upload")
+                own.upload(node, self._home.bundle(trial.experiment_id))
+                yield timer.done("a bundle was sent")
+            timer.begin("tiny trial")
+            placement = Placement((NodePlacement(node),) if node else (), self._profile.name)
+            ref = self._backend.submit(trial, placement, {})
+            status = self._ended(ref)
+            if status.state is not TrialState.SUCCEEDED:
+                raise BackendError(
+                    f"It is {status.state}: {status.doubt or status.reason or 'no reason is known'}",
+                    "A trial that succeeds.",
+                    self._last_words(ref) or "Run a cell there and look at %autotrain logs.",
+                )
+            yield timer.done("started, ran and ended")
+            timer.begin("metric back")
+            self._read_metric(ref)
+            yield timer.done("its metric was read")
+        except AutotrainError as error:
+            yield timer.refused(error)
+        if ref is not None:
+            yield self._clean(timer, ref, own)
+
+    def _made(self, timer: StepTimer) -> TrialSpec:
+        timer.begin("bundle")
+        name = uuid.uuid4().hex
+        captured = capture.capture(_CODE, {}, cwd=self._home.root, label="check")
+        bundle = capture.write_bundle(captured, self._home.bundle(name))
+        spec = ExperimentSpec("check", bundle, backends=(BackendChoice(self._profile),))
+        return trial_spec(spec, TrialRecord(name, 1, TrialState.WAITING, {}))
+
+    def _ended(self, ref: JobRef) -> JobStatus:
+        deadline_s = time.monotonic() + TRIAL_S
+        while not (status := self._backend.poll([ref])[0]).state.is_final:
+            if time.monotonic() > deadline_s:
+                raise BackendError(
+                    f"It did not end within {TRIAL_S:.0f} s; it is {status.state}. {status.doubt or status.reason}",
+                    "A trial that ends.",
+                    "It may wait in a queue, or the node may have stopped to answer: check again later.",
+                )
+            time.sleep(_POLL_S)
+        return status
+
+    def _read_metric(self, ref: JobRef) -> None:
+        deadline_s = time.monotonic() + _METRIC_S
+        while _METRIC not in (chunk := self._backend.read([Cursor(ref, wire.METRICS, 0)])[0]).data:
+            if time.monotonic() > deadline_s:
+                found = f"The metric did not arrive within {_METRIC_S:.0f} s: "
+                raise BackendError(found + (chunk.fault or f"{len(chunk.data)} bytes came"))
+            time.sleep(_POLL_S)
+
+    def _last_words(self, ref: JobRef) -> str:
+        (chunk,) = self._backend.read([Cursor(ref, wire.STDERR, 0)])
+        lines = chunk.data.decode(errors="replace").strip().splitlines()
+        return f"It said last: {lines[-1][:200]}" if lines else ""
+
+    def _clean(self, timer: StepTimer, ref: JobRef, own: CheckableBackend | None) -> CheckStep:
+        timer.begin("clean")
+        try:
+            left = self._backend.cancel(ref, _GRACE_S).pids_left
+            if own is not None:
+                own.remove(ref)
+        except AutotrainError as error:
+            return timer.refused(error)
+        if left:
+            return timer.failed(f"processes are left: {', '.join(map(str, left))}")
+        return timer.done("no process and no folder of it is left")

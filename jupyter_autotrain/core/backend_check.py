@@ -1,0 +1,113 @@
+"""What a backend may offer besides `Backend`, so that a check of it says what exactly is wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.errors import AutotrainError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStep:
+    """One step of a check.
+
+    Attributes:
+        node: The node that it is about; "" for the whole backend.
+        name: What is checked.
+        is_good: Whether it succeeded.
+        text: What was found.
+        action: What to do, where something is wrong or slow.
+        took_s: How long it took; None where that says nothing.
+    """
+
+    node: str
+    name: str
+    is_good: bool
+    text: str
+    action: str = ""
+    took_s: float | None = None
+
+
+class StepTimer:
+    """Makes the steps of one node: `begin` one, then say how it ended.
+
+    Args:
+        node: The node; "" for the whole backend.
+    """
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+        self._name = ""
+        self._begun_s = 0.0
+
+    def begin(self, name: str) -> None:
+        """Begin a step."""
+        self._name = name
+        self._begun_s = time.monotonic()
+
+    def done(self, text: str, action: str = "") -> CheckStep:
+        """It succeeded."""
+        return CheckStep(self.node, self._name, True, text, action, time.monotonic() - self._begun_s)
+
+    def failed(self, text: str, action: str = "") -> CheckStep:
+        """It failed."""
+        return CheckStep(self.node, self._name, False, text, action)
+
+    def refused(self, error: AutotrainError) -> CheckStep:
+        """It failed with an error."""
+        return self.failed(error.found, error.action or error.expected)
+
+
+@runtime_checkable
+class CheckableBackend(Protocol):
+    """A backend that checks its nodes one by one."""
+
+    def node_names(self) -> Sequence[str]:
+        """Its nodes, whether they can be reached or not."""
+        ...
+
+    def check_node(self, node: str) -> Iterator[CheckStep]:
+        """The steps before a trial can run there; ends after the first that fails. Raises nothing."""
+        ...
+
+    def upload(self, node: str, bundle: Path) -> None:
+        """Send a bundle as `submit` does.
+
+        Raises:
+            BackendError: It cannot be sent.
+        """
+        ...
+
+    def remove(self, ref: JobRef) -> None:
+        """Delete the directory of a job that has ended.
+
+        Raises:
+            BackendError: It cannot be deleted.
+        """
+        ...
+
+
+@runtime_checkable
+class HostKeyBackend(Protocol):
+    """A backend whose nodes must be trusted before they are connected to."""
+
+    def host_key(self, node: str) -> tuple[str, str]:
+        """The type and the fingerprint of the key that a node shows now.
+
+        Raises:
+            BackendUnavailableError: It cannot be reached.
+        """
+        ...
+
+    def trust(self, node: str, fingerprint: str) -> str:
+        """Trust the key that a node shows, if it has this fingerprint; gives the file that knows it now.
+
+        Raises:
+            BackendUnavailableError: It has another one, or the node cannot be reached.
+        """
+        ...
