@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from jupyter_autotrain.core.cancel_receipt import CancelReceipt as CancelReceipt  # noqa: PLC0414 - of the contract
+from jupyter_autotrain.core.cancel_receipt import receipt_of as receipt_of  # noqa: PLC0414 - of the contract
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.data_manifest import DataManifest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
-from jupyter_autotrain.core.json import JsonObject, JsonValue, from_json
+from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
@@ -125,28 +127,6 @@ class Submission:
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CancelReceipt:
-    """Proof of a cancel: which processes were ended, which needed force, how long it took, what is left."""
-
-    pids_ended: tuple[int, ...] = ()
-    pids_killed: tuple[int, ...] = ()
-    pids_left: tuple[int, ...] = ()
-    elapsed_s: float = 0.0
-    note: str = ""
-
-
-def receipt_of(detail: JsonObject) -> CancelReceipt:
-    """The receipt in a status file (see `core.wire`), whatever else lies there; an empty one when there is none."""
-    receipt = detail.get("receipt")
-    return CancelReceipt(_pids(receipt, "ended"), _pids(receipt, "killed"), _pids(receipt, "left"))
-
-
-def _pids(receipt: JsonValue, kind: str) -> tuple[int, ...]:
-    found = receipt.get(kind) if isinstance(receipt, Mapping) else None
-    return tuple(pid for pid in found if isinstance(pid, int)) if isinstance(found, list) else ()
 
 
 class Backend(Protocol):

@@ -1,15 +1,21 @@
-"""States of trials and experiments, and the one table of legal transitions."""
+"""States of trials and experiments, and the one table of legal transitions. Travels to hosts with Python 3.9."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
 
-class TrialState(StrEnum):
+class _Text(str, Enum):  # noqa: UP042 - `StrEnum` came with Python 3.11, and its members are made here once
+    """Members that are their values, also in a text."""
+
+    __str__ = str.__str__
+
+
+class TrialState(_Text):
     """The state of one trial."""
 
     WAITING = "WAITING"
@@ -47,7 +53,7 @@ LEGAL_TRANSITIONS: Final[Mapping[TrialState, frozenset[TrialState]]] = MappingPr
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FinalState:
     """The state that an attempt of a trial shall end in, and why."""
 
@@ -55,7 +61,7 @@ class FinalState:
     reason: str
 
 
-class ExperimentState(StrEnum):
+class ExperimentState(_Text):
     """The state of one experiment; derived from its trials, never stored."""
 
     WAITING = "WAITING"

@@ -59,7 +59,7 @@ def place(tmp_path: Path) -> str:
 
 
 def send(transport: Transport, source: Path, place: str, progress: ProgressCallback | None = None) -> Path:
-    return Path(send_folder(Receiver(transport, sys.executable, "h1"), scan_folder(source), place, "bundles", progress))
+    return Path(send_folder(Receiver(transport, sys.executable, "h1"), scan_folder(source), place, "files", progress))
 
 
 def sent_bytes(transport: Transport, source: Path, place: str) -> int:

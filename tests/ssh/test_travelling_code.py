@@ -1,22 +1,43 @@
-"""What runs on a host beside the trial must not need more than Python 3.9 and its standard library."""
+"""What runs on a host beside the trial must not need more than Python 3.9 and its standard library.
+
+Where a Python 3.9 is installed it runs a trial on a host; everywhere the code is searched for what is newer.
+"""
 
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import jupyter_autotrain
+from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.testing import write_bundle
+from jupyter_autotrain.testing.ssh_lab import LabHost
+from jupyter_autotrain.testing.ssh_trials import LabBackends, end, read_on, start
 
 PACKAGE = Path(jupyter_autotrain.__file__).parent
 NEWER_NAMES = {"StrEnum", "TypeAlias", "UnionType", "assert_never", "Self", "UTC"}
-NEWER_ARGUMENTS = {("dataclass", "slots"), ("dataclass", "kw_only"), ("zip", "strict")}
+NEWER_ATTRIBUTES = {
+    "hashlib.file_digest", "types.UnionType", "itertools.pairwise", "itertools.batched", "contextlib.chdir",
+    "sys.exception", "inspect.get_annotations", "datetime.UTC", "asyncio.timeout", "asyncio.TaskGroup",
+    "sys.stdlib_module_names",
+    "os.process_cpu_count", "os.EFD_CLOEXEC", "os.eventfd", "os.splice", "math.cbrt", "math.exp2", "operator.call",
+}  # fmt: skip
+NEWER_ARGUMENTS = {("dataclass", "slots"), ("dataclass", "kw_only"), ("zip", "strict"), ("dataclass", "weakref_slot")}
+TOO_OLD = str(next(Path("~/.pyenv/versions").expanduser().glob("3.8.*/bin/python3.8"), "/nonexistent"))
 IMPORTED = """
 import sys
 before = set(sys.modules)
+from jupyter_autotrain.backends.ssh import agent
 import jupyter_autotrain.worker.supervisor_main, jupyter_autotrain.worker.worker_main
 for name in sorted(set(sys.modules) - before):
     print(name)
@@ -24,18 +45,30 @@ for name in sorted(set(sys.modules) - before):
 
 
 def modules() -> list[str]:
-    argv = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r})\n{IMPORTED}"]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+    """What agent, supervisor and worker import, in a copy of the tree that travels."""
+    with tempfile.TemporaryDirectory() as folder:
+        for file in agent_folder().files:
+            target = Path(folder, file.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.source.read_bytes())
+        argv = [sys.executable, "-I", "-S", "-B", "-c", f"import sys; sys.path.insert(0, {folder!r})\n{IMPORTED}"]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
 
 
 def files() -> list[Path]:
-    """The worker, all that it imports of this package, and the receiver of files."""
+    """Agent, supervisor and worker, all that they import of this package, and the receiver of files."""
     own = [name for name in modules() if name.split(".")[0] == "jupyter_autotrain"]
     paths = {PACKAGE / "backends" / "ssh" / "receiving.py", *(PACKAGE / "worker").glob("*.py")}
     for name in own:
         path = PACKAGE.parent.joinpath(*name.split("."))
         paths.add(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
     return sorted(paths)
+
+
+def newer_attributes(tree: ast.AST) -> list[str]:
+    """Attributes of standard modules that came after Python 3.9."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return [f"line {node.lineno}: {ast.unparse(node)}" for node in found if ast.unparse(node) in NEWER_ATTRIBUTES]
 
 
 def newer(tree: ast.AST) -> list[str]:
@@ -53,10 +86,17 @@ def newer(tree: ast.AST) -> list[str]:
     return found
 
 
+class _WithoutTypes(ast.NodeTransformer):
+    """Removes what only type checkers read."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_the_worker_and_the_receiver_are_python_3_9(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))
-    assert newer(tree) == []
+    tree = _WithoutTypes().visit(ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9)))
+    assert newer(tree) + newer_attributes(tree) == []
 
 
 def test_the_check_finds_what_python_3_9_does_not_know() -> None:
@@ -64,8 +104,58 @@ def test_the_check_finds_what_python_3_9_does_not_know() -> None:
         ast.parse("match x:\n    case 1: pass", feature_version=(3, 9))
     code = "from enum import StrEnum\nisinstance(x, int | str)\nzip(a, b, strict=True)\ndataclass(slots=True)"
     assert len(newer(ast.parse(code))) == 4
+    assert len(newer_attributes(ast.parse("import os\nos.eventfd(0)"))) == 1
 
 
 def test_the_worker_needs_nothing_installed() -> None:
     standard = sys.stdlib_module_names | {"jupyter_autotrain"}
     assert [name for name in modules() if name.split(".")[0] not in standard] == []
+
+
+def old_python() -> str:
+    """A Python 3.9 of this machine."""
+    found = [
+        shutil.which("python3.9") or "",
+        *map(str, Path("~/.pyenv/versions").expanduser().glob("3.9.*/bin/python3.9")),
+    ]
+    for python in found:
+        if python and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return python
+    pytest.skip("no Python 3.9 is installed here")
+
+
+def test_a_trial_runs_by_python_3_9_that_has_nothing_installed(make: LabBackends, home: Home) -> None:
+    backend = make(home, python=old_python())
+    ref = start(backend, home, "import sys\nprint(sys.version_info[:2])\nreport(loss=1)")
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    assert read_on(backend, ref, wire.STDOUT, b"") == b"(3, 9)\n"
+    assert b'{"loss":1}' in read_on(backend, ref, wire.METRICS, b"")
+    receipt = backend.cancel(start(backend, home, "import time\ntime.sleep(600)", number=2), 0.1)
+    assert receipt.pids_left == ()
+
+
+@pytest.mark.parametrize(
+    ("python", "found"), [("/nonexistent/python3", "not found|No such file"), ("/usr/bin/env", "env"), (TOO_OLD, "3.8")]
+)
+def test_a_python_that_is_missing_or_too_old_is_told_in_three_clauses(
+    make: LabBackends, home: Home, python: str, found: str
+) -> None:
+    if python == TOO_OLD and not Path(TOO_OLD).exists():
+        pytest.skip("no Python 3.8 is installed here")
+    with pytest.raises(BackendError, match=found) as caught:
+        start(make(home, python=python), home, "")
+    assert "3.9" in caught.value.expected
+    assert "python: /path/to/python3" in caught.value.action
+
+
+def test_what_was_sent_is_byte_compiled_once_and_told_by_its_name_there(
+    make: LabBackends, home: Home, host: LabHost
+) -> None:
+    backend = make(home)
+    write_bundle(home.bundle("e1"), "import helper", files={"helper.py": "import traceback\nWHERE = 1 / 0"})
+    ref = start(backend, home, "")
+    assert str(host.home()) in str(end(backend, ref).detail["traceback"])
+    folders = [path for kind in ("agents", "bundles") for path in (host.home() / ".autotrain" / kind).iterdir()]
+    for folder in folders:
+        sources = {path.stem for path in folder.rglob("*.py")}
+        assert {path.name.split(".")[0] for path in folder.rglob("*.pyc")} >= sources

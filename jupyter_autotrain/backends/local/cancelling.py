@@ -8,18 +8,20 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import status_resolution
 from jupyter_autotrain.backends.local.status import Status, UnknownError
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import CancelReceipt, receipt_of
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.cancel_receipt import CancelReceipt, receipt_of
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import processes
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.core.json import JsonValue
 
 _STUCK_S = 15.0  # a living supervisor that takes this much longer than the grace is ended itself
 _LOOK_AGAIN_S = 0.005

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.worker import cgroup_setup
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from jupyter_autotrain.core.json import JsonValue
+
 _MOST_REASON = 10_000
 
-Status = dict[str, JsonValue]
+Status: TypeAlias = "dict[str, JsonValue]"
 
 
 class UnknownError(Exception):

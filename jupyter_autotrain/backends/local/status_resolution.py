@@ -10,16 +10,18 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local.status import Status, UnknownError
 from jupyter_autotrain.core import files, system, wire
-from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.worker import cgroup_setup, cgroups, processes, start_supervisor, termination, trial_lock
 from jupyter_autotrain.worker.cleanup import remove_temporary_files
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.core.json import JsonValue
 
 _UNKNOWN = ProcessIdentity(0, 0.0, "")
 _SCRIPT = Path(str(start_supervisor.__file__)).name

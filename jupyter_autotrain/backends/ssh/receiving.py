@@ -16,6 +16,7 @@ same file, need not send it again. Of a file that was cut the beginning is kept.
 
 from __future__ import annotations
 
+import compileall
 import hashlib
 import json
 import os
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _BLOCK_BYTES = 1 << 20
+_COMPILED = frozenset({"agents", "bundles"})  # kinds of folders that Python imports from
 Message = dict[str, Any]
 
 
@@ -142,6 +144,8 @@ def _assemble(blobs: Path, wanted: Message, goal: Path) -> None:
             _inside(draft, path).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, _, sha256, is_executable in wanted["files"]:
             _copy(blobs / sha256, _inside(draft, path), 0o700 if is_executable else 0o600)
+        if goal.parent.name in _COMPILED:
+            compileall.compile_dir(str(draft), quiet=2, ddir=str(goal))
         if not goal.is_dir():  # else another one was faster
             draft.rename(goal)
     finally:

@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from jupyter_autotrain.backends.ssh import receiving
-from jupyter_autotrain.backends.ssh.transport import Channel, Transport, start
+from jupyter_autotrain.backends.ssh.transport import Channel, LinkLostError, Transport, start
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 
 _PIECE_BYTES = 1 << 18
 _TAR_RECORD_BYTES = tarfile.RECORDSIZE
-_RUN_FIRST_LINE = "import sys; exec(sys.stdin.buffer.readline())"  # fit for every login shell
+_CHECK_VERSION = """
+if sys.version_info < (3, 9):
+    sys.exit("it is Python %d.%d" % sys.version_info[:2])
+"""
 RECEIVE_AND_END = "main()"
 
 ProgressCallback = Callable[[int, int], None]  # bytes sent, bytes to send
@@ -93,7 +96,7 @@ class Receiver:
         self.channel = start(
             transport, [python, "-I", "-S", "-c", "import sys; exec(sys.stdin.buffer.readline())"], name
         )
-        self._send(f"exec({text!r})\n".encode())
+        self._send(f"exec({_CHECK_VERSION!r}); exec({text!r})\n".encode())
 
     def send(self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None) -> str:
         """Send a folder, unless it is there; gives its path there.
@@ -145,6 +148,8 @@ class Receiver:
         return answer
 
     def _ended(self) -> BackendError:
+        with contextlib.suppress(LinkLostError):
+            self.channel.exit_code()  # all that it has printed comes before
         last = self.channel.stderr().decode(errors="replace").strip().splitlines()
         why = last[-1][:300] if last else "without a word"
         return BackendError(
