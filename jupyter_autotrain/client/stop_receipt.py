@@ -19,11 +19,13 @@ class StopReceipt(CancelReceipt):
         name: What was stopped.
         unreported: The stopped trials of which it is not known which processes ended.
         warnings: What the stopped trials warned of.
+        unreachable: Nodes that do not answer, a sentence each: what goes on there is stopped as soon as they do.
     """
 
     name: str = ""
     unreported: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
+    unreachable: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, result: JsonObject, warnings: Sequence[str] = ()) -> StopReceipt:
@@ -31,7 +33,8 @@ class StopReceipt(CancelReceipt):
         return from_json(cls, {**result, "name": name, "warnings": list(warnings)})
 
     def __str__(self) -> str:
-        return "\n".join([self._sentence(), *self.warnings])
+        later = [f"{sentence} until it does: then they are stopped." for sentence in self.unreachable]
+        return "\n".join([self._sentence(), *later, *self.warnings])
 
     def _sentence(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
@@ -41,10 +44,13 @@ class StopReceipt(CancelReceipt):
         text += f"{_count(ended)} ended ({_listed(ended)})" if ended else self._without_pids()
         if self.pids_killed:
             text += f", {len(self.pids_killed)} of them by force"
-        text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else "; nothing is left"
+        nothing = "" if self.unreachable else "; nothing is left"
+        text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else nothing
         return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
 
     def _without_pids(self) -> str:
+        if self.unreachable and not self.unreported:
+            return "no process has been ended yet"
         if not self.unreported:
             return "no process was running"
         return f"which processes of trial {', '.join(map(str, self.unreported))} ended is not known"

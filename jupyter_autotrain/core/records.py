@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,7 +12,7 @@ from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import ExperimentState, TrialState
-from jupyter_autotrain.core.text_format import count, cut, duration, number, parameters
+from jupyter_autotrain.core.text_format import clock_time, count, cut, duration, number, parameters
 
 _HEADS: Final = ("trial", "state", "value", "time", "parameters", "reason")
 
@@ -135,9 +134,10 @@ class UnreachableNode:
     trials: int
 
     def __str__(self) -> str:
-        since = time.strftime("%H:%M", time.localtime(self.since_s))
         go_on = "goes on" if self.trials == 1 else "go on"
-        return f"{self.name} does not answer since {since}; {count(self.trials, 'trial')} {go_on} there"
+        return (
+            f"{self.name} does not answer since {clock_time(self.since_s)}; {count(self.trials, 'trial')} {go_on} there"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 
 from jupyter_autotrain.core.json import JsonValue
@@ -28,6 +29,11 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest:02d} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min"
+
+
+def clock_time(epoch_s: float) -> str:
+    """A time of the day here: `14:05`."""
+    return time.strftime("%H:%M", time.localtime(epoch_s))
 
 
 def count(many: int, what: str, plural: str = "") -> str:

@@ -20,6 +20,9 @@ class Attempt:
         cancel_at_s: The tick at which it is cancelled.
         pending_status: Its final status, held back until its cancel has returned.
         read_again_from: The byte from which its stream has to be read again, until that has begun.
+        may_run: A submit was begun of which it is not known whether it started the trial, so it stays on its backend.
+        submit_at_s: The tick from which on it is submitted, again.
+        unreachable: Why the node does not answer that it is on, or "".
     """
 
     trial: TrialSpec
@@ -34,6 +37,15 @@ class Attempt:
     pending_status: JobStatus | None = None
     objective_seen: bool = False
     read_again_from: int | None = None
+    may_run: bool = False
+    submit_at_s: float = 0.0
+    unreachable: str = ""
+
+    def schedule_cancel(self, final_state: FinalState, grace_s: float, due_s: float) -> None:
+        """Let it be cancelled at a tick, or earlier as decided before; the first decision on its end stays."""
+        self.final_state = self.final_state or final_state
+        self.grace_s = grace_s
+        self.cancel_at_s = due_s if self.cancel_at_s is None else min(due_s, self.cancel_at_s)
 
     def accepts(self, offset: int) -> bool:
         """False for what was read from a byte on before the stream had to be read again from another one."""

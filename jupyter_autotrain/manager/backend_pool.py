@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.profile import BackendChoice, Profile
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.job_watcher import JobWatcher
-from jupyter_autotrain.manager.node_allocator import Unschedulable
-from jupyter_autotrain.manager.resources import Reservation, ResourceAllocator
+from jupyter_autotrain.manager.node_allocator import ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.reservations import Reservation, ReservationTable
+from jupyter_autotrain.manager.resources import ResourceAllocator
 from jupyter_autotrain.manager.trial_end import finish_lost, mark_lost
 
 _FRESH_S = 2.0
+_ASK_AGAIN_S = 5.0  # a backend or a node that cannot be used now
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _OpenBackend:
-    """A backend in use. Nothing is granted before its inventory is known; for GPUs an old one is read again."""
+    """A backend in use. Nothing is granted before its inventory is known; for GPUs an old one is read again.
+
+    Attributes:
+        unreachable_reason: Why it does not answer just now.
+        unusable_reason: Why nothing can be started there; for good when `is_lasting`.
+    """
 
     watcher: JobWatcher
     allocator: ResourceAllocator
@@ -34,6 +40,7 @@ class _OpenBackend:
     discovered_s: float = 0.0
     unreachable_reason: str = ""
     unusable_reason: str = ""
+    is_lasting: bool = False
 
 
 class BackendPool:
@@ -47,6 +54,7 @@ class BackendPool:
         self._executor = executor
         self._start_watchers = start_watchers
         self._backends: dict[str, _OpenBackend] = {}
+        self._reservations = ReservationTable()
         self._broken: dict[str, str] = {}
 
     def open(self, run: ExperimentRun) -> None:
@@ -60,8 +68,9 @@ class BackendPool:
             if choice.profile.key in self._broken:
                 finish_lost(run, attempt, self._broken[choice.profile.key])
                 continue
-            reservation = Reservation(run.resource_request(number, choice), attempt.placement)
-            self._backends[choice.profile.key].allocator.reserve(reservation)
+            self._reservations.reserve(
+                Reservation(run.resource_request(number, choice), attempt.placement, choice.profile.key)
+            )
         if len(broken) == len(choices):
             mark_lost(run, "; ".join(self._broken[choice.profile.key] for choice in choices))
 
@@ -76,7 +85,9 @@ class BackendPool:
             self._broken[profile.key] = f"the backend {profile.name!r} cannot be used: {error}"
             return
         watcher = JobWatcher(backend, profile.key, self._emit, self._executor, self._context)
-        self._backends[profile.key] = _OpenBackend(watcher, ResourceAllocator(None))
+        is_remote = not backend.capabilities.shares_home
+        allocator = ResourceAllocator(None, self._reservations, profile.key, is_remote)
+        self._backends[profile.key] = _OpenBackend(watcher, allocator)
         if self._start_watchers:
             watcher.start()
         self._refresh_inventory(self._backends[profile.key])
@@ -85,10 +96,14 @@ class BackendPool:
         """The job watcher of a backend in use."""
         return self._backends[choice.profile.key].watcher
 
-    def unreachable_reason(self, choice: BackendChoice) -> str:
-        """Why a backend does not answer, or ""."""
-        backend = self._backends.get(choice.profile.key)
-        return backend.unreachable_reason if backend else ""
+    def unreachable_reasons(self, run: ExperimentRun) -> dict[str, str]:
+        """Why a backend of a run does not answer, by its name."""
+        found = {}
+        for choice in run.record.spec.backends:
+            backend = self._backends.get(choice.profile.key)
+            if backend is not None and backend.unreachable_reason:
+                found[choice.profile.name] = backend.unreachable_reason
+        return found
 
     def set_reachability(self, event: Unreachable) -> None:
         """Remember that a backend does not answer, or does so again."""
@@ -100,61 +115,80 @@ class BackendPool:
         backend.discovering = False
         backend.has_inventory = event.inventory is not None
         backend.unusable_reason = "" if event.inventory is not None else event.reason
+        backend.is_lasting = event.is_lasting
         backend.discovered_s = self._context.clocks.tick_s()
         backend.allocator.inventory = None if backend.watcher.backend.capabilities.queues else event.inventory
 
+    def set_unavailable(self, attempt: Attempt, choice: BackendChoice, reason: str) -> None:
+        """Place nothing where an attempt could not be started, until it answers again."""
+        backend = self._backends[choice.profile.key]
+        nodes = [placed.node for placed in attempt.placement.nodes]
+        backend.discovered_s = self._context.clocks.tick_s()
+        if nodes:
+            backend.allocator.set_unavailable(nodes, reason)
+        else:
+            backend.unusable_reason = reason
+            backend.is_lasting = False
+
     def fail_unusable(self, run: ExperimentRun) -> None:
-        """Fail what waits when none of a run's backends can be used."""
-        reasons = [self._unusable_reason(choice) for choice in run.record.spec.backends]
-        if all(reasons):
-            run.fail_all_waiting("; ".join(reasons))
+        """Fail what waits when none of a run's backends can ever be used."""
+        choices = run.record.spec.backends
+        if all(self._is_useless(choice) for choice in choices):
+            run.fail_all_waiting("; ".join(self._unusable_reason(choice) for choice in choices))
+
+    def _is_useless(self, choice: BackendChoice) -> bool:
+        key = choice.profile.key
+        return key in self._broken or bool(self._backends[key].unusable_reason and self._backends[key].is_lasting)
 
     def _unusable_reason(self, choice: BackendChoice) -> str:
-        key = choice.profile.key
+        key, name = choice.profile.key, choice.profile.name
         if key in self._broken:
             return self._broken[key]
-        reason = self._backends[key].unusable_reason
-        return f"the backend {choice.profile.name!r} cannot be used here: {reason}" if reason else ""
+        backend = self._backends[key]
+        if backend.unreachable_reason:
+            return f"the backend {name!r} does not answer: {backend.unreachable_reason}"
+        return f"the backend {name!r} cannot be used here: {backend.unusable_reason}" if backend.unusable_reason else ""
 
     def begin_round(self) -> None:
-        """Begin a round, in which `start` is called for all waiting trials in order."""
-        for backend in self._backends.values():
-            backend.allocator.begin_round()
+        """Begin a round, in which `try_allocate` is called for all waiting trials in order."""
+        self._reservations.waiting.clear()
 
-    def release(self, run: ExperimentRun, attempt: Attempt) -> None:
+    def reserve(self, reservation: Reservation) -> None:
+        """Record what an attempt has been given."""
+        self._reservations.reserve(reservation)
+
+    def release(self, attempt: Attempt) -> None:
         """Release what an attempt held."""
-        self._backends[run.choice(attempt).profile.key].allocator.release(attempt.trial.job_id)
+        self._reservations.release(attempt.trial.job_id)
 
-    def start(self, run: ExperimentRun, number: int, secrets: Mapping[str, str]) -> None:
-        """Start a waiting trial on the first of its backends that has what it asks for; else note what blocks it."""
-        refusals = []
-        for choice in run.record.spec.backends:
-            answer = self._try_allocate(run, number, choice)
-            if isinstance(answer, Reservation):
-                self._start_on(run, number, choice, answer, secrets)
-                return
-            refusals.append(answer)
-        if all(refusal.permanent for refusal in refusals):
-            run.fail_waiting(number, _joined(run, refusals))
-        else:
-            run.blocked[number] = _joined(run, refusals)
+    def allocator(self, choice: BackendChoice) -> ResourceAllocator:
+        """The allocator of a backend in use."""
+        return self._backends[choice.profile.key].allocator
 
-    def _try_allocate(self, run: ExperimentRun, number: int, choice: BackendChoice) -> Reservation | Unschedulable:
+    def try_allocate(self, choice: BackendChoice, request: ResourceRequest) -> Reservation | Unschedulable:
+        """What a trial would get on a backend now."""
+        backend = self._backends.get(choice.profile.key)
+        is_fresh = backend is not None and self._is_fresh(backend, wants_gpus=request.resources.gpus > 0)
         if reason := self._unusable_reason(choice):
-            return Unschedulable("backend", f"waits: {reason}", permanent=True)
-        backend = self._backends[choice.profile.key]
-        if not self._is_fresh(backend, wants_gpus=run.record.spec.resources.gpus > 0):
+            is_lasting = self._is_useless(choice)
+            return Unschedulable("backend", f"waits: {reason}", permanent=is_lasting, unavailable=True)
+        if backend is None or not is_fresh:
             return Unschedulable("backend", "waits for the inventory of its backend")
-        return backend.allocator.try_allocate(run.resource_request(number, choice))
+        return backend.allocator.try_allocate(request)
 
-    def _start_on(
-        self, run: ExperimentRun, number: int, choice: BackendChoice, answer: Reservation, secrets: Mapping[str, str]
-    ) -> None:
-        self._backends[choice.profile.key].allocator.reserve(answer)
-        placement = replace(answer.placement, backend=choice.profile.name)
-        run.change_state(number, TrialState.PREPARING, placement=placement)
-        run.attempts[number] = attempt = Attempt(run.trial_spec(number), placement)
-        self.submit(run, attempt, secrets)
+    def capacity(self, choice: BackendChoice, request: ResourceRequest) -> float:
+        """How many such trials a backend runs at the same time; one while it is not known."""
+        backend = self._backends[choice.profile.key]
+        return backend.allocator.capacity(request) if backend.has_inventory else 1.0
+
+    def is_avoided(self, choice: BackendChoice, request: ResourceRequest) -> bool:
+        """Whether a backend could put a trial only where an earlier attempt of it was lost."""
+        backend = self._backends.get(choice.profile.key)
+        if backend is None or not request.avoid:
+            return False
+        inventory = backend.allocator.inventory
+        nodes = inventory.nodes if inventory is not None else ()
+        return all(node.unavailable or node.name in request.avoid for node in nodes)
 
     def submit(self, run: ExperimentRun, attempt: Attempt, secrets: Mapping[str, str]) -> None:
         """Submit an attempt to its backend, or only watch it where the backend has it already."""
@@ -165,27 +199,22 @@ class BackendPool:
         store = self._context.store
         offset = self._context.retry_store(store.cursor, run.id, trial.number, trial.attempt, wire.METRICS)
         if attempt.ref is not None:
-            watcher.watch(trial, attempt.ref, offset)
+            watcher.watch(trial, attempt.ref, offset, attempt.unreachable)
         else:
             own = {name: secrets[name] for name in trial.secrets if name in secrets}
             watcher.submit(trial, attempt.placement, own, offset)
 
     def _is_fresh(self, backend: _OpenBackend, *, wants_gpus: bool) -> bool:
-        old = wants_gpus and self._context.clocks.tick_s() - backend.discovered_s > _FRESH_S
-        if not backend.has_inventory or old:
+        """Whether the inventory may be used; asks for a new one where it is old, or where something does not answer."""
+        age_s = self._context.clocks.tick_s() - backend.discovered_s
+        is_old = wants_gpus and age_s > _FRESH_S
+        lacks_something = bool(backend.unusable_reason) or backend.allocator.has_unavailable_nodes
+        is_due = age_s > _ASK_AGAIN_S if lacks_something else not backend.has_inventory or is_old
+        if is_due:
             self._refresh_inventory(backend)
-            return False
-        return True
+        return backend.has_inventory and not is_old
 
     def _refresh_inventory(self, backend: _OpenBackend) -> None:
         if not backend.discovering:
             backend.discovering = True
             backend.watcher.discover()
-
-
-def _joined(run: ExperimentRun, refusals: Sequence[Unschedulable]) -> str:
-    """What all backends of a run answer; of one backend its own sentence."""
-    if len(refusals) == 1:
-        return refusals[0].sentence
-    names = [choice.profile.name for choice in run.record.spec.backends]
-    return "; ".join(f"on {name} it {one.sentence}" for name, one in zip(names, refusals, strict=True))

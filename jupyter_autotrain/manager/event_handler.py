@@ -33,6 +33,7 @@ from jupyter_autotrain.manager.trial_end import finish
 from jupyter_autotrain.store import Ingest
 
 _CANCEL_AGAIN_S = 5.0
+_SUBMIT_AGAIN_S = 2.0
 _log = logging.getLogger(__name__)
 
 
@@ -114,18 +115,40 @@ class EventHandler:
     ) -> None:
         if isinstance(event, Submitted):
             attempt.ref = event.ref
+            attempt.unreachable = ""
             self._context.retry_store(
                 partial(self._context.store.annotate, run.id, attempt.trial.number, ref=event.ref)
             )
         elif isinstance(event, SubmitFailed):
-            ref = JobRef(attempt.placement.backend, event.job_id)
-            self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, event.reason))
+            self._submit_failed(run, attempt, event)
         elif isinstance(event, Cancelled):
             self._cancelled(run, attempt, event)
         elif isinstance(event, StatusUnknown):
-            run.set_unknown(attempt, event.reason)
+            run.set_unknown(attempt, event.reason, unreachable=event.unreachable)
         else:
             self._update(run, attempt, event)
+
+    def _submit_failed(self, run: ExperimentRun, attempt: Attempt, event: SubmitFailed) -> None:
+        """A refusal ends the trial. Where nothing answers it waits for another place, unless it may run there."""
+        ref = JobRef(attempt.placement.backend, event.job_id)
+        if event.kind == "refused":
+            self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, event.reason))
+        elif event.kind == "unknown" or attempt.may_run:
+            attempt.may_run = True
+            attempt.submitted = False
+            attempt.submit_at_s = self._context.clocks.tick_s() + _SUBMIT_AGAIN_S
+            attempt.unreachable = event.reason
+        elif attempt.final_state is not None:
+            self._finish(run, attempt, JobStatus(ref, TrialState.CANCELLED, event.reason))
+        else:
+            self._wait_again(run, attempt, event.reason)
+
+    def _wait_again(self, run: ExperimentRun, attempt: Attempt, reason: str) -> None:
+        """Take a trial back that its backend has not got; it goes where something answers."""
+        self._backend_pool.release(attempt)
+        self._backend_pool.set_unavailable(attempt, run.choice(attempt), reason)
+        del run.attempts[attempt.trial.number]
+        run.change_state(attempt.trial.number, TrialState.WAITING, f"{attempt.placement.backend}: {reason}")
 
     def _update(self, run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> None:
         if reason := run.reason_to_stop(attempt, event.frames):
@@ -148,7 +171,7 @@ class EventHandler:
             self._finish(run, attempt, attempt.pending_status)
 
     def _finish(self, run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
-        self._backend_pool.release(run, attempt)
+        self._backend_pool.release(attempt)
         if "receipt" in status.detail:
             self._requests.note_receipt(run.id, attempt.trial.number, receipt_of(status.detail))
         finish(run, attempt, status)

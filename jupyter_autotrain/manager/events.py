@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus
 from jupyter_autotrain.core.inventory import Inventory
@@ -12,11 +12,15 @@ from jupyter_autotrain.manager.frames import Frames
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What the backend with this key has; `inventory` is None when it cannot be used, for `reason`."""
+    """What the backend with this key has; `inventory` is None when it cannot be used, for `reason`.
+
+    `is_lasting` when it is of no use to ask again.
+    """
 
     backend: str
     inventory: Inventory | None
     reason: str = ""
+    is_lasting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +33,11 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class SubmitFailed:
-    """The backend did not accept a job."""
+    """The backend did not accept a job: it refused, it does not answer, or it is not known whether the job began."""
 
     job_id: str
     reason: str
+    kind: Literal["refused", "unreachable", "unknown"] = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,14 @@ class JobUpdate:
 
 @dataclass(frozen=True, slots=True)
 class StatusUnknown:
-    """The status of a job cannot be found out, for `reason`; an empty reason: it can again."""
+    """The status of a job cannot be found out, for `reason`; an empty reason: it can again.
+
+    `unreachable` when its node does not answer.
+    """
 
     job_id: str
     reason: str
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.inventory import AcceleratorPolicy
 from jupyter_autotrain.core.json import JsonValue, from_json
 from jupyter_autotrain.core.profile import BackendChoice
-from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord, UnreachableNode
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.core.tuner import Tuner
 from jupyter_autotrain.manager.attempt import GRACE_S, Attempt
+from jupyter_autotrain.manager.attempt_history import AttemptHistory
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.frames import Frames
@@ -40,6 +41,9 @@ class ExperimentRun:
         attempts: The attempts that a backend has, by trial number.
         blocked: What blocks a trial, by number: the rest of a sentence that begins with the trial.
         published: The block reasons that the store holds.
+        history: Where its attempts are and were.
+        unreachable_nodes: Those that do not answer and have trials of it, as the store holds them.
+        unreachable_trials: The trials there.
     """
 
     context: ManagerContext
@@ -56,6 +60,9 @@ class ExperimentRun:
     blocked: dict[int, str] = field(default_factory=dict)
     published: dict[int, str] = field(default_factory=dict)
     objective_check: ObjectiveCheck = field(default_factory=ObjectiveCheck)
+    history: AttemptHistory = field(default_factory=AttemptHistory)
+    unreachable_nodes: list[UnreachableNode] = field(default_factory=list)
+    unreachable_trials: frozenset[int] = frozenset()
     failures: int = 0
     closing_reason: str = ""
 
@@ -118,9 +125,10 @@ class ExperimentRun:
         placement: Placement | None = None,
     ) -> None:
         """Change a trial's state, in the store and here."""
-        context = self.context
+        context, now_s = self.context, self.now_s()
         change = partial(context.store.change_state, reason=reason, ref=ref, placement=placement)
-        self._remember(context.retry_store(change, self.id, number, state, self.now_s()))
+        self._remember(context.retry_store(change, self.id, number, state, now_s))
+        self.history.follow(number, state, now_s, placement)
 
     def _remember(self, trial: TrialRecord) -> None:
         self.trials[trial.number] = trial
@@ -137,7 +145,8 @@ class ExperimentRun:
         spec = self.record.spec
         label = f"trial {number} of {self.label}"
         policy = from_json(AcceleratorPolicy, {**choice.profile.options, **choice.options})
-        return ResourceRequest(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy)
+        avoid = self.history.lost_by(number, choice.profile.name)
+        return ResourceRequest(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy, avoid)
 
     def trial_spec(self, number: int) -> TrialSpec:
         """The present attempt of a trial, as a backend takes it."""
@@ -159,10 +168,11 @@ class ExperimentRun:
         if status.state is TrialState.RUNNING and self.trials[number].state is TrialState.PREPARING:
             self.change_state(number, TrialState.RUNNING, ref=attempt.ref)
 
-    def set_unknown(self, attempt: Attempt, reason: str) -> None:
+    def set_unknown(self, attempt: Attempt, reason: str, *, unreachable: bool = False) -> None:
         """Remember why the status of a job is unknown; an empty reason: it is known again."""
         self.blocked.pop(attempt.trial.number, None)
-        if reason:
+        attempt.unreachable = reason if unreachable else ""
+        if reason and not unreachable:
             self.blocked[attempt.trial.number] = f"cannot be looked at just now: {reason}"
 
     def reason_to_stop(self, attempt: Attempt, frames: Frames) -> str:
@@ -209,18 +219,14 @@ class ExperimentRun:
         self._store_final_states([self.attempts[number] for number in numbers if number in self.attempts], final_state)
         for number in sorted(numbers):
             if number in self.attempts:
-                self._schedule_cancel(self.attempts[number], final_state, grace_s)
+                self.schedule_cancel(self.attempts[number], final_state, grace_s)
             elif self.trials[number].state is TrialState.WAITING:
                 self.change_state(number, final_state.state, final_state.reason)
 
     def cancel(self, attempt: Attempt, final_state: FinalState) -> None:
         """Cancel one attempt; the first decision stays."""
         self._store_final_states([attempt], final_state)
-        self._schedule_cancel(attempt, final_state, GRACE_S)
-
-    def resume_cancel(self, attempt: Attempt, final_state: FinalState) -> None:
-        """Carry out a decision that the store holds from before."""
-        self._schedule_cancel(attempt, final_state, GRACE_S)
+        self.schedule_cancel(attempt, final_state, GRACE_S)
 
     def _store_final_states(self, attempts: Sequence[Attempt], final_state: FinalState) -> None:
         """Store the decision before anything is done, so that the next manager carries it out as well."""
@@ -228,13 +234,10 @@ class ExperimentRun:
         if new:
             self.context.retry_store(self.context.store.decide_ends, self.id, new)
 
-    def _schedule_cancel(self, attempt: Attempt, final_state: FinalState, grace_s: float) -> None:
+    def schedule_cancel(self, attempt: Attempt, final_state: FinalState, grace_s: float = GRACE_S) -> None:
         """Schedule the cancel of an attempt: now, or after some time to end itself when it is stopped early."""
-        attempt.final_state = attempt.final_state or final_state
-        attempt.grace_s = grace_s
         wait_s = SOFT_STOP_S if final_state.state is TrialState.EARLY_STOPPED else 0.0
-        due = self.context.clocks.tick_s() + wait_s
-        attempt.cancel_at_s = due if attempt.cancel_at_s is None else min(due, attempt.cancel_at_s)
+        attempt.schedule_cancel(final_state, grace_s, self.context.clocks.tick_s() + wait_s)
 
     def fail_all_waiting(self, reason: str) -> None:
         """Fail what waits and create no more: the backend cannot be used."""

@@ -34,12 +34,13 @@ def explain(store: Store, home: Home, experiment: ExperimentRecord | str) -> lis
     record = store.find(experiment) if isinstance(experiment, str) else store.experiment(experiment.id)
     trials = store.trials(record.id)
     known = store.block_reasons(record.id)
-    failures = _failures(store, record, trials)
+    failures = [*_failures(store, record, trials), *(f"{node}." for node in store.unreachable_nodes(record.id))]
     active = [trial for trial in trials if not trial.state.is_final]
     if not record.state.is_final and not status(home).alive:
         waits = [f"Trial {t.number} {known[t.number]}." for t in active if t.number in known]
         return [*failures, *waits, _NO_MANAGER]
     waits = [f"Trial {t.number} {_wait(t, known)}." for t in active if _wait(t, known)]
+    waits += _placements(store, record, active)
     not_created = _not_created(record, trials)
     ended = [f"{record.reason[0].upper()}{record.reason[1:]}."] if record.reason else []
     return [*failures, *summarize_warnings(store.notes(record.id), _MOST_WARNINGS), *waits, *not_created, *ended]
@@ -57,6 +58,15 @@ def _failure(trial: TrialRecord, step: int | None) -> str:
     reason = (trial.reason or "for no known reason").rstrip(".")
     after = "" if step is None or " after step " in reason else f"; its last report was of step {step}"
     return f"Trial {trial.number} {trial.state.lower()}: {reason}{after}."
+
+
+def _placements(store: Store, record: ExperimentRecord, active: list[TrialRecord]) -> list[str]:
+    """Why each trial of an experiment with several backends is where it is."""
+    if len(record.spec.backends) < 2:
+        return []
+    reasons = {change.number: change.reason for change in store.state_changes(record.id) if change.placement}
+    placed = [trial for trial in active if trial.placement.backend and reasons.get(trial.number)]
+    return [f"Trial {trial.number} was put on {reasons[trial.number]}." for trial in placed]
 
 
 def _wait(trial: TrialRecord, known: Mapping[int, str]) -> str:

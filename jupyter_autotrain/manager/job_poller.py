@@ -101,7 +101,7 @@ class JobPoller:
         return self._begin_reading(job, reading.status) if has_more else None
 
     def _process(self, job: WatchedJob, status: JobStatus, chunks: list[Chunk]) -> bool:
-        self._report_unknown(job, status.doubt)
+        self._report_unknown(job, status.doubt, unreachable=status.unreachable)
         frames = job.take(chunks, self._clocks.now_s(), self._clocks.tick_s())
         if frames is None:
             return True
@@ -123,13 +123,13 @@ class JobPoller:
         self._on_end(job, JobUpdate(job.job_id, status, frames))
         return False
 
-    def _report_unknown(self, job: WatchedJob, reason: str) -> None:
+    def _report_unknown(self, job: WatchedJob, reason: str, *, unreachable: bool = False) -> None:
         """Report when a job's state becomes unknown, and when it is known again."""
         if reason and not job.unknown:
             job.unknown_since_s = self._clocks.tick_s()
         if reason != job.unknown:
             job.unknown = reason
-            self._emit(StatusUnknown(job.job_id, reason))
+            self._emit(StatusUnknown(job.job_id, reason, unreachable))
 
     def _report_unreachable(self, reason: str) -> None:
         if bool(reason) != self._is_unreachable:

@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef, PushingBackend
 from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.errors import BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.manager.artifact_sync import fetch_results, log_copies
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.events import Cancelled, Discovered, Event, JobUpdate, SubmitFailed, Submitted
@@ -54,7 +55,7 @@ class JobWatcher:
 
     def discover(self) -> None:
         """Ask what the backend has; `Discovered` follows."""
-        self._executor.submit(self._guarded, self._discover, lambda why: Discovered(self._key, None, why))
+        self._executor.submit(self._guarded, self._discover, self._discovery_failed)
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str], offset: int) -> None:
         """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `SubmitFailed` follows."""
@@ -64,15 +65,31 @@ class JobWatcher:
             self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
 
-        self._executor.submit(self._guarded, call, lambda why: SubmitFailed(trial.job_id, why))
+        self._executor.submit(
+            self._guarded, call, lambda error: SubmitFailed(trial.job_id, reason_of(error), _kind_of(error))
+        )
 
-    def watch(self, trial: TrialSpec, ref: JobRef, offset: int) -> None:
-        """Look at a job from now on; `JobUpdate` follows, until its state is final."""
+    def watch(self, trial: TrialSpec, ref: JobRef, offset: int, unknown: str = "") -> None:
+        """Look at a job from now on; `JobUpdate` follows, until its state is final.
+
+        Args:
+            trial: The job's trial.
+            ref: The job.
+            offset: Where to read on in its metrics.
+            unknown: Why its state was not known so far; `StatusUnknown` follows when it is.
+        """
         now_s = self._clocks.tick_s()
         logs = () if self.backend.capabilities.shares_home else log_copies(self._directory(trial))
         with self._changed:
             self._jobs[trial.job_id] = WatchedJob(
-                trial, ref, MetricsStream(offset, trial.objective), logs, now_s, now_s
+                trial,
+                ref,
+                MetricsStream(offset, trial.objective),
+                logs,
+                now_s,
+                now_s,
+                unknown=unknown,
+                unknown_since_s=now_s,
             )
             self._changed.notify()
 
@@ -141,7 +158,10 @@ class JobWatcher:
     def _discover(self) -> None:
         probe = self._context.retry_transient(self.backend.probe)
         inventory = self._context.retry_transient(self.backend.discover) if probe.usable else None
-        self._emit(Discovered(self._key, inventory, probe.reason))
+        self._emit(Discovered(self._key, inventory, probe.reason, probe.is_lasting))
+
+    def _discovery_failed(self, error: Exception) -> Discovered:
+        return Discovered(self._key, None, reason_of(error), not isinstance(error, BackendUnavailableError))
 
     def _cancel(self, job_id: str, job: WatchedJob | None, grace_s: float) -> None:
         if job is None:
@@ -163,9 +183,15 @@ class JobWatcher:
         except Exception:  # noqa: BLE001 - whatever a plugin raises
             _log.exception("could not write %s of %s", path, ref.job_id)
 
-    def _guarded(self, call: Callable[[], None], failure_event: Callable[[str], Event]) -> None:
+    def _guarded(self, call: Callable[[], None], failure_event: Callable[[Exception], Event]) -> None:
         try:
             call()
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes the trial's reason
             _log.warning("%s: %s", self.backend.name, reason_of(error))
-            self._emit(failure_event(reason_of(error)))
+            self._emit(failure_event(error))
+
+
+def _kind_of(error: Exception) -> Literal["refused", "unreachable", "unknown"]:
+    if isinstance(error, SubmitUnknownError):
+        return "unknown"
+    return "unreachable" if isinstance(error, BackendUnavailableError) else "refused"

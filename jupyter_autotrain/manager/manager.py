@@ -7,14 +7,16 @@ submitted, and what blocks the others is stored. Job watchers poll in threads of
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import FinalState, TrialState
+from jupyter_autotrain.manager import unreachable
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
@@ -27,6 +29,7 @@ from jupyter_autotrain.manager.recovery import recover_run
 from jupyter_autotrain.manager.requests import RequestHandler
 from jupyter_autotrain.manager.secret_values import SecretValues
 from jupyter_autotrain.manager.trial_creation import create_trials
+from jupyter_autotrain.manager.trial_placement import Placed, TrialPlacer
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +48,7 @@ class Manager:
         self._context = context
         self._event_queue = event_queue
         self._backend_pool = BackendPool(context, event_queue.emit, executor, start_watchers=start_watchers)
+        self._placer = TrialPlacer(self._backend_pool)
         self._requests = RequestHandler(context, self)
         self._secrets = SecretValues()
         self._events = EventHandler(context, self.runs, self._backend_pool, self._requests)
@@ -68,7 +72,7 @@ class Manager:
         for run in list(self.runs.values()):
             isolated(run, partial(self._end_due, run))
             isolated(run, partial(create_trials, run))
-        self._backend_pool.begin_round()
+        self._placer.begin_round()
         for run in list(self.runs.values()):
             isolated(run, partial(self._start_trials, run))
         for run in list(self.runs.values()):
@@ -83,14 +87,19 @@ class Manager:
         self._backend_pool.open(run)
 
     def _publish(self, run: ExperimentRun) -> None:
-        """Store what blocks each trial, when that has changed."""
-        reasons = dict(run.blocked)
-        for number, attempt in run.attempts.items():
-            if reason := self._backend_pool.unreachable_reason(run.choice(attempt)):
-                reasons[number] = f"is with a backend that does not answer: {reason}"
+        """Store what blocks each trial, and which nodes do not answer, when that has changed."""
+        context = self._context
+        backends = self._backend_pool.unreachable_reasons(run)
+        nodes = unreachable.find(run, backends, context.clocks.now_s())
+        on_them = unreachable.block_reasons(run, backends, nodes)
+        run.unreachable_trials = frozenset(on_them)
+        reasons = run.blocked | on_them
+        if nodes != run.unreachable_nodes:
+            run.unreachable_nodes = nodes
+            context.retry_store(context.store.set_unreachable_nodes, run.id, nodes)
         if reasons != run.published:
             run.published = reasons
-            self._context.retry_store(self._context.store.set_block_reasons, run.id, reasons)
+            context.retry_store(context.store.set_block_reasons, run.id, reasons)
 
     def _remove(self, run: ExperimentRun) -> None:
         run.store_closing()
@@ -145,9 +154,11 @@ class Manager:
         secrets = self._secrets.of(run.id)
         missing = self._secrets.block_reason(run.id, run.record.spec)
         for attempt in run.attempts.values():
-            if not attempt.submitted and (attempt.ref or attempt.final_state or not missing):
+            if attempt.submitted or attempt.submit_at_s > self._context.clocks.tick_s():
+                continue
+            if attempt.ref or attempt.final_state or not missing:
                 self._backend_pool.submit(run, attempt, secrets)
-            elif not attempt.submitted:
+            else:
                 run.blocked[attempt.trial.number] = missing
         for number in run.waiting():
             if run.objective_check.reason:
@@ -155,7 +166,21 @@ class Manager:
             elif missing:
                 run.blocked[number] = missing
             else:
-                self._backend_pool.start(run, number, secrets)
+                self._place(run, number, secrets)
+
+    def _place(self, run: ExperimentRun, number: int, secrets: Mapping[str, str]) -> None:
+        """Start a waiting trial where it ends first; else note what it waits for."""
+        placed = self._placer.place(run, number)
+        if isinstance(placed, Placed):
+            self._backend_pool.reserve(placed.reservation)
+            placement = replace(placed.reservation.placement, backend=placed.choice.profile.name)
+            run.change_state(number, TrialState.PREPARING, placed.reason, placement=placement)
+            run.attempts[number] = attempt = Attempt(run.trial_spec(number), placement)
+            self._backend_pool.submit(run, attempt, secrets)
+        elif placed.permanent:
+            run.fail_waiting(number, placed.sentence)
+        else:
+            run.blocked[number] = placed.sentence
 
     def _watcher(self, run: ExperimentRun, attempt: Attempt) -> JobWatcher:
         return self._backend_pool.watcher(run.choice(attempt))

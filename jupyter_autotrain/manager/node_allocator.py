@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,12 +13,18 @@ from jupyter_autotrain.core.spec import NodePlacement, Resources
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """What a trial asks for on each of its nodes; `label` is its name in messages, such as "trial 2 of mnist@1"."""
+    """What a trial asks for on each of its nodes.
+
+    Attributes:
+        label: Its name in messages, such as "trial 2 of mnist@1".
+        avoid: Nodes of the backend that lost an earlier attempt: the trial goes there only where no other could do.
+    """
 
     job_id: str
     label: str
     resources: Resources
     policy: AcceleratorPolicy
+    avoid: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +37,19 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Unschedulable:
-    """Why a trial does not get what it asks for; `permanent` when nothing that ends could change it."""
+    """Why a trial does not get what it asks for.
+
+    Attributes:
+        permanent: Nothing that ends could change it.
+        machines: What it waits for: trials that come later do not take it away.
+        unavailable: No node that could do answers now.
+    """
 
     resource: str
     sentence: str
     permanent: bool = False
+    machines: tuple[str, ...] = ()
+    unavailable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +59,29 @@ class NodeAllocator:
     Attributes:
         node: What it has.
         allocations: What trials hold of it.
-        waiting: Resource and trial of all that came first and wait for it here.
+        waiting: All that came first and wait for this node.
     """
 
     node: Node
     allocations: Sequence[Allocation] = ()
-    waiting: Sequence[tuple[str, ResourceRequest]] = field(default=())
+    waiting: Sequence[ResourceRequest] = field(default=())
 
     def try_allocate(self, request: ResourceRequest) -> NodePlacement | Unschedulable:
         """What a trial would get here now."""
+        if self.node.unavailable:
+            return Unschedulable("node", f"waits: {self.node.unavailable}", unavailable=True)
         blocked = self._amount(request, "CPUs") or self._amount(request, "memory") or self._gpus_asked(request)
-        return blocked or NodePlacement(self.node.name, self._choose(request))
+        return blocked or NodePlacement(self.node.name, self._choose(request), self.node.machine_id or "")
+
+    def capacity(self, request: ResourceRequest) -> float:
+        """How many such trials the empty node runs at the same time; one per CPU where none is asked for."""
+        node, asked = self.node, request.resources
+        limits = [math.inf if node.cpus is None else max(node.cpus // (asked.cpus or 1.0), 1.0)]
+        if asked.memory_bytes and node.memory_bytes is not None:
+            limits.append(node.memory_bytes // asked.memory_bytes)
+        if asked.gpus:
+            limits.append(len(self._eligible(request)) * request.policy.max_trials_per_gpu // asked.gpus)
+        return min(limits)
 
     def _amount(self, request: ResourceRequest, resource: str) -> Unschedulable | None:
         asked = _amount_of(request.resources, resource)
@@ -77,12 +104,14 @@ class NodeAllocator:
         return self._behind(resource, request)
 
     def _behind(self, resource: str, request: ResourceRequest) -> Unschedulable | None:
-        for wanted, other in self.waiting:
-            if wanted == resource and (resource != "GPUs" or self._compete(request, other)):
+        for other in self.waiting:
+            if self._compete(request, other) if resource == "GPUs" else _amount_of(other.resources, resource):
                 return Unschedulable(resource, f"waits for {resource} behind {other.label}, which came first")
         return None
 
     def _compete(self, request: ResourceRequest, other: ResourceRequest) -> bool:
+        if not other.resources.gpus:
+            return False
         return bool({gpu.id for gpu in self._eligible(request)} & {gpu.id for gpu in self._eligible(other)})
 
     def _gpus_asked(self, request: ResourceRequest) -> Unschedulable | None:

@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager import unreachable
 from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.attempt_history import AttemptHistory
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
@@ -41,6 +43,8 @@ def recover_run(context: ManagerContext, record: ExperimentRecord, *, again: boo
         closed=record.closed,
         stopping=record.stop_requested,
         deadline_s=None if budget_s is None or again else record.created_s + budget_s,
+        history=AttemptHistory.of(context.retry_store(context.store.state_changes, record.id)),
+        unreachable_nodes=context.retry_store(context.store.unreachable_nodes, record.id),
     )
     run.active = {number for number, trial in trials.items() if not trial.state.is_final}
     run.objective_check.is_reported = any(trial.value is not None for trial in trials.values())
@@ -86,10 +90,16 @@ def _on_this_boot(context: ManagerContext, record: ExperimentRecord) -> Experime
 def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
     trial = run.trials[number]
     attempt = Attempt(
-        run.trial_spec(number), run.placement(number), ref=trial.ref, objective_seen=trial.value is not None
+        run.trial_spec(number),
+        run.placement(number),
+        ref=trial.ref,
+        objective_seen=trial.value is not None,
+        may_run=trial.ref is None,
     )
+    if unreachable.node_name(attempt) in {node.name for node in run.unreachable_nodes}:
+        attempt.unreachable = "it has not answered since"
     if end := ends.get((number, trial.attempt)):
-        run.resume_cancel(attempt, end)
+        run.schedule_cancel(attempt, end)
     return attempt
 
 

@@ -20,6 +20,7 @@ from jupyter_autotrain.manager.recovery import recover_run
 
 _STOPPED = FinalState(TrialState.CANCELLED, "stopped on request")
 _GRACE_S = 5.0
+_UNREACHABLE_WAIT_S = 4.0  # a node that does not answer for a moment only is waited for
 _TRIED_AGAIN = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED, TrialState.CANCELLED})
 _log = logging.getLogger(__name__)
 
@@ -88,12 +89,14 @@ class RequestHandler:
                 stop.receipts.append(receipt)
 
     def finish_stops(self) -> None:
-        """Answer the stops that are through."""
+        """Answer the stops that are through; what nodes that do not answer have is stopped as soon as they do."""
         for stop in list(self._stops.values()):
             stop.left &= stop.run.active
-            if not stop.left:
+            tick_s = self._context.clocks.tick_s()
+            is_waited_for = tick_s - stop.begun_s < _UNREACHABLE_WAIT_S or not stop.left <= stop.run.unreachable_trials
+            if not stop.left or not is_waited_for:
                 del self._stops[stop.request_id]
-                self._answer(stop.request_id, _receipt(stop, self._context.clocks.tick_s()))
+                self._answer(stop.request_id, _receipt(stop, tick_s))
 
     def _answer(self, request_id: int, result: JsonObject) -> None:
         self._context.retry_store(self._context.store.finish_request, request_id, result)
@@ -177,5 +180,6 @@ def _receipt(stop: _StopInProgress, tick_s: float) -> JsonObject:
         **stop_receipts.merge(stop.receipts),
         "elapsed_s": round(tick_s - stop.begun_s, 3),
         "trials": [*stop.numbers],
-        "unreported": sorted(stop.unreported),
+        "unreported": sorted(stop.unreported - stop.left),
+        "unreachable": [str(node) for node in stop.run.unreachable_nodes] if stop.left else [],
     }

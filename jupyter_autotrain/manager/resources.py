@@ -1,93 +1,133 @@
-"""Reservations of a backend's resources: CPUs, memory and accelerators of its nodes.
+"""Who gets which nodes of a backend: CPUs, memory and accelerators, on one node or on several at once.
 
-Bookkeeping without side effects, so that each refusal can name its cause. FIFO per resource: no starvation.
+Bookkeeping without side effects, so that each refusal can name its cause. A trial gets all of its nodes or none, so
+trials never wait for each other. The oldest that waits keeps its machines: as many nodes as it asks for, those that are
+free first, and nothing that comes later takes what it needs of them. So what is free for it only grows: no starvation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import NodePlacement, Placement
 from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.manager.node_allocator import Allocation, NodeAllocator, ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.node_allocator import NodeAllocator, ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.reservations import Reservation, ReservationTable, machine_of
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The resources that a trial holds."""
-
-    request: ResourceRequest
-    placement: Placement = Placement()  # noqa: RUF009 - frozen
-
-
+@dataclass(slots=True)
 class ResourceAllocator:
-    """The reservations on one backend. `inventory` is None for a backend that queues by itself: then all is granted."""
+    """Shares out the nodes of one backend.
 
-    def __init__(self, inventory: Inventory | None) -> None:
-        self.inventory = inventory
-        self.reservations: dict[str, Reservation] = {}
-        self._waiting: dict[str, list[tuple[str, ResourceRequest]]] = {}
+    Attributes:
+        inventory: What it has; None for a backend that queues by itself: then all is granted.
+        table: What trials hold, of all backends.
+        backend: The key of its profile.
+        is_remote: Whether its nodes are other machines, so that refusals name them.
+    """
 
-    def begin_round(self) -> None:
-        """Clear the waiting lists; then `try_allocate` is called for all, the oldest first."""
-        self._waiting.clear()
+    inventory: Inventory | None
+    table: ReservationTable = field(default_factory=ReservationTable)
+    backend: str = ""
+    is_remote: bool = False
 
     def try_allocate(self, request: ResourceRequest) -> Reservation | Unschedulable:
         """What a trial would get now, on as many nodes as it asks for, or on none; nothing is reserved yet."""
         if self.inventory is None:
-            return Reservation(request)
-        nodes = self.inventory.nodes
-        answers = {node.name: self._allocator(node).try_allocate(request) for node in nodes}
-        granted = [answer for answer in answers.values() if isinstance(answer, NodePlacement)]
-        if len(granted) >= request.resources.nodes:
-            granted.sort(key=lambda placed: len(self._allocations(placed.node)))
-            return Reservation(request, Placement(tuple(granted[: request.resources.nodes])))
-        blocked = {name: answer for name, answer in answers.items() if isinstance(answer, Unschedulable)}
-        return self._refuse(request, len(granted), blocked)
+            return Reservation(request, backend=self.backend)
+        answers = {node.name: self._node(node).try_allocate(request) for node in self.inventory.nodes}
+        chosen = self._chosen(request, answers)
+        if chosen:
+            return Reservation(request, Placement(tuple(chosen)), self.backend)
+        return self._refuse(request, answers)
 
-    def reserve(self, reservation: Reservation) -> None:
-        """Record what a trial has been given."""
-        self.reservations[reservation.request.job_id] = reservation
+    def wait(self, request: ResourceRequest, refusal: Unschedulable) -> None:
+        """Let a refused trial wait in this round, so that none that comes later takes what it waits for."""
+        for machine in refusal.machines:
+            self.table.waiting.setdefault(machine, []).append(request)
 
-    def release(self, job_id: str) -> None:
-        """Release what a job held, if anything."""
-        self.reservations.pop(job_id, None)
+    def capacity(self, request: ResourceRequest) -> float:
+        """How many such trials the backend could run at the same time, if it had no others."""
+        if self.inventory is None:
+            return float("inf")
+        nodes = [node for node in self.inventory.nodes if not node.unavailable]
+        return sum(self._node(node).capacity(request) for node in nodes) // request.resources.nodes
 
-    def _allocator(self, node: Node) -> NodeAllocator:
-        return NodeAllocator(node, self._allocations(node.name), self._waiting.get(node.name, ()))
+    def set_unavailable(self, names: Sequence[str], reason: str) -> None:
+        """Place nothing on these nodes until the inventory is read again."""
+        if self.inventory is not None:
+            nodes = [replace(one, unavailable=reason) if one.name in names else one for one in self.inventory.nodes]
+            self.inventory = replace(self.inventory, nodes=tuple(nodes))
 
-    def _allocations(self, node: str) -> list[Allocation]:
+    @property
+    def has_unavailable_nodes(self) -> bool:
+        """True when a node is known not to answer."""
+        return self.inventory is not None and any(node.unavailable for node in self.inventory.nodes)
+
+    def _node(self, node: Node) -> NodeAllocator:
         assert self.inventory is not None
-        found = []
-        for reservation in self.reservations.values():
-            if len(self.inventory.nodes) == 1:  # also what a machine that has been renamed since has been given
-                found.append(Allocation(reservation.request, reservation.placement.accelerators))
-            else:
-                placed = [one for one in reservation.placement.nodes if one.node == node]
-                found += [Allocation(reservation.request, one.accelerators) for one in placed]
-        return found
+        is_only = len(self.inventory.nodes) == 1 and not node.machine_id
+        allocations = self.table.through(self.backend) if is_only else self.table.on(self.backend, node)
+        return NodeAllocator(node, allocations, self.table.waiting.get(machine_of(self.backend, node), ()))
 
-    def _refuse(self, request: ResourceRequest, granted: int, blocked: dict[str, Unschedulable]) -> Unschedulable:
-        assert self.inventory is not None
-        later = {name: one for name, one in blocked.items() if not one.permanent}
-        for name, one in later.items():
-            self._waiting.setdefault(name, []).append((one.resource, request))
+    def _chosen(
+        self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]
+    ) -> list[NodePlacement]:
+        """The nodes that a trial gets, none where there are too few; those with the fewest trials per CPU."""
         asked = request.resources.nodes
-        nodes = len(self.inventory.nodes)
+        granted = [answer for answer in answers.values() if isinstance(answer, NodePlacement)]
+        others = [name for name, answer in answers.items() if name not in request.avoid and _could_do(answer)]
+        if len(others) >= asked:
+            granted = [placed for placed in granted if placed.node not in request.avoid]
+        granted.sort(key=lambda placed: (placed.node in request.avoid, self._load(placed.node)))
+        return granted[:asked] if len(granted) >= asked else []
+
+    def _load(self, name: str) -> float:
+        assert self.inventory is not None
+        (node,) = [node for node in self.inventory.nodes if node.name == name]
+        return (len(self._node(node).allocations) + 1) / (node.cpus or 1.0)
+
+    def _refuse(self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]) -> Unschedulable:
+        assert self.inventory is not None
+        blocked = {name: answer for name, answer in answers.items() if isinstance(answer, Unschedulable)}
+        asked, nodes = request.resources.nodes, len(self.inventory.nodes)
+        possible = [name for name, answer in answers.items() if not _is_permanent(answer)]
         if nodes < asked:
             found = f"asks for {count(asked, 'node')}; this backend has {nodes}: ask for fewer"
             return Unschedulable("nodes", found, permanent=True)
-        if granted + len(later) < asked:
-            return _joined("asks for", asked, blocked, nodes)
-        return _joined("waits for", asked, later, nodes)
+        if len(possible) < asked:
+            return self._joined("asks for", asked, blocked)
+        refusal = self._joined("waits for", asked, {name: blocked[name] for name in possible if name in blocked})
+        return replace(refusal, machines=self._reserved(request, answers), unavailable=self._silent(asked, answers))
+
+    def _reserved(self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]) -> tuple[str, ...]:
+        """The machines that a refused trial waits for: those that are free for it first, then in their own order."""
+        assert self.inventory is not None
+        nodes = [node for node in self.inventory.nodes if _could_do(answers[node.name])]
+        nodes.sort(key=lambda node: (node.name in request.avoid, isinstance(answers[node.name], Unschedulable)))
+        return tuple(machine_of(self.backend, node) for node in nodes[: request.resources.nodes])
+
+    def _silent(self, asked: int, answers: dict[str, NodePlacement | Unschedulable]) -> bool:
+        return sum(map(_could_do, answers.values())) < asked
+
+    def _joined(self, verb: str, asked: int, blocked: dict[str, Unschedulable]) -> Unschedulable:
+        """One answer for all nodes."""
+        assert self.inventory is not None
+        first = next(iter(blocked.values()))
+        if len(self.inventory.nodes) == 1:
+            (name,) = blocked
+            return replace(first, sentence=f"{first.sentence} (on {name})") if self.is_remote else first
+        sentences = "; ".join(f"on {name} it {one.sentence}" for name, one in blocked.items())
+        sentence = f"{verb} {count(asked, 'node')}: {sentences}"
+        return Unschedulable(first.resource, sentence, permanent=all(one.permanent for one in blocked.values()))
 
 
-def _joined(verb: str, asked: int, blocked: dict[str, Unschedulable], nodes: int) -> Unschedulable:
-    """One answer for all nodes."""
-    first = next(iter(blocked.values()))
-    if nodes == 1:
-        return first
-    sentences = "; ".join(f"on {name} it {one.sentence}" for name, one in blocked.items())
-    sentence = f"{verb} {count(asked, 'node')}: {sentences}"
-    return Unschedulable(first.resource, sentence, permanent=all(one.permanent for one in blocked.values()))
+def _is_permanent(answer: NodePlacement | Unschedulable) -> bool:
+    return isinstance(answer, Unschedulable) and answer.permanent
+
+
+def _could_do(answer: NodePlacement | Unschedulable) -> bool:
+    """Whether the node answers and has enough, now or when trials there have ended."""
+    return not isinstance(answer, Unschedulable) or not (answer.permanent or answer.unavailable)

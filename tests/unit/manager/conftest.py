@@ -16,7 +16,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext
 from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.manager import Manager
@@ -63,7 +63,10 @@ class SimulatedBackend:
         self.name = "local"
         self.down = ""
         self.refuses = ""
+        self.refusal = BackendError
         self.unusable = ""
+        self.unusable_for_good = True
+        self.silent = ""  # why its node does not answer: all jobs are doubtful, nothing can be told it
         self.cancelled: list[str] = []
 
     def job(self, number, attempt=1):
@@ -71,22 +74,26 @@ class SimulatedBackend:
         return found
 
     def probe(self):
-        return Probe(not self.unusable, self.unusable or "here")
+        return Probe(not self.unusable, self.unusable or "here", self.unusable_for_good)
 
     def discover(self):
         return self.inventory
 
     def submit(self, trial, placement, secrets):
-        if self.refuses:
-            raise BackendError(self.refuses)
+        if self.refuses and self.refusal is not SubmitUnknownError:
+            raise self.refusal(self.refuses)
         if trial.job_id in self.jobs:
             return JobRef(self.name, trial.job_id)
         self.jobs[trial.job_id] = Job(trial, placement, dict(secrets))
+        if self.refuses:
+            raise self.refusal(self.refuses)
         return JobRef(self.name, trial.job_id)
 
     def poll(self, refs):
         if self.down:
             raise BackendError(self.down)
+        if self.silent:
+            return [JobStatus(ref, TrialState.PREPARING, doubt=self.silent, unreachable=True) for ref in refs]
         jobs = [(ref, self.jobs[ref.job_id]) for ref in refs]
         return [JobStatus(ref, job.state, job.reason, job.detail) for ref, job in jobs]
 
@@ -101,8 +108,8 @@ class SimulatedBackend:
         pass
 
     def cancel(self, ref, grace_s):
-        if self.down:
-            raise BackendError(self.down)
+        if self.down or self.silent:
+            raise BackendUnavailableError(self.down or self.silent)
         self.cancelled.append(ref.job_id)
         job = self.jobs[ref.job_id]
         if not job.state.is_final:

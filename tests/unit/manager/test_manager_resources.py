@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from jupyter_autotrain.core.inventory import Accelerator, AcceleratorPolicy, Inventory, Node
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.manager.node_allocator import ResourceRequest, Unschedulable
-from jupyter_autotrain.manager.resources import Reservation, ResourceAllocator
+from jupyter_autotrain.manager.reservations import Reservation
+from jupyter_autotrain.manager.resources import ResourceAllocator
 
 GB = 1_000_000_000
 
@@ -33,8 +34,16 @@ def pool_of(*gpus, cpus=4.0, memory_bytes=16 * GB):
 def take(allocator, need_):
     grant = allocator.try_allocate(need_)
     assert isinstance(grant, Reservation), grant
-    allocator.reserve(grant)
+    allocator.table.reserve(grant)
     return grant
+
+
+def wait(allocator, need_):
+    """Refuse a trial, which waits from now on."""
+    refusal = allocator.try_allocate(need_)
+    assert isinstance(refusal, Unschedulable), refusal
+    allocator.wait(need_, refusal)
+    return refusal
 
 
 def test_a_machine_with_one_gpu_runs_a_trial_that_asks_for_one():
@@ -48,8 +57,8 @@ def test_a_second_trial_waits_for_the_only_gpu_and_knows_who_holds_it():
     assert blocked.sentence == (
         "waits for 1 GPU, 0 free of 1: GPU 0 is held by trial 1 of a@1 (at most 1 per GPU); it is free when that ends"
     )
-    allocator.release("e-1-1")
-    allocator.begin_round()
+    allocator.table.release("e-1-1")
+    allocator.table.waiting.clear()
     assert take(allocator, need(2, gpus=1)).placement.accelerators == ("GPU-0",)
 
 
@@ -57,7 +66,7 @@ def test_gpus_are_shared_only_when_all_that_share_agree():
     allocator, shared = pool_of(gpu(0)), AcceleratorPolicy(max_trials_per_gpu=2)
     take(allocator, need(1, gpus=1, options=shared))
     assert isinstance(allocator.try_allocate(need(2, gpus=1)), Unschedulable)
-    allocator.begin_round()
+    allocator.table.waiting.clear()
     take(allocator, need(3, gpus=1, options=shared))
     assert isinstance(allocator.try_allocate(need(4, gpus=1, options=shared)), Unschedulable)
 
@@ -73,7 +82,7 @@ def test_a_gpu_used_by_others_is_left_alone_unless_asked_for():
     allocator = pool_of(gpu(0, busy=True))
     blocked = allocator.try_allocate(need(1, gpus=1))
     assert "used by a program outside this manager" in blocked.sentence
-    allocator.begin_round()
+    allocator.table.waiting.clear()
     assert take(allocator, need(1, gpus=1, options=AcceleratorPolicy(use_active_gpu=True))).placement.accelerators == (
         "GPU-0",
     )
@@ -114,7 +123,7 @@ def test_gpu_memory_promised_to_one_trial_is_not_promised_again():
 def test_a_large_trial_is_not_starved_by_small_ones_behind_it():
     allocator = pool_of()
     take(allocator, need(1, cpus=2.0))
-    assert isinstance(allocator.try_allocate(need(2, cpus=4.0)), Unschedulable)
+    wait(allocator, need(2, cpus=4.0))
     behind = allocator.try_allocate(need(3, cpus=1.0))
     assert behind.sentence == "waits for CPUs behind trial 2 of a@1, which came first"
     assert isinstance(allocator.try_allocate(need(4)), Reservation)
@@ -149,7 +158,8 @@ def test_a_trial_that_waits_for_a_node_keeps_it_from_those_behind():
     allocator = two_nodes()
     for number in (1, 2):
         take(allocator, need(number, cpus=2.0))
-    assert isinstance(allocator.try_allocate(need(3, cpus=4.0)), Unschedulable)
+    wait(allocator, need(3, cpus=4.0))
+    assert nodes_and_gpus(take(allocator, need(5, cpus=2.0))) == [("n2", ())]
     assert "behind trial 3" in allocator.try_allocate(need(4, cpus=1.0)).sentence
 
 
@@ -157,8 +167,8 @@ def test_a_trial_of_several_nodes_gets_all_of_them_or_none():
     allocator = two_nodes()
     take(allocator, need(1, cpus=3.0))
     assert isinstance(allocator.try_allocate(need(2, cpus=2.0, nodes=2)), Unschedulable)
-    allocator.release("e-1-1")
-    allocator.begin_round()
+    allocator.table.release("e-1-1")
+    allocator.table.waiting.clear()
     assert [node for node, _ in nodes_and_gpus(take(allocator, need(2, cpus=2.0, nodes=2)))] == ["n1", "n2"]
     assert allocator.try_allocate(need(3, nodes=3)).sentence == "asks for 3 nodes; this backend has 2: ask for fewer"
     assert allocator.try_allocate(need(4, gpus=1, nodes=2)).permanent
@@ -194,19 +204,19 @@ def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
     allocator = pool_of(*(gpu(index, busy=b) for index, b in enumerate(busy)))
     for number, (resources, options) in enumerate(asked):
         need_ = ResourceRequest(f"e-{number}-1", f"<trial {number}>", resources, options)
-        allocator.begin_round()
+        allocator.table.waiting.clear()
         answer = allocator.try_allocate(need_)
         if isinstance(answer, Reservation):
-            allocator.reserve(answer)
+            allocator.table.reserve(answer)
             check_sums(allocator)
             continue
-        named = {job for job, grant in allocator.reservations.items() if grant.request.label in answer.sentence}
+        named = {job for job, grant in allocator.table.jobs.items() if grant.request.label in answer.sentence}
         spared, lifted = copy.deepcopy(allocator), copy.deepcopy(allocator)
-        for job in allocator.reservations:
-            (lifted if job in named else spared).release(job)
-        spared.begin_round()
+        for job in allocator.table.jobs:
+            (lifted if job in named else spared).table.release(job)
+        spared.table.waiting.clear()
         assert still_blocked(spared, need_, answer)
-        lifted.begin_round()
+        lifted.table.waiting.clear()
         by_others = "outside this manager" in answer.sentence
         assert answer.permanent or by_others or not still_blocked(lifted, need_, answer)
         assert not answer.permanent or not named
@@ -219,7 +229,7 @@ def still_blocked(allocator, need_, answer):
 
 def check_sums(allocator):
     (node,) = allocator.inventory.nodes
-    grants = list(allocator.reservations.values())
+    grants = list(allocator.table.jobs.values())
     assert sum(g.request.resources.cpus or 0 for g in grants) <= node.cpus
     assert sum(g.request.resources.memory_bytes or 0 for g in grants) <= node.memory_bytes
     for device in node.accelerators:

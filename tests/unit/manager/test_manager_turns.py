@@ -144,7 +144,7 @@ def test_an_unreachable_backend_is_named_until_it_answers_again(world):
     world.step()
     world.backend.down = "no route to host"
     world.step()
-    assert "does not answer: no route to host" in world.store.block_reasons(experiment)[1]
+    assert "is on here, which does not answer since" in world.store.block_reasons(experiment)[1]
     world.backend.down = ""
     world.backend.job(1).end()
     world.step(15)

@@ -1,0 +1,74 @@
+"""Where the attempts of an experiment are and were, and what they took there: from its log of state changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from jupyter_autotrain.core.records import StateChange
+from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.completion_time import BackendTimes
+
+
+@dataclass(slots=True)
+class _Placed:
+    """An attempt that a backend has."""
+
+    placement: Placement
+    placed_s: float
+    started_s: float | None = None
+
+
+@dataclass(slots=True)
+class AttemptHistory:
+    """Follows the state changes of an experiment's trials."""
+
+    _times: dict[str, BackendTimes] = field(default_factory=dict)
+    _placed: dict[int, _Placed] = field(default_factory=dict)
+    _lost: dict[int, set[tuple[str, str]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, changes: Iterable[StateChange]) -> AttemptHistory:
+        """The history that the store has."""
+        history = cls()
+        for change in changes:
+            history.follow(change.number, change.state, change.time_s, change.placement)
+        return history
+
+    def follow(self, number: int, state: TrialState, now_s: float, placement: Placement | None = None) -> None:
+        """Follow one state change of a trial."""
+        if state is TrialState.PREPARING and placement is not None:
+            self._placed[number] = _Placed(placement, now_s)
+        elif state is TrialState.RUNNING and number in self._placed:
+            self._placed[number].started_s = now_s
+        elif state not in {TrialState.PREPARING, TrialState.RUNNING}:
+            self._leave(number, state, now_s)
+
+    def _leave(self, number: int, state: TrialState, now_s: float) -> None:
+        placed = self._placed.pop(number, None)
+        if placed is None or state is TrialState.WAITING:
+            return
+        started_s = placed.placed_s if placed.started_s is None else placed.started_s
+        self.times(placed.placement.backend).add(state, started_s - placed.placed_s, now_s - started_s)
+        if state is TrialState.LOST:
+            backend = placed.placement.backend
+            nodes = [one.node for one in placed.placement.nodes] or [""]
+            self._lost.setdefault(number, set()).update((backend, node) for node in nodes)
+
+    def times(self, backend: str) -> BackendTimes:
+        """What trials took on a backend, by its name."""
+        return self._times.setdefault(backend, BackendTimes())
+
+    def ages_s(self, backend: str, now_s: float) -> tuple[float, ...]:
+        """Of the trials that a backend has: the time since each was put there."""
+        there = [placed for placed in self._placed.values() if placed.placement.backend == backend]
+        return tuple(max(now_s - placed.placed_s, 0.0) for placed in there)
+
+    def count(self, backend: str) -> int:
+        """How many trials a backend has now."""
+        return sum(placed.placement.backend == backend for placed in self._placed.values())
+
+    def lost_by(self, number: int, backend: str) -> frozenset[str]:
+        """The nodes of a backend that lost earlier attempts of a trial; "" where they are not known."""
+        return frozenset(node for name, node in self._lost.get(number, ()) if name == backend)

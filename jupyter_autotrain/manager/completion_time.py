@@ -1,0 +1,165 @@
+"""When a trial would end on each backend of its experiment, and which one it is put on: where it ends first.
+
+The rule is that of minimum completion time (Maheswaran et al., 1999, "Dynamic matching and scheduling of a class of
+independent tasks onto heterogeneous computing systems"), with the time until a slot is free, to start and to run as
+measured on trials of this experiment. Of equal trials it gives a shortest schedule. A trial waits for a fast backend
+where that ends sooner than a slow one that is free.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.text_format import count, duration
+
+_WINDOW = 20
+_UNKNOWN_RUN_S = 1.0  # any time does as long as nothing is known of any backend: it only spreads the trials
+
+
+def _window() -> deque[float]:
+    return deque(maxlen=_WINDOW)
+
+
+@dataclass(slots=True)
+class BackendTimes:
+    """What the newest trials of an experiment took on a backend; only those that succeeded have run to their end.
+
+    Attributes:
+        starts_s: From the decision to the start.
+        runs_s: From the start to the end.
+        succeeded, failed: How many ended so; a backend where trials fail at once is not a fast one.
+    """
+
+    starts_s: deque[float] = field(default_factory=_window)
+    runs_s: deque[float] = field(default_factory=_window)
+    succeeded: int = 0
+    failed: int = 0
+
+    def add(self, state: TrialState, start_s: float, run_s: float) -> None:
+        """Add a trial that has ended; one that was stopped says nothing of the backend."""
+        if state is TrialState.SUCCEEDED:
+            self.succeeded += 1
+            self.starts_s.append(start_s)
+            self.runs_s.append(run_s)
+        elif state in {TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED}:
+            self.failed += 1
+
+    @property
+    def attempts_per_success(self) -> float:
+        """How many attempts a success takes there, as far as it is known (rule of succession)."""
+        return (self.succeeded + self.failed + 1) / (self.succeeded + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A backend that a trial could be put on.
+
+    Attributes:
+        ages_s: Of the experiment's trials there: the time since each was put there.
+        slots: How many such trials it runs at the same time.
+        is_free: Whether the trial would start now.
+        waiting: How many trials of the experiment that come first are to wait for it.
+        prefer: Its weight: with 2 it is taken unless the trial ends there more than twice as late.
+    """
+
+    name: str
+    times: BackendTimes
+    ages_s: tuple[float, ...] = ()
+    slots: float = 1.0
+    is_free: bool = True
+    waiting: int = 0
+    prefer: float = 1.0
+
+    @property
+    def is_untried(self) -> bool:
+        """True when no trial of the experiment was or is there."""
+        return not (self.ages_s or self.times.succeeded or self.times.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """When a trial would end on a backend, in seconds from now."""
+
+    candidate: Candidate
+    wait_s: float
+    start_s: float
+    run_s: float
+
+    @property
+    def completion_s(self) -> float:
+        """Until its end."""
+        return self.wait_s + self.start_s + self.run_s
+
+    @property
+    def cost(self) -> tuple[float, bool, float]:
+        """What is the least for the backend that is chosen."""
+        candidate = self.candidate
+        load = (len(candidate.ages_s) + candidate.waiting) / max(candidate.slots, 1.0)
+        return self.completion_s / candidate.prefer, not candidate.is_free, load / candidate.prefer
+
+
+def estimates(candidates: Sequence[Candidate]) -> list[Estimate]:
+    """When a trial would end on each; a backend without any success is taken to be like the others. O(trials)."""
+    pooled = [run_s for candidate in candidates for run_s in candidate.times.runs_s]
+    usual_s = statistics.median(pooled) if pooled else _UNKNOWN_RUN_S
+    return [_estimate(candidate, usual_s) for candidate in candidates]
+
+
+def choose(found: Sequence[Estimate]) -> Estimate:
+    """The backend that a trial is put on: each that is free is tried once, in order of preference; then the best."""
+    untried = [one for one in found if one.candidate.is_untried and one.candidate.is_free]
+    if untried:
+        return max(untried, key=lambda one: one.candidate.prefer)
+    return min(found, key=lambda one: one.cost)
+
+
+def explain(chosen: Estimate, found: Sequence[Estimate]) -> str:
+    """Why a trial is put there, as the rest of a sentence."""
+    name = chosen.candidate.name
+    if chosen.candidate.is_untried:
+        return f"{name} as the first one there, which measures it"
+    others = [one for one in found if one is not chosen]
+    is_first = all(chosen.completion_s <= one.completion_s for one in others)
+    reason = "where it ends first" if is_first else f"which is preferred (`prefer: {chosen.candidate.prefer:g}`)"
+    rest = ", ".join(f"on {one.candidate.name} in about {duration(one.completion_s)}" for one in others)
+    return f"{name}, {reason}: in about {_details(chosen)}; {rest}" if rest else f"{name}, {reason}"
+
+
+def _details(one: Estimate) -> str:
+    measured = len(one.candidate.times.runs_s)
+    parts = [f"{duration(one.wait_s)} until a slot is free" if one.wait_s else "", f"{duration(one.run_s)} to run"]
+    source = f"by {count(measured, 'trial')} there" if measured else "not measured yet"
+    return f"{duration(one.completion_s)} ({', '.join(filter(None, parts))}, {source})"
+
+
+def _estimate(candidate: Candidate, usual_s: float) -> Estimate:
+    times = candidate.times
+    start_s = statistics.median(times.starts_s) if times.starts_s else 0.0
+    run_s = statistics.median(times.runs_s) if times.runs_s else max((usual_s, *candidate.ages_s))
+    run_s *= times.attempts_per_success
+    return Estimate(candidate, _wait_s(candidate, start_s + run_s), start_s, run_s)
+
+
+def _wait_s(candidate: Candidate, whole_s: float) -> float:
+    """The time until a slot is free for it, behind those that wait already."""
+    there = len(candidate.ages_s)
+    ahead = candidate.waiting + max(there - candidate.slots, 0)
+    if candidate.is_free and there + candidate.waiting < candidate.slots:
+        return 0.0
+    if not candidate.ages_s:  # others hold it
+        return whole_s * (1 + candidate.waiting)
+    if math.isinf(ahead):
+        return 0.0
+    left_s = sorted(_left_s(age_s, whole_s) for age_s in candidate.ages_s)
+    rounds, position = divmod(int(ahead), len(left_s))
+    return left_s[position] + rounds * whole_s
+
+
+def _left_s(age_s: float, whole_s: float) -> float:
+    """How long a trial goes on: one that is overdue as long again as it is overdue, so that none is waited for long."""
+    return abs(whole_s - age_s)

@@ -1,0 +1,116 @@
+"""Where the waiting trials go, decided anew in each round: on a backend that has what they ask for, or nowhere yet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jupyter_autotrain.core.profile import BackendChoice
+from jupyter_autotrain.core.text_format import count
+from jupyter_autotrain.manager.backend_pool import BackendPool
+from jupyter_autotrain.manager.completion_time import Candidate, Estimate, choose, estimates, explain
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.node_allocator import Unschedulable
+from jupyter_autotrain.manager.reservations import Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A trial starts now, on this backend, for this reason ("" where there is no other)."""
+
+    choice: BackendChoice
+    reservation: Reservation
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """What a backend answers to a trial."""
+
+    choice: BackendChoice
+    answer: Reservation | Unschedulable
+    is_avoided: bool = False
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether it would take the trial, now or later."""
+        return isinstance(self.answer, Reservation) or not (self.answer.permanent or self.answer.unavailable)
+
+
+@dataclass(slots=True)
+class TrialPlacer:
+    """Decides for the waiting trials of all experiments, oldest first.
+
+    Attributes:
+        pool: The backends.
+    """
+
+    pool: BackendPool
+    _waiting: Counter[tuple[str, str]] = field(default_factory=Counter)  # by experiment and backend, in this round
+
+    def begin_round(self) -> None:
+        """Begin a round, in which `place` is called for all waiting trials in order."""
+        self._waiting.clear()
+        self.pool.begin_round()
+
+    def place(self, run: ExperimentRun, number: int) -> Placed | Unschedulable:
+        """Where a trial goes; nothing is reserved for it, but what it waits for is kept from those that come later."""
+        offers = [self._offer(run, number, choice) for choice in run.record.spec.backends]
+        possible = [offer for offer in offers if offer.is_possible]
+        possible = [offer for offer in possible if not offer.is_avoided] or possible
+        if not possible:
+            return _joined(offers)
+        found = estimates([self._candidate(run, number, offer) for offer in possible])
+        chosen = choose(found)
+        offer = possible[found.index(chosen)]
+        reason = explain(chosen, found) if len(offers) > 1 else ""
+        if isinstance(offer.answer, Reservation):
+            return Placed(offer.choice, offer.answer, reason)
+        for one in possible:
+            if isinstance(one.answer, Unschedulable):
+                self.pool.allocator(one.choice).wait(run.resource_request(number, one.choice), one.answer)
+        self._waiting[run.id, offer.choice.profile.name] += 1
+        return _waits_for(offer, chosen, offers, reason)
+
+    def _offer(self, run: ExperimentRun, number: int, choice: BackendChoice) -> _Offer:
+        there = run.history.count(choice.profile.name)
+        if choice.at_most is not None and there >= choice.at_most:
+            limit = f"waits: {count(there, 'trial')} of this experiment run there, its limit (`at_most`)"
+            return _Offer(choice, Unschedulable("trials", limit))
+        request = run.resource_request(number, choice)
+        return _Offer(choice, self.pool.try_allocate(choice, request), self.pool.is_avoided(choice, request))
+
+    def _candidate(self, run: ExperimentRun, number: int, offer: _Offer) -> Candidate:
+        choice, name = offer.choice, offer.choice.profile.name
+        slots = self.pool.capacity(choice, run.resource_request(number, choice))
+        return Candidate(
+            name,
+            run.history.times(name),
+            run.history.ages_s(name, run.now_s()),
+            slots if choice.at_most is None else min(slots, choice.at_most),
+            isinstance(offer.answer, Reservation),
+            self._waiting[run.id, name],
+            choice.prefer,
+        )
+
+
+def _waits_for(offer: _Offer, chosen: Estimate, offers: Sequence[_Offer], reason: str) -> Unschedulable:
+    """A trial waits for the backend where it ends first; where all that are possible are full, it waits for any."""
+    assert isinstance(offer.answer, Unschedulable)
+    if not any(isinstance(one.answer, Reservation) for one in offers):
+        return _joined(offers)
+    return Unschedulable(
+        offer.answer.resource, f"waits for {reason}; on {chosen.candidate.name} it {offer.answer.sentence}"
+    )
+
+
+def _joined(offers: Sequence[_Offer]) -> Unschedulable:
+    """What all backends of an experiment answer; of one backend its own sentence."""
+    refusals = [
+        (offer.choice.profile.name, offer.answer) for offer in offers if isinstance(offer.answer, Unschedulable)
+    ]
+    if len(refusals) == 1:
+        return refusals[0][1]
+    sentence = "; ".join(f"on {name} it {one.sentence}" for name, one in refusals)
+    return Unschedulable("backend", sentence, permanent=all(one.permanent for _, one in refusals))

@@ -1,0 +1,262 @@
+"""Experiments on several backends: where each trial goes, and what happens where a backend does not answer."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from jupyter_autotrain.client.stop_receipt import StopReceipt
+from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.core.spec import Resources
+from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.errors import BackendUnavailableError, SubmitUnknownError
+from jupyter_autotrain.manager.explain import explain
+from jupyter_autotrain.manager.start import ManagerStatus
+
+HERE = BackendChoice(Profile("here", "test"))
+LAB = BackendChoice(Profile("lab", "test", {"hosts": ["gpu1", "gpu2"]}))
+BOTH = (HERE, LAB)
+ONE_CPU = Resources(cpus=1.0)
+
+
+@pytest.fixture
+def backends(world):
+    """One of one node, and one of two, by the names of their profiles."""
+    made = {"here": type(world.backend)(), "lab": type(world.backend)()}
+    for name, backend in made.items():
+        backend.name = name
+    made["here"].inventory = Inventory((Node("here", 1.0, machine_id="m0"),))
+    made["lab"].inventory = Inventory((Node("gpu1", 1.0, machine_id="m1"), Node("gpu2", 1.0, machine_id="m2")))
+    world.create_backend_of = lambda profile: made[profile.name]
+    return made
+
+
+def places(world, experiment="id0"):
+    return [trial.placement.backend for trial in world.trials(experiment)]
+
+
+def test_a_trial_waits_for_the_backend_where_it_ends_first_and_why_says_so(world, backends):
+    world.submit(backends=BOTH, trials=8, concurrency=3, resources=ONE_CPU)
+    world.step()
+    assert places(world) == ["here", "lab", "lab"]
+    world.now += 10
+    for number in (2, 3):
+        backends["lab"].job(number).end()
+    world.step()
+    world.now += 300
+    backends["here"].job(1).end()
+    world.step()
+    assert places(world)[3:] == ["lab", "lab", ""]  # ten seconds there, five minutes here, which is free
+    reason = world.store.block_reasons("id0")[6]
+    assert reason.startswith("waits for lab, where it ends first: in about")
+    assert "on here in about 5 min" in reason
+    sentences = explain(world.store, world.home, "mnist@1")
+    assert any(one.startswith("Trial 6 waits for lab, where it ends first") for one in sentences)
+
+
+def test_why_says_why_a_running_trial_is_where_it_is(world, backends, monkeypatch):
+    module = sys.modules["jupyter_autotrain.manager.explain"]
+    monkeypatch.setattr(module, "status", lambda home: ManagerStatus(alive=True))
+    world.submit(backends=BOTH, trials=3, concurrency=1)
+    for number, name in ((1, "here"), (2, "lab")):
+        world.step()
+        world.now += 5 * number
+        backends[name].job(number).end()
+    world.step()
+    (sentence,) = explain(world.store, world.home, "mnist@1")[:1]
+    assert sentence.startswith("Trial 3 was put on here, where it ends first: in about")
+    assert "on lab in about" in sentence
+
+
+def test_what_trials_took_is_measured_again_by_the_next_manager(world, backends):
+    world.submit(backends=BOTH, trials=9, concurrency=3, resources=ONE_CPU)
+    world.step()
+    world.now += 10
+    for number in (2, 3):
+        backends["lab"].job(number).end()
+    world.step()
+    world.now += 300
+    backends["here"].job(1).end()
+    for number in (4, 5):
+        backends["lab"].job(number).end()
+    world.step()
+    (run,) = world.manager.runs.values()
+    before = {name: list(run.history.times(name).runs_s) for name in ("here", "lab")}
+    world.restart()
+    world.step()
+    (run,) = world.manager.runs.values()
+    assert {name: list(run.history.times(name).runs_s) for name in ("here", "lab")} == before
+    assert min(before["here"]) > 300
+
+
+def test_at_most_limits_the_trials_of_an_experiment_on_a_backend(world, backends):
+    world.submit(backends=(HERE, replace(LAB, at_most=1)), trials=3, concurrency=3, resources=ONE_CPU)
+    world.step()
+    assert places(world) == ["here", "lab", ""]
+    (reason,) = world.store.block_reasons("id0").values()
+    assert "on lab it waits: 1 trial of this experiment run there, its limit (`at_most`)" in reason
+    backends["lab"].job(2).end()
+    world.step()
+    assert places(world) == ["here", "lab", "lab"]
+
+
+def test_the_preferred_backend_gets_the_first_trial(world, backends):
+    world.submit(backends=(HERE, replace(LAB, prefer=2.0)), trials=1)
+    world.step()
+    assert places(world) == ["lab"]
+
+
+def test_a_trial_whose_submit_finds_no_answer_goes_to_another_backend(world, backends):
+    backends["here"].refuses, backends["here"].refusal = "no route to host", BackendUnavailableError
+    world.submit(backends=BOTH, trials=1)
+    world.step(8)
+    assert places(world) == ["lab"]
+    changes = [(change.state, change.reason) for change in world.store.state_changes("id0")]
+    assert (TrialState.WAITING, "here: no route to host") in changes
+    assert world.states("id0") == ["RUNNING"]
+    assert not backends["here"].jobs
+
+
+def test_a_trial_of_a_host_that_finds_no_answer_goes_to_the_next_host(world, backends):
+    submit = backends["lab"].submit
+
+    def gpu1_is_gone(trial, placement, secrets):
+        if placement.nodes[0].node == "gpu1":
+            raise BackendUnavailableError("gpu1 cannot be reached")
+        return submit(trial, placement, secrets)
+
+    backends["lab"].submit = gpu1_is_gone
+    world.submit(backends=(LAB,), trials=1)
+    world.step(8)
+    (trial,) = world.trials("id0")
+    assert [placed.node for placed in trial.placement.nodes] == ["gpu2"]
+    assert trial.attempt == 1
+
+
+def test_a_trial_that_may_have_been_started_stays_where_it_may_run(world, backends):
+    lab = backends["lab"]
+    lab.refuses, lab.refusal = "gpu1 does not answer", SubmitUnknownError
+    world.submit(backends=(replace(LAB, prefer=2.0), HERE), trials=1)
+    world.step(6)
+    assert places(world) == ["lab"]
+    lab.refusal = BackendUnavailableError
+    world.step(15)
+    world.restart()
+    world.step(15)
+    assert places(world) == ["lab"]
+    assert not backends["here"].jobs
+    assert "gpu1" in world.store.block_reasons("id0")[1]
+    lab.refuses = ""
+    world.step(15)
+    lab.job(1).end()
+    world.step()
+    assert world.states("id0") == ["SUCCEEDED"]
+    assert len(lab.jobs) == 1
+
+
+def test_what_waits_goes_elsewhere_when_a_backend_does_not_answer_and_what_runs_stays(world, backends):
+    world.submit(backends=BOTH, trials=4, concurrency=4, resources=ONE_CPU)
+    world.step()
+    assert places(world) == ["here", "lab", "lab", ""]
+    backends["lab"].down = "no route to host"
+    world.step()
+    backends["here"].job(1).end()
+    world.step()
+    assert places(world) == ["here", "lab", "lab", "here"]
+    assert world.states("id0") == ["SUCCEEDED", "RUNNING", "RUNNING", "RUNNING"]
+
+
+def test_a_backend_that_cannot_be_used_for_now_fails_nothing_and_is_used_when_it_can(world, backends):
+    for backend in backends.values():
+        backend.unusable, backend.unusable_for_good = "no host answers", False
+    world.submit(backends=BOTH, trials=1)
+    world.step(8)
+    assert world.states("id0") == ["WAITING"]
+    assert "no host answers" in world.store.block_reasons("id0")[1]
+    backends["lab"].unusable = ""
+    world.now += 6
+    world.step()
+    assert places(world) == ["lab"]
+
+
+def test_only_backends_that_can_never_be_used_end_an_experiment(world, backends):
+    for backend in backends.values():
+        backend.unusable = "no Linux"
+    world.submit(backends=BOTH, trials=2)
+    world.step()
+    assert world.store.experiment("id0").state is ExperimentState.FAILED
+
+
+def test_a_node_that_does_not_answer_is_named_with_its_trials_since_when(world, backends):
+    world.submit(backends=(LAB,), trials=2, concurrency=2, resources=ONE_CPU)
+    world.step()
+    backends["lab"].silent = "timed out"
+    world.step(20)
+    since = [node.since_s for node in world.store.unreachable_nodes("id0")]
+    assert [(node.name, node.trials) for node in world.store.unreachable_nodes("id0")] == [("gpu1", 1), ("gpu2", 1)]
+    sentences = explain(world.store, world.home, "mnist@1")
+    assert any(one.startswith("gpu1 does not answer since ") and "1 trial goes on there" in one for one in sentences)
+    world.now += 600
+    world.restart()
+    world.step(20)
+    assert [node.since_s for node in world.store.unreachable_nodes("id0")] == since
+    backends["lab"].silent = ""
+    world.step(40)
+    assert world.store.unreachable_nodes("id0") == []
+    assert world.store.block_reasons("id0") == {}
+
+
+def test_a_trial_lost_with_its_host_is_tried_again_on_another(world, backends):
+    world.submit(backends=(LAB,), trials=1, retries=1)
+    world.step()
+    (trial,) = world.trials("id0")
+    first = trial.placement.nodes[0].node
+    backends["lab"].job(1).end(TrialState.LOST, "its host was restarted")
+    world.restart()
+    world.step()
+    (trial,) = world.trials("id0")
+    assert (trial.attempt, trial.state) == (2, TrialState.RUNNING)
+    assert trial.placement.nodes[0].node != first
+    reasons = [change.reason for change in world.store.state_changes("id0") if change.state is TrialState.LOST]
+    assert reasons == ["its host was restarted"]
+
+
+def test_a_stop_while_a_node_does_not_answer_returns_and_is_carried_out_later(world, backends):
+    world.submit(backends=BOTH, trials=2, concurrency=2, resources=ONE_CPU)
+    world.step()
+    backends["lab"].silent = "timed out"
+    world.step(20)
+    request = world.request("stop", "id0")
+    world.step(30)
+    answer = world.store.request(request)
+    assert answer.done
+    assert answer.result["pids_ended"] == [101]
+    text = str(StopReceipt.of("mnist", answer.result))
+    assert "gpu1 does not answer since" in text
+    assert "nothing is left" not in text
+    assert world.store.experiment("id0").state is ExperimentState.STOPPING
+    world.restart()
+    world.step(20)
+    assert world.states("id0") == ["CANCELLED", "RUNNING"]
+    backends["lab"].silent = ""
+    world.step(60)
+    assert world.states("id0") == ["CANCELLED", "CANCELLED"]
+    assert backends["lab"].cancelled == ["id0-2-1"]
+
+
+def test_two_profiles_that_name_the_same_machine_do_not_double_book_it(world, backends):
+    backends["here"].inventory = Inventory((Node("here", 1.0, machine_id="m1"),))
+    world.submit(backends=(HERE,), trials=1, resources=ONE_CPU)
+    world.step()
+    world.submit("other", backends=(LAB,), trials=2, concurrency=2, resources=ONE_CPU)
+    world.step()
+    nodes = [[placed.node for placed in trial.placement.nodes] for trial in world.trials("id1")]
+    assert nodes == [["gpu2"], []]
+    assert "on gpu1 it waits for 1 CPU" in world.store.block_reasons("id1")[2]
+    assert "trial 1 of mnist@1 holds 1 CPU" in world.store.block_reasons("id1")[2]
+    world.restart()
+    world.step()
+    assert nodes == [[placed.node for placed in trial.placement.nodes] for trial in world.trials("id1")]
