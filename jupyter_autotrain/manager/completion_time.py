@@ -18,6 +18,7 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.text_format import count, duration
 
 _WINDOW = 20
+_RARE = 0.15
 _UNKNOWN_RUN_S = 1.0  # any time does as long as nothing is known of any backend: it only spreads the trials
 
 
@@ -106,16 +107,31 @@ class Estimate:
 def estimates(candidates: Sequence[Candidate]) -> list[Estimate]:
     """When a trial would end on each; a backend without any success is taken to be like the others. O(trials)."""
     pooled = [run_s for candidate in candidates for run_s in candidate.times.runs_s]
-    usual_s = statistics.median(pooled) if pooled else _UNKNOWN_RUN_S
+    ages_s = [age_s for candidate in candidates for age_s in candidate.ages_s]
+    usual_s = statistics.median(pooled) if pooled else max((_UNKNOWN_RUN_S, *ages_s))
     return [_estimate(candidate, usual_s) for candidate in candidates]
 
 
 def choose(found: Sequence[Estimate]) -> Estimate:
-    """The backend that a trial is put on: each that is free is tried once, in order of preference; then the best."""
+    """The backend that a trial is put on: each that is free is tried once, in order of preference; then the best.
+
+    One where nothing but failures has been seen is kept away from, while fewer trials fail on the others.
+    """
     untried = [one for one in found if one.candidate.is_untried and one.candidate.is_free]
     if untried:
         return max(untried, key=lambda one: one.candidate.prefer)
-    return min(found, key=lambda one: one.cost)
+    return min([one for one in found if not _only_fails(one, found)] or found, key=lambda one: one.cost)
+
+
+def _only_fails(one: Estimate, found: Sequence[Estimate]) -> bool:
+    """Whether so many failures without a success would be a rare accident at the rate of the other backends."""
+    times = one.candidate.times
+    others = [other.candidate.times for other in found if other is not one]
+    if times.succeeded or not others:
+        return False
+    failed = sum(other.failed for other in others)
+    rate = (failed + 1) / (failed + sum(other.succeeded for other in others) + 2)  # rule of succession
+    return rate**times.failed < _RARE
 
 
 def explain(chosen: Estimate, found: Sequence[Estimate]) -> str:

@@ -145,3 +145,23 @@ def test_a_backend_where_trials_fail_at_once_is_not_a_fast_one():
     found = estimates([Candidate("good", good.times), Candidate("broken", broken.times)])
     assert choose(found).candidate.name == "good"
     assert found[1].run_s == 40.0
+
+
+def test_a_backend_where_nothing_succeeds_is_kept_away_from_however_long_the_others_take():
+    times, broken = BackendTimes(), BackendTimes()
+    for _ in range(4):
+        times.add(TrialState.SUCCEEDED, 0.0, 600.0)
+    broken.add(TrialState.FAILED, 0.0, 0.4)
+    broken.add(TrialState.FAILED, 0.0, 0.4)
+    busy = Candidate("good", times, ages_s=(1.0,), is_free=False, waiting=5)
+    assert choose(estimates([busy, Candidate("broken", broken)])).candidate is busy
+    for _ in range(20):
+        times.add(TrialState.FAILED, 0.0, 1.0)  # the cell itself fails often: it is not the backend
+    assert choose(estimates([busy, Candidate("broken", broken)])).candidate.name == "broken"
+
+
+def test_a_backend_that_fails_fast_is_not_better_than_one_whose_first_trial_still_runs():
+    broken = BackendTimes()
+    broken.add(TrialState.FAILED, 0.0, 0.4)
+    running = Candidate("here", BackendTimes(), ages_s=(100.0,), is_free=False)
+    assert choose(estimates([running, Candidate("lab", broken)])).candidate is running
