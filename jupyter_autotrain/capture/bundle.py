@@ -67,6 +67,8 @@ def write_bundle(
         cwd=cwd,
         source_map=capture.source_map,
         differences=tuple(difference.line for difference in capture.differences),
+        python_packages=capture.packages,
+        python_version=capture.bundle.python_version,
     )
     writer.write(MANIFEST, json.dumps(to_json(bundle), indent=1).encode())
     made = (*digests, *(f"{FILES}/{name}/." for name in capture.folders))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from jupyter_autotrain.capture import mutation_warnings, name_conflicts, reports, secrets, state
+from jupyter_autotrain.capture import mutation_warnings, name_conflicts, packages, reports, secrets, state
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.files import opened, shipped
 from jupyter_autotrain.capture.files import ship as shipping
@@ -114,6 +114,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
             *mutation_warnings.find(tree, items, namespace, returns),
             *found.differences,
         ),
+        packages=packages.find(tree_, files, imported),
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.reports import Reports
-from jupyter_autotrain.core.spec import CapturedName
+from jupyter_autotrain.core.python_environment import PythonPackage
+from jupyter_autotrain.core.spec import Bundle, CapturedName
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class Capture:
         notes: What the user should know, such as a line that was left out.
         reports: The metrics that the code reports, by static analysis.
         differences: What a trial does not have as the notebook has it.
+        packages: The installed distributions that code and data need.
     """
 
     script: str
@@ -38,3 +41,9 @@ class Capture:
     notes: tuple[str, ...] = ()
     reports: Reports = field(default_factory=Reports)
     differences: tuple[Difference, ...] = ()
+    packages: tuple[PythonPackage, ...] = ()
+
+    @property
+    def bundle(self) -> Bundle:
+        """What is known of the bundle before it is written."""
+        return Bundle(python_packages=self.packages, python_version=platform.python_version())

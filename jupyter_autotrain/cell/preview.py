@@ -13,7 +13,6 @@ from jupyter_autotrain.client.check import preview
 from jupyter_autotrain.core.environment import held_back
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.core.text_format import count
 
 _MAX_ROWS: Final = 12
@@ -35,18 +34,18 @@ def check(draft: Draft, home: Home) -> str:
     Raises:
         BackendUnavailableError: The backend cannot do what the header asks.
     """
-    spec = draft.spec(Bundle())
-    check_backend(spec, home)
+    spec = draft.spec()
+    packages = check_backend(spec, home)
     differences = (
         capture.format_differences(draft.captured.differences) or "Nothing differs from running the cell here."
     )
-    lines = [f"Valid for backend {spec.backend_names!r}; nothing was sent.", _travels(draft), differences]
-    return "\n".join([*lines, *_notes(draft)]) + "\n"
+    sent = f"Valid for backend {spec.backend_names!r}; nothing was sent."
+    return "\n".join([sent, _travels(draft), differences, *packages, *_notes(draft)]) + "\n"
 
 
 def dry_run(draft: Draft, home: Home) -> str:
     """What would be sent: the capture table, the script, and what the backend would receive."""
-    spec = draft.spec(Bundle())
+    spec = draft.spec()
     rendered = preview(spec, home)
     lines = draft.captured.script.splitlines()
     more = f"\n... {len(lines) - _MAX_LINES} more lines" if len(lines) > _MAX_LINES else ""

@@ -14,6 +14,7 @@ from jupyter_autotrain.cell import notebook
 from jupyter_autotrain.client import Experiment, data_files
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.progress import Progress
+from jupyter_autotrain.client.python_environment import with_requirements
 from jupyter_autotrain.client.rerun import before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
@@ -35,11 +36,11 @@ class Draft:
     environ: Mapping[str, str]
     origin: Origin
 
-    def spec(self, bundle: Bundle) -> ExperimentSpec:
-        """The spec of the experiment, with its code in `bundle`."""
+    def spec(self) -> ExperimentSpec:
+        """The spec of the experiment; its bundle is not written yet."""
         header = self.parsed.header
-        spec = header.to_spec(bundle=bundle, name=self.name, environ=self.environ)
-        return replace(spec, origin=self.origin)
+        spec = header.to_spec(bundle=self.captured.bundle, name=self.name, environ=self.environ)
+        return with_requirements(replace(spec, origin=self.origin), self.cwd)
 
 
 def read(
@@ -113,8 +114,9 @@ def submit(
         StoreError: It cannot be stored; then nothing was started.
         BackendUnavailableError: The backend cannot run it.
     """
-    spec = draft.spec(Bundle())
-    check(spec, home)
+    spec = draft.spec()
+    for line in check(spec, home):
+        say(f"{line}\n")
     earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
     with progress:
         spec, data = data_files.read(home, spec, draft.cwd, progress)

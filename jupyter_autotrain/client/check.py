@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jupyter_autotrain import backends
+from jupyter_autotrain.client import python_environment
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Submission
 from jupyter_autotrain.core.data import DataKind
@@ -18,17 +19,22 @@ from jupyter_autotrain.errors import BackendUnavailableError, DataError
 _SHOWN = 3
 
 
-def check(spec: ExperimentSpec, home: Home) -> None:
+def check(spec: ExperimentSpec, home: Home) -> list[str]:
     """Make sure that one of the spec's backends can be used from here and that each has what the spec asks of it.
+
+    Returns:
+        How the backends' packages differ from those of the notebook's kernel, one line each.
 
     Raises:
         BackendUnavailableError: It cannot; names everything that is missing.
     """
+    lines = python_environment.notes(spec)
     for choice in spec.backends:
-        _check_choice(spec, choice.profile, home)
+        lines += _check_choice(spec, choice.profile, home)
+    return lines
 
 
-def _check_choice(spec: ExperimentSpec, profile: Profile, home: Home) -> None:
+def _check_choice(spec: ExperimentSpec, profile: Profile, home: Home) -> list[str]:
     backend = backends.create(profile, BackendContext(home))
     probe = backend.probe()
     if not probe.usable:
@@ -44,6 +50,7 @@ def _check_choice(spec: ExperimentSpec, profile: Profile, home: Home) -> None:
             "The header may ask only for what its backend has.",
             "Remove these keys, or choose another backend ('%autotrain backends' lists what each can do).",
         )
+    return python_environment.check_packages(spec, backend)
 
 
 def _check_paths(spec: ExperimentSpec, backend: Backend) -> None:

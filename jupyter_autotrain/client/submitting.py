@@ -22,6 +22,7 @@ from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import default_home
 from jupyter_autotrain.client.origin import here
 from jupyter_autotrain.client.progress import in_terminal
+from jupyter_autotrain.client.python_environment import with_requirements
 from jupyter_autotrain.client.rerun import before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
@@ -52,9 +53,10 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     captured = _capture(fn_or_source, parsed, cwd)
     capture.check_reports(captured.reports, parsed.objective.metric if parsed.objective else "")
     origin = here() or Origin()
-    spec = replace(parsed.to_spec(bundle=Bundle(), name=name, environ=os.environ), origin=origin)
-    check(spec, home)
-    for line in filter(None, (capture.format_differences(captured.differences), *captured.notes)):
+    spec = replace(parsed.to_spec(bundle=captured.bundle, name=name, environ=os.environ), origin=origin)
+    spec = with_requirements(spec, cwd)
+    packages = check(spec, home)
+    for line in filter(None, (capture.format_differences(captured.differences), *captured.notes, *packages)):
         sys.stdout.write(f"{line}\n")
     before_rerun(home, spec, os.environ, parsed.on_rerun, sys.stdout.write, input)
     with in_terminal(sys.stderr) as progress:

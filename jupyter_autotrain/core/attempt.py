@@ -28,6 +28,8 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         timeout_s=spec.timeout_s,
         environment=spec.environment,
         env=spec.env,
+        python_environment=spec.python_environment,
+        python_packages=spec.bundle.python_packages,
         secrets=spec.secrets,
         returns=spec.returns,
         data=tuple(replace(source, local_path="") for source in spec.data),

@@ -44,6 +44,11 @@ class Home:
         """Folders of experiments that are being submitted; locked (flock) while anyone submits."""
         return self.root / "drafts"
 
+    @property
+    def environments(self) -> Path:
+        """The virtual environments that trials on this machine run with."""
+        return self.root / "environments"
+
     def experiment(self, experiment_id: str) -> Path:
         """The folder of one experiment."""
         return self.root / "experiments" / experiment_id

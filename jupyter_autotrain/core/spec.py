@@ -10,6 +10,7 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
+from jupyter_autotrain.core.python_environment import PythonEnvironment, PythonPackage
 from jupyter_autotrain.core.space import Distribution
 
 
@@ -78,6 +79,8 @@ class Bundle:
         cwd: The folder the notebook worked in, or "".
         source_map: For each line of the script (line 1 first) "cell label:line", or "".
         differences: What a trial does not have as the notebook had it, one line each.
+        python_packages: The installed distributions that its code and data need.
+        python_version: Of the interpreter that captured it, such as 3.11.7.
     """
 
     script: str = "main.py"
@@ -90,6 +93,8 @@ class Bundle:
     cwd: str = ""
     source_map: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
+    python_packages: tuple[PythonPackage, ...] = ()
+    python_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,7 @@ class ExperimentSpec:
         elastic: True when a trial goes on without a worker or node that is lost, and with it when it is back.
         environment: The submitter's variables that trials get, as of the submission (`core.environment`).
         env: Variables that the header sets; they go before `environment`.
+        python_environment: The interpreter and packages that its trials run with.
         secrets: Names only; values never enter a spec.
         returns: Names of the cell's variables to bring back.
         data: What its trials read besides, by the header's section `data:`.
@@ -135,6 +141,7 @@ class ExperimentSpec:
     seed: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    python_environment: PythonEnvironment = field(default_factory=PythonEnvironment)
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
     data: tuple[DataSource, ...] = ()
@@ -173,6 +180,8 @@ class TrialSpec:
         script: Name of the main script inside the bundle.
         environment, env: Its variables, those of the submitter below those of the header.
         data: What it reads besides; the backend says where each lies, and sends what has to be sent.
+        python_environment: The interpreter and packages it runs with.
+        python_packages: The installed distributions that its code and data need.
         resume_attempt: The attempt whose checkpoints it continues from; None: from the beginning.
         options: Options of the backend, from its section of the header.
     """
@@ -191,6 +200,8 @@ class TrialSpec:
     timeout_s: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    python_environment: PythonEnvironment = field(default_factory=PythonEnvironment)
+    python_packages: tuple[PythonPackage, ...] = ()
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
     data: tuple[DataSource, ...] = ()

@@ -6,7 +6,8 @@ A trial directory:
 
 ```
 trial.json    what to run (`TrialSpec` as JSON, with the paths and devices that its backend gives it: "directory",
-              "bundle", "python", "gpus", "resume_from"; how many processes run here: "workers"; on several nodes
+              "bundle", "python", "environments": the folder of virtual ones, "gpus", "resume_from";
+              how many processes run here: "workers"; on several nodes
               "layout": {"node_rank": int, "endpoints": [[address, [port, ...]], ...]}; and "wire": VERSION),
               written by the backend's `submit`
 status.json   the state of the trial (written atomically by the supervisor, see below)
@@ -44,8 +45,8 @@ The first line is `["v", VERSION]`. A reader takes whole lines and passes over a
 `workers` is there only where there are several; then `worker` is that of rank 0, and exit code and signal are those of
 the worker that the reason names.
 An identity is `[pid, create_time_s, boot_id]`; `create_time_s` counts from the machine's boot, so that a clock that is
-set back cannot confuse it. `kind` is one of "" (none of these), start, exit, exception, import, memory, and objective
-where the objective was never reported.
+set back cannot confuse it. `kind` is one of "" (none of these), start, environment, exit, exception, import, memory,
+and objective where the objective was never reported.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.space import Choice
-from jupyter_autotrain.header import secrets
+from jupyter_autotrain.header import python_environments, secrets
 from jupyter_autotrain.header.backend_reader import read_backends
 from jupyter_autotrain.header.data_section import missing_here
 from jupyter_autotrain.header.document import Document
@@ -45,7 +45,11 @@ def check(
     faults += [*found, *of_backends]
     if header is not None:
         header = header.with_choices(choices)
-        found_wrong = [*_contradictions(header), *_without_effect(header, document, dry_run=dry_run)]
+        found_wrong = [
+            *_contradictions(header),
+            *python_environments.contradictions(header.environment, folder),
+            *_without_effect(header, document, dry_run=dry_run),
+        ]
         found_wrong += [] if folder is None else missing_here(header.data, folder)
         faults += [
             Fault(found, expected, action, document.location(path)) for path, found, expected, action in found_wrong

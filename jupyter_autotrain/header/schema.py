@@ -20,6 +20,7 @@ from jupyter_autotrain.header.backend_models import BackendForms, BackendTypes, 
 from jupyter_autotrain.header.data_section import DataEntry
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.objectives import Goal
+from jupyter_autotrain.header.python_environments import EnvironmentSection, MatchForm
 from jupyter_autotrain.header.sections import (
     EARLY_STOP_RULE,
     BudgetSection,
@@ -130,6 +131,11 @@ class Header(Section):
     env: dict[VariableName, VariableText] = Field(
         default_factory=dict, description="Environment variables of trials.", examples=["{OMP_NUM_THREADS: 1}"]
     )
+    environment: Annotated[EnvironmentSection, MatchForm()] = Field(
+        default=EnvironmentSection(),
+        description="The interpreter and packages of trials; the backend's own interpreter where it is not given.",
+        examples=["match", "{python: /opt/venv/bin/python}", "{conda: torch2}", "{image: 'python:3.12'}"],
+    )
     pass_env: Patterns = Field(
         default=(),
         description="Variables of your environment to pass on, besides the usual ones that --dry-run shows.",
@@ -238,6 +244,7 @@ class Header(Section):
             seed=self.seed,
             environment=passed(environ, self.pass_env),
             env=dict(self.env),
+            python_environment=self.environment.to_spec(),
             secrets=self.secrets,
             returns=self.returns,
             data=tuple(entry.to_source(name) for name, entry in self.data.items()),

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.core import disk, files, wire
+from jupyter_autotrain.worker.environments.choice import kind_and_value
 from jupyter_autotrain.worker.termination_causes import Cause, out_of_memory
 
 _TAIL_BYTES = 4096
@@ -114,6 +115,14 @@ def of_exit(trial: Mapping[str, object], end: WorkerEnd) -> Cause:
     return Cause("FAILED", _without_outcome(trial, end))
 
 
+def _interpreter(trial: Mapping[str, object]) -> str:
+    """What a trial is started by, for people."""
+    kind, value = kind_and_value(trial)
+    if kind == "image":
+        return f"The container of the image {value}"
+    return f"The interpreter {value if kind == 'python' else trial.get('python')}"
+
+
 def _without_outcome(trial: Mapping[str, object], end: WorkerEnd) -> str:
     """What can be found out about a worker that ended without an outcome."""
     if disk.is_nearly_full("."):
@@ -122,10 +131,9 @@ def _without_outcome(trial: Mapping[str, object], end: WorkerEnd) -> str:
     last = last_line(wire.stream_of_rank(wire.STDERR, end.rank))
     shown = f"its stderr ends with: {last}" if last else "it printed nothing on stderr"
     if not end.begun:
-        python = trial.get("python")
         return (
-            f"The interpreter {python} ended with exit code {end.code} before the cell began; {shown}. "
-            "A Python of at least 3.11 was expected. Submit again from a notebook whose kernel is one."
+            f"{_interpreter(trial)} ended with exit code {end.code} before the cell began; {shown}. "
+            "A Python of at least 3.9 was expected. Correct `environment:` or the profile, then submit again."
         )
     return f"The worker ended with exit code {end.code} and gave no reason; {shown}."
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.worker import event_waiter, exit_causes
+from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
 from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 from jupyter_autotrain.worker.launchers import Launcher, LaunchError
@@ -39,6 +40,7 @@ class Launch:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_rank.py")
         try:
             argv = self._launcher.command([sys.executable, *system.INTERPRETER_FLAGS, script, os.getcwd()])
+            argv = environments.launcher_command(self._launcher.trial, argv)
         except LaunchError as error:
             self._fault = str(error)
             self.exit_status = _CANNOT_START << 8

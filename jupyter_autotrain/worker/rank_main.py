@@ -14,6 +14,7 @@ import time
 
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.worker import fields, launcher_types, outcome, rank_channel, rank_layout
+from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.streams import OutputStreams
 from jupyter_autotrain.worker.worker_process import Worker
@@ -37,7 +38,7 @@ def main(directory: str) -> None:
     rank = launcher.layout.rank(local_rank)
     worker = Worker(rank, local_rank, OutputStreams(rank, secrets, waiter))
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_worker.py")
-    worker.start([str(trial["python"]), script, directory], env)
+    worker.start(environments.command(trial, [str(trial["python"]), script, directory]), env)
     channel = rank_channel.open_for_writing(directory, local_rank)
     rank_channel.write(channel, {"process": worker.process})
     code = _watch(worker, waiter)

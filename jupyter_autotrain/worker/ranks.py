@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.worker import exit_causes, launcher_types, rank_layout
+from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
 from jupyter_autotrain.worker.streams import OutputStreams
@@ -60,7 +61,7 @@ class Ranks:
             self._launch.start(env, apply_limits)
             return
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_worker.py")
-        argv = [str(self._trial["python"]), script, os.getcwd()]
+        argv = environments.command(self._trial, [str(self._trial["python"]), script, os.getcwd()])
         for worker in self._own:
             own = self._launcher.variables(worker.local_rank) if self.is_distributed else {}
             worker.start(argv, {**env, **own}, apply_limits)

@@ -21,6 +21,7 @@ from jupyter_autotrain.worker import (
     trial_lock,
 )
 from jupyter_autotrain.worker.cleanup import remove_temporary_files
+from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.ranks import Ranks
 from jupyter_autotrain.worker.redact import Redactor
@@ -167,6 +168,7 @@ class Supervisor:
         assert self.limits is not None
         if self.termination is None and self._members():
             self._end(_LEFTOVERS_GRACE_S)
+        environments.remove_containers(self.trial, self.environ)
         self.ranks.finish()
 
     def _conclude(self) -> None:

@@ -4,6 +4,7 @@ A line on standard input is a job as JSON; the line that answers is the exit sta
 with IPython and libraries, would cost most of the tests' time.
 """
 
+import dataclasses
 import importlib
 import json
 import os
@@ -89,7 +90,7 @@ def lay_ready(draft, directory):
     from jupyter_autotrain.core.states import TrialState
 
     bundle = Path(directory, "bundle")
-    spec = draft.spec(capture.write_bundle(draft.captured, bundle))
+    spec = dataclasses.replace(draft.spec(), bundle=capture.write_bundle(draft.captured, bundle))
     trial = trial_spec(spec, TrialRecord("pattern", 1, TrialState.WAITING, {}))
     place = {"directory": directory, "bundle": str(bundle), "python": sys.executable, "gpus": [], "resume_from": ""}
     for folder in wire.FOLDERS:

@@ -6,17 +6,25 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.local import cancelling, gpus, starting, trial_directory
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.json import JsonObject, from_json, to_json
 from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.python_environment import (
+    INSPECTED_KINDS,
+    EnvironmentKind,
+    InterpreterReport,
+    PythonEnvironment,
+)
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.worker import environment, start_supervisor
+from jupyter_autotrain.worker.environments import interpreters
 from jupyter_autotrain.worker.resource_limits import describe
 
 if TYPE_CHECKING:
@@ -79,6 +87,14 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
             env=env,
             files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
         )
+
+    def inspect_python(self, environment: PythonEnvironment, distributions: Sequence[str]) -> list[InterpreterReport]:
+        """What another interpreter of this machine has; nothing is asked of the notebook's own."""
+        if environment.kind not in INSPECTED_KINDS - {EnvironmentKind.PLACE}:
+            return []
+        asked = cast("JsonObject", to_json(environment))
+        found = cast("JsonObject", interpreters.inspect(sys.executable, asked, distributions, os.environ))
+        return [from_json(InterpreterReport, {**found, "node": ""})]
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Start the trial's supervisor; the `lock` file in the trial directory lets only one ever begin."""

@@ -30,6 +30,7 @@ from jupyter_autotrain.backends.ssh.agent_watching import JobWatcher
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.worker import start_supervisor
+from jupyter_autotrain.worker.environments import interpreters
 
 _UNASKED_S = 60.0
 AgentRequest = Mapping[str, Any]
@@ -50,6 +51,7 @@ class Agent:
         self._handlers: dict[str, Callable[[AgentRequest], object]] = {
             "ping": lambda _: None,
             "machine": lambda _: agent_machine.describe(),
+            "python": self._inspect_python,
             "start": self._start,
             "subscribe": self._subscribe,
             "taken": self._taken,
@@ -101,6 +103,10 @@ class Agent:
     def _directory(self, job: str) -> Path:
         return agent_files.inside(self._root / "jobs", job)
 
+    def _inspect_python(self, request: AgentRequest) -> object:
+        """What an interpreter of this host has of the distributions asked for."""
+        return interpreters.inspect(sys.executable, request["environment"], request["distributions"], os.environ)
+
     def _start(self, request: AgentRequest) -> None:
         directory = self._directory(request["job"])
         self._start_once(directory, request)
@@ -125,6 +131,7 @@ class Agent:
         trial["directory"] = str(directory)
         trial["bundle"] = request["bundle"]
         trial["python"] = sys.executable
+        trial["environments"] = str(self._root / "environments")
         trial["resume_from"] = str(self._directory(before) / wire.CHECKPOINTS) if before else ""
         for name in wire.FOLDERS:
             (directory / name).mkdir(mode=0o700, parents=True, exist_ok=True)

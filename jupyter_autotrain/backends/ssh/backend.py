@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.ssh import agent_responses, fetching
+from jupyter_autotrain.backends.environments import InterpreterCheck
+from jupyter_autotrain.backends.ssh import agent_responses, fetching, interpreters
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
@@ -35,6 +36,7 @@ from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.python_environment import InterpreterReport, PythonEnvironment
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.worker import environment
@@ -69,6 +71,7 @@ class SshBackend(HostChecks):
         self._owner = _owner(context)
         self._observer = Observer(self)
         self._side_by_side = SideBySide()
+        self._interpreters = InterpreterCheck()
 
     @staticmethod
     def options_model() -> type[BaseModel]:
@@ -141,12 +144,17 @@ class SshBackend(HostChecks):
             "wire": wire.VERSION,
         }
 
+    def inspect_python(self, environment: PythonEnvironment, distributions: Sequence[str]) -> list[InterpreterReport]:
+        """Ask each host that answers; one that does not is asked before its first trial."""
+        return interpreters.inspect(self._links, environment, distributions)
+
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Send the bundle where it is missing, and have the agent start the supervisor; twice is once."""
         host = self._host(trial.job_id, placement)
         link = self._links[host]
         before = trial.resume_attempt
         earlier = "" if before is None else self._job(f"{trial.experiment_id}-{trial.number}-{before}")
+        self._check_interpreter(host, trial)
         bundle = link.send_bundle(self._context.bundle(trial))
         try:
             link.start(
@@ -156,6 +164,11 @@ class SshBackend(HostChecks):
         except LinkLostError as error:
             raise SubmitUnknownError(error.found, error.expected, error.action) from error
         return JobRef(self.name, trial.job_id, {"host": host, "job": self._job(trial.job_id)})
+
+    def _check_interpreter(self, host: str, trial: TrialSpec) -> None:
+        names = [package.name for package in trial.python_packages]
+        link = {host: self._links[host]}
+        self._interpreters.check(host, trial, lambda: interpreters.inspect(link, trial.python_environment, names))
 
     def _job(self, job_id: str) -> str:
         """A job's name on its host, different from the same one of another home."""

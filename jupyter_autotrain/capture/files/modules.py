@@ -61,7 +61,7 @@ def local_files(names: Iterable[str], folder: Path, ignore: IgnoreRules, roots: 
             if ignore(relative_path):
                 continue
             files[relative_path] = path
-            todo += sorted({name.partition(".")[0] for name in _imports_of(path, relative_path)} - seen)
+            todo += sorted({name.partition(".")[0] for name in imports_of(path, relative_path)} - seen)
     return files
 
 
@@ -126,7 +126,8 @@ def _holds_installed(root: Path) -> bool:
     return any(root.glob("*.dist-info")) or any(root.glob("*.egg-info/installed-files.txt"))
 
 
-def _imports_of(path: Path, relative_path: str) -> set[str]:
+def imports_of(path: Path, relative_path: str) -> set[str]:
+    """Dotted names of all modules that a file of Python imports; none of any other file."""
     if path.suffix != ".py":
         return set()
     try:

@@ -17,7 +17,7 @@ from jupyter_autotrain import backends, header
 from jupyter_autotrain.cell import submission
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Budget, EarlyStopOptions, ExperimentSpec, Resources
+from jupyter_autotrain.core.spec import Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
 from jupyter_autotrain.errors import HeaderError
 
 SCHEMA = backends.header_schema()
@@ -52,6 +52,12 @@ OTHER_VALUES = {
     "budget.failures": 3,
     "seed": 1,
     "env": {"OMP_NUM_THREADS": 1},
+    "environment": "match",
+    "environment.match": True,
+    "environment.python": "/opt/venv/bin/python",
+    "environment.conda": "torch2",
+    "environment.requirements": "needs.txt",
+    "environment.image": "python:3.12",
     "pass_env": ["WANDB_PROJECT"],
     "secrets": ["HF_TOKEN"],
     "not_secrets": ["pad_token"],
@@ -87,7 +93,7 @@ def effects(monkeypatch, tmp_path):
 
     def capture(*arguments, progress=None, **options):
         found.append((arguments, options))
-        return SimpleNamespace(reports=None)
+        return SimpleNamespace(reports=None, bundle=Bundle())
 
     def record(*arguments):
         found.append(arguments)
@@ -98,9 +104,11 @@ def effects(monkeypatch, tmp_path):
     monkeypatch.setattr(submission, "notebook", notebook)
     monkeypatch.setattr(submission.capture, "capture", capture)
     monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric: record(metric))
-    monkeypatch.setattr(submission, "check", lambda *_: None)
+    monkeypatch.setattr(submission, "check", lambda *_: [])
     monkeypatch.setattr(submission, "before_rerun", lambda *arguments: record(arguments[3]))
     monkeypatch.setattr(submission, "send", lambda _, spec, *rest: record(dataclasses.replace(spec, header="")))
+
+    (tmp_path / "needs.txt").write_text("six\n")
 
     def of(settings):
         found.clear()

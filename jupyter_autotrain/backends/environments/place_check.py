@@ -1,0 +1,35 @@
+"""The check of a node's interpreter before the first trial of an experiment is sent there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jupyter_autotrain.backends.environments import comparison
+from jupyter_autotrain.core.python_environment import InterpreterReport, PythonEnvironment, PythonPackage
+from jupyter_autotrain.core.spec import TrialSpec
+
+_Key = tuple[str, PythonEnvironment, tuple[PythonPackage, ...]]
+
+
+class InterpreterCheck:
+    """Remembers which nodes have what a cell needs; a node that lacks something is asked again next time."""
+
+    def __init__(self) -> None:
+        self._passed: set[_Key] = set()
+
+    def check(self, node: str, trial: TrialSpec, ask: Callable[[], list[InterpreterReport]]) -> None:
+        """Make sure that a node has what a trial needs.
+
+        Args:
+            node: The node's name.
+            trial: The trial.
+            ask: Asks the node.
+
+        Raises:
+            BackendUnavailableError: It lacks something.
+        """
+        key = (node, trial.python_environment, trial.python_packages)
+        if key in self._passed or not trial.python_packages:
+            return
+        comparison.refuse(ask(), trial.python_packages)
+        self._passed.add(key)

@@ -1,0 +1,67 @@
+"""Which environment a trial asks for. Every supervisor imports this; what makes environments is imported by few."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.core import system
+from jupyter_autotrain.worker import fields
+
+_SCRIPT = "start_in_environment.py"
+
+
+def kind_and_value(trial: Mapping[str, object]) -> tuple[str, str]:
+    """What the trial asks for, as `core.python_environment` has it.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+    """
+    asked = fields.mapping(trial.get("python_environment"))
+    return str(asked.get("kind") or "place"), str(asked.get("value") or "")
+
+
+def command(trial: Mapping[str, object], argv: Sequence[str]) -> list[str]:
+    """How to start a worker: `argv` itself, or what puts it into the trial's environment first.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+        argv: The interpreter of the place, a script, and its arguments.
+    """
+    kind, value = kind_and_value(trial)
+    if kind == "place":
+        return list(argv)
+    if kind == "python":
+        return [os.path.expanduser(value), *argv[1:]]
+    return _wrapped(trial, "worker", argv)
+
+
+def launcher_command(trial: Mapping[str, object], argv: Sequence[str]) -> list[str]:
+    """How to start a launcher's program, which itself starts workers: with the interpreter that they will have.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+        argv: The program: the interpreter of the place, or another one.
+    """
+    kind, value = kind_and_value(trial)
+    if kind in {"place", "image"}:
+        return list(argv)  # a launcher starts a container for each rank
+    if kind == "python":
+        return [os.path.expanduser(value) if argv[0] == trial["python"] else argv[0], *argv[1:]]
+    return _wrapped(trial, "launcher", argv)
+
+
+def _wrapped(trial: Mapping[str, object], role: str, argv: Sequence[str]) -> list[str]:
+    script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), _SCRIPT)
+    return [sys.executable, *system.INTERPRETER_FLAGS, script, str(trial["directory"]), role, *argv]
+
+
+def remove_containers(trial: Mapping[str, object], environ: Mapping[str, str]) -> None:
+    """Remove what is left of the containers of a trial, when its processes have ended."""
+    if kind_and_value(trial)[0] != "image":
+        return
+    from jupyter_autotrain.worker import environment  # noqa: PLC0415 - only trials in containers pay
+    from jupyter_autotrain.worker.environments import image  # noqa: PLC0415 - the same
+
+    image.remove(trial, environment.complete(trial, environ), fields.integer(trial.get("workers"), 1))

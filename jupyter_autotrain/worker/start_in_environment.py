@@ -1,0 +1,10 @@
+"""Started by the supervisor: `python -I -S start_in_environment.py TRIAL_DIR ROLE PYTHON ARGUMENT...`."""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    from jupyter_autotrain.worker.environments.starting import main
+
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])
