@@ -54,6 +54,7 @@ def of_workers(
     first = min(failed, key=_order)
     cause = of_exit(trial, first)
     cause.rank = first.rank
+    cause.ended_s = first.ended_s
     if is_distributed:
         cause.reason = f"Rank {first.rank} failed: {cause.reason}"
     return cause

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR
+
 
 def find_free(count: int, address: str = "127.0.0.1") -> list[int]:
     """Different ports of an address that are not in use; nothing listens on them until a rank does."""
@@ -28,3 +30,19 @@ def own_address(peer: str) -> str:
     except OSError:
         return ""
     return "" if address.startswith("127.") else address
+
+
+def interface_of(address: str) -> str:
+    """The name of the network interface that has an IPv4 address; "" where that cannot be told."""
+    import fcntl  # noqa: PLC0415 - only trials on several hosts pay
+    import socket  # noqa: PLC0415 - as above
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(probe.fileno(), _GET_INTERFACE_ADDRESS, name.encode().ljust(256, b"\0"))
+            except OSError:
+                continue  # it has no address, or this is no Linux
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return ""

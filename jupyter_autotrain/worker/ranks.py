@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from jupyter_autotrain.worker import exit_causes, launcher_types, rank_layout
+from jupyter_autotrain.worker import exit_causes, launcher_types, ports, rank_layout
 from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
@@ -57,6 +57,7 @@ class Ranks:
 
     def start(self, env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
         """Start all, each under the trial's limits."""
+        env = {**self._network(), **env}
         if self._launch is not None:
             self._launch.start(env, apply_limits)
             return
@@ -65,6 +66,11 @@ class Ranks:
         for worker in self._own:
             own = self._launcher.variables(worker.local_rank) if self.is_distributed else {}
             worker.start(argv, {**env, **own}, apply_limits)
+
+    def _network(self) -> dict[str, str]:
+        """Gloo takes the address of the hostname, which on many machines is a loopback address; so it is told."""
+        interface = ports.interface_of(self._layout.address) if self._layout.nodes > 1 else ""
+        return {"GLOO_SOCKET_IFNAME": interface} if interface else {}
 
     @property
     def is_running(self) -> bool:

@@ -185,6 +185,8 @@ class Supervisor:
             "ended_s": time.time(), "peak_memory_bytes": peak or None, "groups": [], "kind": cause.kind,
             **self.ranks.to_json(), **self.ranks.exit_json(cause.rank),
         }  # fmt: skip
+        if cause.ended_s:
+            final["failed_s"] = time.time() - (time.monotonic() - cause.ended_s)
         if self.termination is not None:
             final["receipt"] = self.termination.to_json()
         self._close(final)

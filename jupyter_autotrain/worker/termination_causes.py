@@ -21,6 +21,7 @@ class Cause:
         self.grace_s = float(more.get("grace_s", -1.0))
         self.kind = str(more.get("kind", ""))
         self.rank = 0
+        self.ended_s = 0.0  # when that worker ended, on the clock of `time.monotonic`
 
 
 def cancel_request(got_sigterm: bool) -> Cause | None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_autotrain.backends.local import cancelling, starting
-from jupyter_autotrain.backends.ssh import agent_files, agent_machine
+from jupyter_autotrain.backends.ssh import agent_files, agent_machine, agent_ranks
 from jupyter_autotrain.backends.ssh.agent_watching import JobWatcher
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.errors import AutotrainError
@@ -61,6 +61,8 @@ class Agent:
             "get": self._get,
             "cancel": self._cancel,
             "remove": self._remove,
+            "endpoint": self._endpoint,
+            "clock": lambda _: time.time(),
         }
 
     def serve(self) -> None:
@@ -167,6 +169,10 @@ class Agent:
 
     def _remove(self, request: AgentRequest) -> None:
         agent_files.remove(self._directory(request["job"]))
+
+    def _endpoint(self, request: AgentRequest) -> object:
+        directory = self._directory(request["job"])
+        return agent_ranks.endpoint(directory, request["address"], request["peer"], request["count"])
 
 
 def main(root: str) -> None:

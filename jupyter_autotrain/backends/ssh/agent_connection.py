@@ -28,12 +28,16 @@ _SERVE = (
 
 @dataclass(frozen=True, slots=True)
 class HostConfig:
-    """Where and by what a host's trials run: the interpreter there, and the folder of everything that is ours."""
+    """Where and by what a host's trials run: the interpreter there, and the folder of everything that is ours.
+
+    `address_of_ranks` is how the other hosts of one trial reach it, "" where it is to be found out.
+    """
 
     address: HostAddress
     transport: TransportKind
     python: str
     workdir: str
+    address_of_ranks: str = ""
 
 
 class AgentConnection:

@@ -18,6 +18,7 @@ from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
 from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh.multi_node import MultiNode, job_id_of, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
@@ -37,7 +38,7 @@ from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.python_environment import InterpreterReport, PythonEnvironment
-from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.worker import environment
 
@@ -57,7 +58,13 @@ class SshBackend(HostChecks):
     """
 
     capabilities = Capabilities(
-        multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True, pushes=True
+        multi_node=True,
+        multi_worker=True,
+        gpu_slots=True,
+        limits_memory=True,
+        limits_cpu=True,
+        secrets=True,
+        pushes=True,
     )
     poll_interval = PollInterval(least_s=0.02, most_s=0.5)
 
@@ -72,6 +79,7 @@ class SshBackend(HostChecks):
         self._observer = Observer(self)
         self._side_by_side = SideBySide()
         self._interpreters = InterpreterCheck()
+        self._multi_node = MultiNode(self)
 
     @staticmethod
     def options_model() -> type[BaseModel]:
@@ -120,7 +128,7 @@ class SshBackend(HostChecks):
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """The supervisor's command there, the variables set for the trial, and `trial.json`; paths as on the host."""
         config = self._links[self._host(trial.job_id, placement)].config
-        directory = f"{config.workdir}/jobs/{self._job(trial.job_id)}"
+        directory = f"{config.workdir}/jobs/{self.job_name(trial.job_id)}"
         content = {
             **self._content(trial, placement),
             "directory": directory,
@@ -149,45 +157,76 @@ class SshBackend(HostChecks):
         return interpreters.inspect(self._links, environment, distributions)
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
-        """Send the bundle where it is missing, and have the agent start the supervisor; twice is once."""
+        """Send the bundle where it is missing, and have the agents start the supervisors; twice is once."""
+        if trial.resources.nodes > 1:
+            return self._multi_node.submit(trial, self._with_nodes(trial, placement), secrets)
         host = self._host(trial.job_id, placement)
-        link = self._links[host]
+        gpus = placement.nodes[0].accelerators if placement.nodes else ()
+        self.start_on(NodePlacement(host, gpus), self.job_name(trial.job_id), trial, secrets, {})
+        return JobRef(self.name, trial.job_id, {"host": host, "job": self.job_name(trial.job_id)})
+
+    def start_on(
+        self, node: NodePlacement, job: str, trial: TrialSpec, secrets: Mapping[str, str], layout: JsonObject
+    ) -> None:
+        """Have the agent of a host start a supervisor under this name; `layout` where it is one of several."""
+        link = self.link(node.node)
         before = trial.resume_attempt
-        earlier = "" if before is None else self._job(f"{trial.experiment_id}-{trial.number}-{before}")
-        self._check_interpreter(host, trial)
+        self._check_interpreter(node.node, trial)
+        number = job.removeprefix(self.job_name(trial.job_id))
+        earlier = "" if before is None else self.job_name(f"{trial.experiment_id}-{trial.number}-{before}") + number
+        content = self._content(trial, Placement((node,))) | ({"layout": layout} if layout else {})
         bundle = link.send_bundle(self._context.bundle(trial))
         try:
-            link.start(
-                self._job(trial.job_id), trial=self._content(trial, placement), bundle=bundle, before=earlier,
-                secrets=dict(secrets),
-            )  # fmt: skip
+            link.start(job, trial=content, bundle=bundle, before=earlier, secrets=dict(secrets))
         except LinkLostError as error:
             raise SubmitUnknownError(error.found, error.expected, error.action) from error
-        return JobRef(self.name, trial.job_id, {"host": host, "job": self._job(trial.job_id)})
 
     def _check_interpreter(self, host: str, trial: TrialSpec) -> None:
         names = [package.name for package in trial.python_packages]
         link = {host: self._links[host]}
         self._interpreters.check(host, trial, lambda: interpreters.inspect(link, trial.python_environment, names))
 
-    def _job(self, job_id: str) -> str:
+    def job_name(self, job_id: str) -> str:
         """A job's name on its host, different from the same one of another home."""
         return f"{self._owner}/{job_id}"
 
+    def link(self, node: str) -> HostLink:
+        """The link to one of the profile's hosts.
+
+        Raises:
+            BackendError: The profile does not name it.
+        """
+        if node not in self._links:
+            raise BackendError(
+                f"The profile {self.name!r} has no host {node!r}.",
+                f"Its hosts: {', '.join(self._links)}.",
+                "Add it there.",
+            )
+        return self._links[node]
+
+    def _with_nodes(self, trial: TrialSpec, placement: Placement) -> Placement:
+        """The placement; without one, the profile's first hosts.
+
+        Raises:
+            BackendError: The profile has fewer hosts than the trial needs.
+        """
+        needed = trial.resources.nodes
+        if needed > len(self._links):
+            raise BackendError(
+                f"The trial needs {needed} hosts; the profile {self.name!r} has {len(self._links)}.",
+                "`resources: {nodes: ...}` of at most that.", "Ask for fewer, or add hosts to the profile.",
+            )  # fmt: skip
+        return placement if placement.nodes else Placement(tuple(map(NodePlacement, list(self._links)[:needed])))
+
     def name_there(self, ref: JobRef) -> str:
         """A job's name on its host."""
-        return str(ref.data.get("job") or self._job(ref.job_id))
+        return str(ref.data.get("job") or self.job_name(ref.job_id))
 
     def _host(self, job_id: str, placement: Placement) -> str:
         """Where the allocator puts a trial; without its word always the same host for the same trial."""
+        if placement.nodes:
+            return self.link(placement.nodes[0].node).name
         names = list(self._links)
-        node = placement.nodes[0].node if placement.nodes else ""
-        if node and node not in names:
-            raise BackendError(
-                f"The profile {self.name!r} has no host {node!r}.", f"Its hosts: {', '.join(names)}.", "Add it there."
-            )
-        if node:
-            return node
         return names[zlib.crc32(job_id.encode()) % len(names)]
 
     def host_of(self, ref: JobRef) -> str:
@@ -212,27 +251,31 @@ class SshBackend(HostChecks):
     def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
         """As `PushingBackend.subscribe`."""
         for link in self._links.values():
-            link.subscribe(lambda names: on_news([name.partition("/")[2] for name in names]))
+            link.subscribe(lambda names: on_news([job_id_of(name) for name in names]))
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         """What the agents have pushed; what a host cannot tell now is a doubt, never an end."""
-        return self._observer.statuses(refs)
+        return self._multi_node.statuses(refs, self._observer.statuses)
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """What the agents have pushed; a stream that is not subscribed from its cursor on is now."""
-        return self._observer.chunks(cursors)
+        return read_streams(cursors, self._observer.chunks)
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         """Write a file into the trial directory on its host."""
         text = base64.b64encode(data).decode()
-        self.link_to(ref).ask("put", job=self.name_there(ref), path=path, data=text)
+        for one in node_refs(ref):
+            self.link_to(one).ask("put", job=self.name_there(one), path=path, data=text)
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         """Copy a file or folder from the trial directory on its host to this machine."""
-        fetching.fetch(self.link_to(ref), self.name_there(ref), path, Path(target))
+        for one in reversed(node_refs(ref)):  # of what several hosts have, that of rank 0 counts
+            fetching.fetch(self.link_to(one), self.name_there(one), path, Path(target))
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Have the agent end the tree; its pids are those of the host."""
+        if ref.data.get("nodes"):
+            return self._multi_node.cancel(ref, grace_s)
         answer = self.link_to(ref).ask("cancel", job=self.name_there(ref), grace_s=grace_s)
         ended, killed, left, elapsed_s, note = cast("tuple[list[int], list[int], list[int], float, str]", answer)
         return CancelReceipt(tuple(ended), tuple(killed), tuple(left), elapsed_s, note)

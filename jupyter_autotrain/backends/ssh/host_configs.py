@@ -29,7 +29,8 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
             _path(options.config_file),
             profile.name,
         )
-        return HostConfig(address, options.transport, host.python or options.python, host.workdir or options.workdir)
+        python = host.python or options.python
+        return HostConfig(address, options.transport, python, host.workdir or options.workdir, host.address or "")
 
     configs = {host.host: config(host) for host in options.hosts}
     if not configs:

@@ -22,6 +22,11 @@ class HostOptions(Section):
     key_file: LocalPath | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
     python: Text | None = Field(default=None, description="The interpreter there.", examples=["/opt/venv/bin/python"])
     workdir: Text | None = Field(default=None, description="The folder there for all files.", examples=["/scratch/at"])
+    address: Text | None = Field(
+        default=None,
+        description="Its address as the other hosts reach it, where one trial runs on several hosts.",
+        examples=["10.0.0.11"],
+    )
 
 
 def _named(value: object) -> object:
