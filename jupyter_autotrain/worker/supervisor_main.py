@@ -23,19 +23,28 @@ def main(directory: str) -> None:
         os._exit(0 if os.read(reader, 1) else 1)  # nothing comes when the child is dead
     os.close(reader)
     os.setsid()
-    _supervise(writer, lock)
-
-
-def _supervise(ready: int, lock: int) -> None:
     with open(wire.TRIAL_FILE, encoding="utf-8") as file:
         trial = json.load(file)
+    supervise(trial, dict(os.environ), lock, writer)
+
+
+def supervise(trial: dict[str, object], environ: dict[str, str], lock: int, ready: int = -1) -> None:
+    """Supervise the trial in the current directory to its end.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+        environ: The environment to pass on, secrets included.
+        lock: The trial's lock file, open and locked.
+        ready: A pipe to the starter, which may go as soon as a byte comes; less than 0: in the foreground.
+    """
     system.adopt_orphans()
-    supervisor = Supervisor(trial, dict(os.environ), lock)
+    supervisor = Supervisor(trial, environ, lock)
     trial_lock.write_owner(lock, supervisor.me, [])
     supervisor.status.write()
-    _detach_streams()  # only now: until here every fault reaches the starter's stderr
-    os.write(ready, b"1")
-    os.close(ready)
+    if ready >= 0:
+        _detach_streams()  # only now: until here every fault reaches the starter's stderr
+        os.write(ready, b"1")
+        os.close(ready)
     try:
         supervisor.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the trial must have an end and a reason

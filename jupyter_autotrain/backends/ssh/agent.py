@@ -22,7 +22,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupyter_autotrain.backends.local import cancelling, starting
 from jupyter_autotrain.backends.ssh import agent_files, agent_machine, agent_ranks
@@ -31,6 +31,9 @@ from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.worker import start_supervisor
 from jupyter_autotrain.worker.environments import interpreters
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.backends.slurm_login.controller import SlurmController
 
 _UNASKED_S = 60.0
 AgentRequest = Mapping[str, Any]
@@ -47,6 +50,8 @@ class Agent:
         self._root = root
         self._asked_s = time.monotonic()
         self._writing = threading.Lock()
+        self._slurm_lock = threading.Lock()
+        self._controller: SlurmController | None = None
         self._watcher = JobWatcher(self._write)
         self._handlers: dict[str, Callable[[AgentRequest], object]] = {
             "ping": lambda _: None,
@@ -63,6 +68,7 @@ class Agent:
             "remove": self._remove,
             "endpoint": self._endpoint,
             "clock": lambda _: time.time(),
+            "slurm": self._slurm,
         }
 
     def serve(self) -> None:
@@ -161,6 +167,15 @@ class Agent:
 
     def _get(self, request: AgentRequest) -> str:
         return agent_files.piece(self._directory(request["job"]), request["path"], request["offset"])
+
+    def _slurm(self, request: AgentRequest) -> object:
+        """Ask the controller of a cluster, whose login node this is."""
+        with self._slurm_lock:
+            if self._controller is None:
+                from jupyter_autotrain.backends.slurm_login.controller import SlurmController  # noqa: PLC0415 - few hosts are
+
+                self._controller = SlurmController(self._root)
+        return self._controller.handle(request)
 
     def _cancel(self, request: AgentRequest) -> object:
         receipt = cancelling.cancel(self._directory(request["job"]), request["grace_s"])

@@ -15,7 +15,7 @@ _MODULES = (
     "backends/ssh/agent.py", "backends/ssh/agent_files.py", "backends/ssh/agent_machine.py",
     "backends/ssh/agent_ranks.py", "backends/ssh/agent_watching.py",
 )  # fmt: skip
-_PACKAGES = ("core", "core/system", "worker", "worker/environments")
+_PACKAGES = ("core", "core/system", "worker", "worker/environments", "backends/slurm_login")
 _EMPTY = (
     "backends/__init__.py",
     "backends/local/__init__.py",

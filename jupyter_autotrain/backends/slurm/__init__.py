@@ -1,0 +1,1 @@
+"""Slurm clusters: jobs by the commands of Slurm, here or on a login node that is reached by SSH."""

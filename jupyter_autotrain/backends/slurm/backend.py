@@ -1,0 +1,186 @@
+"""The Slurm backend: trials as jobs of a cluster, or as tasks of its arrays.
+
+The trial directory lies on a file system that the nodes share. The supervisor of every other backend runs in the job
+and writes the same files; this side reads them by cursor, and asks Slurm for what they cannot say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from jupyter_autotrain.backends.local import trial_directory
+from jupyter_autotrain.backends.slurm import job_script
+from jupyter_autotrain.backends.slurm.batching import Batcher
+from jupyter_autotrain.backends.slurm.cluster import Cluster, LocalCluster, RemoteCluster, login_host
+from jupyter_autotrain.backends.ssh import agent_responses
+from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
+from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import (
+    BackendContext,
+    CancelReceipt,
+    Chunk,
+    Cursor,
+    JobRef,
+    JobStatus,
+    Probe,
+    Submission,
+)
+from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
+from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+from jupyter_autotrain.worker import environment
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_LOCAL_POLL = PollInterval(least_s=0.02, most_s=1.0)  # mostly a look at a file
+_REMOTE_POLL = PollInterval(least_s=0.05, most_s=2.0)
+
+
+class SlurmBackend:
+    """Runs each trial as a job of Slurm; those that are submitted together are the tasks of one array.
+
+    Args:
+        profile: Its name and options.
+        context: The home.
+        link: Makes the link to the login node.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        context: BackendContext,
+        link: Callable[[HostConfig], HostLink] = HostLink,
+    ) -> None:
+        self.name = profile.name
+        self._profile = profile
+        self._context = context
+        login = login_host(profile)
+        self._cluster: Cluster
+        if login is None:
+            self._cluster = LocalCluster(str(profile.options.get("workdir") or ""), context)
+        else:
+            self._cluster = RemoteCluster(link(login), context)
+        self.poll_interval = _LOCAL_POLL if login is None else _REMOTE_POLL
+        self.capabilities = Capabilities(
+            multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True,
+            shares_home=self._cluster.shares_home, queues=True,
+        )  # fmt: skip
+        self._batcher = Batcher(self._hand_over)
+
+    @staticmethod
+    def options_model() -> type[BaseModel]:
+        """Partition, account, login node, and what else `sbatch` gets."""
+        from jupyter_autotrain.backends.slurm.options import SlurmOptions  # noqa: PLC0415 - pydantic is slow
+
+        return SlurmOptions
+
+    def probe(self) -> Probe:
+        """Usable when Slurm's commands answer."""
+        try:
+            version = str(self._cluster.ask("version"))
+        except AutotrainError as error:
+            is_lasting = "no `" in error.found
+            return Probe(False, error.found, is_lasting=is_lasting)
+        return Probe(True, f"{version} answers{self._where()}.")
+
+    def _where(self) -> str:
+        host = self._cluster.ref_data("e-1-1").get("host")
+        return f" on {host}" if host else ""
+
+    def discover(self) -> Inventory:
+        """The nodes that can run jobs, those of the profile's partition where it names one."""
+        partition = str(self._profile.options.get("partition") or "")
+        rows = cast("list[JsonObject]", self._cluster.ask("nodes", partition=partition))
+        return Inventory(tuple(_node(row) for row in rows), limits="limits are kept by Slurm and by each supervisor")
+
+    def render(self, trial: TrialSpec, placement: Placement) -> Submission:
+        """The script that `sbatch` gets, the variables set for the trial, and `trial.json`."""
+        content = self._content(trial, placement)
+        return Submission(
+            argv=("sbatch", "--parsable", f"{job_script.BATCH}/script"),
+            env=environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)")),
+            files={
+                "script": job_script.render(trial, self._options(trial)),
+                wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True),
+            },
+            notes=(f"As one job; trials that are submitted together become an array{self._where()}.",),
+        )
+
+    def _options(self, trial: TrialSpec) -> JsonObject:
+        return {**self._profile.options, **trial.options}
+
+    def _content(self, trial: TrialSpec, placement: Placement) -> dict[str, JsonValue]:
+        """What stands in `trial.json`; the login node fills in what is empty."""
+        local = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
+        directory = self._cluster.ref_data(trial.job_id)["directory"]
+        before = trial.resume_attempt
+        earlier = f"{trial.experiment_id}-{trial.number}-{before}"
+        here = "" if self._profile.options.get("via") else local["python"]
+        python = self._profile.options.get("python") or here
+        return {
+            **local, "directory": directory, "python": python, "gpus": [],
+            "resume_from": "" if before is None else self._cluster.ref_data(earlier)["directory"],
+        }  # fmt: skip
+
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
+        """Hand the trial to Slurm, with those that are submitted at the same time; twice is once."""
+        content = {**self._content(trial, placement), "bundle": self._cluster.send_bundle(trial)}
+        data = self._cluster.ref_data(trial.job_id)
+        task: JsonObject = {"directory": data["directory"], "trial": content, "secrets": dict(secrets)}
+        self._batcher.submit(task, job_script.render(trial, self._options(trial)))
+        return JobRef(self.name, trial.job_id, data)
+
+    def _hand_over(self, tasks: Sequence[JsonObject], script: str) -> None:
+        self._cluster.ask("submit", tasks=tasks, script=script, python=self._profile.options.get("python") or "")
+
+    def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        """One question for all jobs; what cannot be told now is a doubt, never an end."""
+        directories = [str(ref.data.get("directory") or "/nonexistent") for ref in refs]
+        try:
+            told = cast("list[JsonValue]", self._cluster.ask("poll", directories=directories))
+        except AutotrainError as error:
+            doubt, unreachable = error.found.rstrip("."), isinstance(error, BackendUnavailableError)
+            return [JobStatus(ref, TrialState.PREPARING, doubt=doubt, unreachable=unreachable) for ref in refs]
+        return [agent_responses.status(ref, answer) for ref, answer in zip(refs, told, strict=True)]
+
+    def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        """Read the streams' files from their cursors on."""
+        return self._cluster.read(cursors)
+
+    def put(self, ref: JobRef, path: str, data: bytes) -> None:
+        """Write a file into the trial directory."""
+        self._cluster.put(ref, path, data)
+
+    def fetch(self, ref: JobRef, path: str, target: str) -> None:
+        """Copy a file or folder of the trial directory to this machine."""
+        self._cluster.fetch(ref, path, target)
+
+    def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
+        """Have the supervisor end the tree, and Slurm the job; the pids are those of the node."""
+        directory = str(ref.data.get("directory") or "/nonexistent")
+        answer = self._cluster.ask("cancel", directory=directory, grace_s=grace_s)
+        ended, killed, left, elapsed_s, note = cast("tuple[list[int], list[int], list[int], float, str]", answer)
+        return CancelReceipt(tuple(ended), tuple(killed), tuple(left), elapsed_s, note)
+
+    def close(self) -> None:
+        """Give up the connection to the login node; jobs continue."""
+        self._cluster.close()
+
+
+def _node(row: JsonObject) -> Node:
+    name = str(row["name"])
+    gpus: list[Accelerator] = []
+    for kind, count in cast("list[tuple[str | None, int]]", row["gpus"]):
+        gpus += [Accelerator(index, f"{name}:gpu{index}", kind) for index in range(len(gpus), len(gpus) + count)]
+    cpus = cast("int", row["cpus"])
+    memory_bytes = cast("int", row["memory_bytes"])
+    labels = {"partitions": str(row["partitions"]), "state": str(row["state"])}
+    return Node(name, float(cpus) if cpus else None, memory_bytes or None, tuple(gpus), labels=labels)

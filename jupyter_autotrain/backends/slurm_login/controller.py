@@ -1,0 +1,195 @@
+"""The trials of one account of a cluster: handed to Slurm, looked after, ended. Runs on the login node.
+
+It keeps nothing that a fresh one would miss: the trial directories say which job is whose.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local.status import UnknownError
+from jupyter_autotrain.backends.slurm_login import batch, cancelling, commands, nodes, resolution
+from jupyter_autotrain.backends.slurm_login.batch import BatchFolder, Entry, Task
+from jupyter_autotrain.backends.slurm_login.job_queue import JobQueue
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.errors import BackendError
+
+_LOCK = "submit.lock"
+_MOST_BYTES = 4 << 20  # of one stream in one answer
+_NOT_SUBMITTED = "its submission waits: Slurm's controller does not answer ({}); it is tried again"
+
+
+class SlurmController:
+    """Answers requests about the trials of one folder.
+
+    Args:
+        root: The folder of everything of ours, on a file system that the nodes share.
+        run: Runs a command of Slurm; see `commands.run`.
+        queue: Lists jobs.
+        settle_s: How long after the end of a job its last files may take to appear on the shared file system.
+    """
+
+    def __init__(
+        self, root: Path, run: Callable[[list[str]], str] = commands.run, queue: JobQueue | None = None,
+        settle_s: float = 5.0,
+    ) -> None:  # fmt: skip
+        self.code = Path(__file__).parents[3]  # where the package lies that runs on the nodes
+        self._root = root
+        self._run = run
+        self._queue = queue or JobQueue(run)
+        self._resolution = resolution.Resolution(root, settle_s)
+        self._handlers: dict[str, Callable[[Mapping[str, Any]], object]] = {
+            "submit": lambda request: self.submit(request["tasks"], request["script"], request["python"]),
+            "poll": lambda request: [self.poll(self._directory(name)) for name in request["directories"]],
+            "cancel": lambda request: self.cancel(self._directory(request["directory"]), request["grace_s"]),
+            "read": lambda request: [self._read(*cursor) for cursor in request["cursors"]],
+            "nodes": lambda request: nodes.listing(self._run, request["partition"]),
+            "version": lambda _: self._version(),
+        }
+
+    def handle(self, request: Mapping[str, Any]) -> object:
+        """Answer one request; all that goes in and out is JSON.
+
+        Raises:
+            BackendError: Slurm refuses, or does not answer.
+        """
+        try:
+            return self._handlers[request["call"]](request)
+        except commands.SlurmRefusedError as error:
+            raise BackendError(f"Slurm refuses: {error}.", "", "Correct the options of the backend.") from error
+        except commands.SlurmDownError as error:
+            raise BackendError(f"Slurm does not answer: {error}.", "", "Ask again later.") from error
+
+    def _version(self) -> str:
+        self._run(["squeue", "--me", "--noheader", "--states=running"])
+        return self._run(["sbatch", "--version"]).strip()
+
+    def _directory(self, name: str) -> Path:
+        """A trial directory: an absolute path, or a name below `jobs/`."""
+        return self._root / "jobs" / name
+
+    def submit(self, tasks: Sequence[Task], script: str, python: str = "") -> None:
+        """Hand trials to Slurm, together; those that were handed over before are left alone.
+
+        A controller that does not answer is no failure: the trials are written down, and `poll` hands them over.
+
+        Args:
+            tasks: The trials.
+            script: The text of `job_script`.
+            python: The interpreter on the nodes; this process's own when it is "".
+
+        Raises:
+            SlurmRefusedError: Slurm refuses them.
+        """
+        with self._locked():
+            new = [self._filled(task) for task in tasks if not self._is_known(self._directory(task["directory"]))]
+            if not new:
+                return
+            folder = BatchFolder.new(self._root)
+            folder.write(new, folder.fill(script, python or sys.executable, str(self.code), len(new)))
+            with contextlib.suppress(commands.SlurmDownError):
+                self._hand_over(folder)
+
+    def _filled(self, task: Task) -> Task:
+        """A task with the paths that only this machine knows."""
+        trial = dict(task["trial"])
+        directory = str(self._directory(task["directory"]))
+        trial["directory"] = directory
+        trial["python"] = trial["python"] or sys.executable
+        if trial["resume_from"]:
+            trial["resume_from"] = str(self._directory(trial["resume_from"]) / wire.CHECKPOINTS)
+        return {**task, "directory": directory, "trial": trial}
+
+    def _is_known(self, directory: Path) -> bool:
+        return statuses.is_there(directory) or batch.entry_file(self._root, directory).exists()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One submission at a time, of all processes on this machine."""
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
+
+    def _hand_over(self, folder: BatchFolder) -> None:
+        """Call `sbatch`, unless it was called and Slurm has the job."""
+        number = self._queue.number_of(folder.job_name) if folder.was_tried else ""
+        if not number:
+            folder.mark_tried()
+            number = self._sbatch(folder)
+        folder.name_job(number)
+
+    def _sbatch(self, folder: BatchFolder) -> str:
+        count = len(folder.directories())
+        array = [f"--array=0-{count - 1}"] if count > 1 else []
+        try:
+            printed = self._run(["sbatch", "--parsable", *array, str(folder.path / batch.SCRIPT)])
+        except commands.SlurmRefusedError:
+            folder.remove()
+            raise
+        return printed.strip().split(";")[0]
+
+    def poll(self, directory: Path) -> object:
+        """How a trial stands: its status file's content, None where it never was, or a text: why that is not known."""
+        try:
+            status = statuses.read(directory)
+            entry = batch.read_entry(self._root, directory)
+            if entry is not None and (status is None or resolution.needs_slurm(status)):
+                return self._poll_job(directory, status, entry)
+            if entry is not None:
+                self._forget(BatchFolder(self._root, entry["batch"]))
+        except (OSError, ValueError, UnknownError) as error:
+            return str(error)
+        except commands.SlurmDownError as error:
+            return f"Slurm does not answer: {error}; it goes on there"
+        return status
+
+    def _poll_job(self, directory: Path, status: statuses.Status | None, entry: Entry) -> object:
+        job_id = entry["job"] or self._complete(directory)
+        if not job_id:
+            return resolution.preparing(_NOT_SUBMITTED.format("no answer"))
+        job = self._queue.find(job_id)
+        return self._resolution.resolve(directory, entry, status, job)
+
+    def _forget(self, folder: BatchFolder) -> None:
+        """Remove a batch all of whose trials have ended."""
+        with contextlib.suppress(OSError, UnknownError):
+            found = [statuses.read(directory) for directory in folder.directories()]
+            if all(status is not None and not resolution.needs_slurm(status) for status in found):
+                folder.remove()
+
+    def _complete(self, directory: Path) -> str:
+        """Hand a trial over whose submission was cut short; gives the number of its job."""
+        with self._locked():
+            entry = batch.read_entry(self._root, directory)
+            if entry is None or entry["job"]:
+                return "" if entry is None else str(entry["job"])
+            folder = BatchFolder(self._root, entry["batch"])
+            self._hand_over(folder)
+            entry = batch.read_entry(self._root, directory)
+        return "" if entry is None else str(entry["job"])
+
+    def _read(self, name: str, stream: str, offset: int) -> list[object]:
+        """New bytes of a stream (base64), why it cannot be read, and whether asking again is of no use."""
+        try:
+            data = files.read(self._directory(name), stream, _MOST_BYTES, offset)
+        except OSError as error:
+            if files.is_absent(error):
+                return ["", "", False]
+            return ["", f"its {stream} cannot be read: {error.strerror}", isinstance(error, files.NotRegularError)]
+        return [base64.b64encode(data).decode(), "", False]
+
+    def cancel(self, directory: Path, grace_s: float) -> object:
+        """End a trial; see `cancelling.cancel`."""
+        return cancelling.cancel(self._run, self._queue, self._root, directory, grace_s)

@@ -1,0 +1,118 @@
+"""What Slurm knows of our jobs: one listing for all of them, seldom, and one by one what is not in it.
+
+That a job is not listed proves nothing: Slurm forgets ended jobs, and a restarted controller may know less.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from jupyter_autotrain.backends.slurm_login import commands
+from jupyter_autotrain.backends.slurm_login.job_states import SlurmJob
+
+_FIELDS = ("ArrayJobID", "ArrayTaskID", "State", "Reason", "RestartCnt", "NodeList", "Name")
+_BETWEEN = "|"
+_LEAST_S = 0.5  # between two listings; more the longer nothing has changed, up to the most
+_MOST_S = 15.0
+_AGE_SHARE = 0.1
+
+
+class JobQueue:
+    """The jobs of this account, as Slurm lists them.
+
+    Args:
+        run: Runs a command of Slurm; see `commands.run`.
+        clock: Gives seconds that never go back.
+    """
+
+    def __init__(
+        self, run: Callable[[list[str]], str] = commands.run, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._run = run
+        self._clock = clock
+        self._jobs: dict[str, SlurmJob] = {}
+        self._names: dict[str, str] = {}
+        self._listed_s: float | None = None
+        self._changed_s = 0.0
+        self._text = ""
+        self._has_accounting: bool | None = None
+
+    def find(self, job_id: str) -> SlurmJob | None:
+        """A job as Slurm has it, a little while ago or now; None when Slurm answers and does not know it.
+
+        Raises:
+            SlurmDownError: Slurm does not answer.
+        """
+        self._refresh()
+        if job_id not in self._jobs:
+            self._list()  # it may be younger than the listing
+        return self._jobs.get(job_id) or self._accounted(job_id)
+
+    def find_now(self, job_id: str) -> SlurmJob | None:
+        """As `find`, without an older listing."""
+        self._list()
+        return self._jobs.get(job_id) or self._accounted(job_id)
+
+    def number_of(self, name: str) -> str:
+        """The number of the job with this name, now; "" where Slurm lists none.
+
+        Raises:
+            SlurmDownError: Slurm does not answer.
+        """
+        self._list()
+        return self._names.get(name, "")
+
+    def _refresh(self) -> None:
+        now_s = self._clock()
+        pause_s = min(max(_AGE_SHARE * (now_s - self._changed_s), _LEAST_S), _MOST_S)
+        if self._listed_s is None or now_s - self._listed_s >= pause_s:
+            self._list()
+
+    def _list(self) -> None:
+        fields = ",".join(f"{field}:{_BETWEEN}" for field in _FIELDS)
+        argv = ["squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={fields}"]
+        try:
+            text = self._run(argv)
+        except commands.SlurmRefusedError as error:
+            raise commands.SlurmDownError(str(error)) from error
+        self._listed_s = self._clock()
+        if text != self._text:
+            self._text = text
+            self._changed_s = self._listed_s
+        self._jobs = {}
+        self._names = {}
+        for line in text.splitlines():
+            self._take(line.split(_BETWEEN))
+
+    def _take(self, columns: list[str]) -> None:
+        if len(columns) < len(_FIELDS):
+            return
+        number, index, state, reason, restarts, nodes, name = [column.strip() for column in columns[: len(_FIELDS)]]
+        job_id = f"{number}_{index}" if index.isdigit() else number
+        self._jobs[job_id] = SlurmJob(job_id, state, reason, nodes, int(restarts) if restarts.isdigit() else 0)
+        self._names[name] = number
+
+    def _accounted(self, job_id: str) -> SlurmJob | None:
+        """What the accounting has of a job, where there is one."""
+        if self._has_accounting is False:
+            return None
+        argv = [
+            "sacct",
+            "--noheader",
+            "--parsable2",
+            "--allocations",
+            f"--jobs={job_id}",
+            "--format=JobID,State,NodeList",
+        ]
+        try:
+            text = self._run(argv)
+        except commands.SlurmRefusedError:
+            self._has_accounting = False
+            return None
+        self._has_accounting = True
+        for line in text.splitlines():
+            found, state, nodes = line.split(_BETWEEN)[:3]
+            if found == job_id:
+                return SlurmJob(job_id, state, "", nodes)
+        return None

@@ -1,0 +1,268 @@
+"""A real Slurm cluster on this machine: munged, slurmctld and some slurmd, in namespaces of their own.
+
+Its daemons listen on the loopback interface of their own network only. They end with the first process of their
+namespace, which ends when its standard input closes: so everything is gone as soon as whoever made the cluster is,
+killed or not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from jupyter_autotrain.testing import namespaces
+
+_PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "unshare", "nsenter", "ip", "ps")
+_START_S = 30.0
+# With loopback addresses alone Slurm would resolve no name at all (AI_ADDRCONFIG), hence the bridge.
+_BEGIN = """
+hostname {name}
+ip link set lo up
+ip link add br0 type bridge
+ip addr add 10.78.0.1/24 dev br0
+ip link set br0 up
+echo ready
+exec cat >/dev/null
+"""
+_CONFIG = """
+ClusterName=lab
+SlurmctldHost={name}(127.0.0.1)
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SwitchType=switch/none
+ReturnToService=2
+SlurmctldTimeout=10
+SlurmdTimeout=10
+MessageTimeout=5
+MinJobAge={min_job_age_s}
+KillWait=2
+JobRequeue=1
+OverTimeLimit=0
+InactiveLimit=0
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0,sched_min_interval=0
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+DefMemPerCPU=100
+GresTypes=gpu
+SlurmdParameters=config_overrides
+NodeName=DEFAULT CPUs=8 RealMemory=4000 Gres=gpu:lab:2
+NodeName=n[1-{count}] NodeHostname={name} NodeAddr=127.0.0.1 Port=[{first_port}-{last_port}]
+PartitionName=normal Nodes=ALL Default=YES PriorityTier=1 MaxTime=INFINITE
+PartitionName=urgent Nodes=ALL PriorityTier=9 MaxTime=INFINITE
+"""
+_GRES = "NodeName=n[1-{count}] Name=gpu Type=lab File=/dev/tty[1-2]\n"
+_FIRST_PORT = 7101
+
+
+def missing() -> str:
+    """Why there can be no Slurm on this machine; "" when there can be one."""
+    if os.geteuid() != 0:
+        return "Slurm's daemons in namespaces need root"
+    lacking = [name for name in _PROGRAMS if shutil.which(name, path=namespaces.search_path()) is None]
+    if lacking:
+        return f"a Slurm cluster needs {', '.join(lacking)}: sh .ci/slurm installs them"
+    command = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "true")
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if tried.returncode == 0 else f"namespaces are not allowed here: {tried.stderr.strip()}"
+
+
+class SlurmLab:
+    """One cluster, whose controller, nodes and login node are one host.
+
+    Args:
+        folder: An empty folder with a short path, for configuration, logs and sockets.
+        count: How many nodes.
+        host_pid: The first process of a host of an SSH lab that it runs on; None: a namespace of its own.
+        name: The hostname; that of the host where `host_pid` is given.
+        min_job_age_s: How long Slurm remembers a job that has ended.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        count: int = 2,
+        *,
+        host_pid: int | None = None,
+        name: str = "slurm",
+        min_job_age_s: int = 300,
+    ) -> None:
+        self.folder = folder
+        self.count = count
+        self.config = folder / "slurm.conf"
+        self._first: subprocess.Popen[str] | None = None
+        self._host_pid = host_pid
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._write_config(name, min_job_age_s)
+        if host_pid is None:
+            kinds = ("--net", "--uts", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
+            self._first = namespaces.begin(("unshare", *kinds, "sh", "-c", _BEGIN.format(name=name)))
+        try:
+            self._start_all()
+        except BaseException:
+            self.close()
+            raise
+
+    def _write_config(self, name: str, min_job_age_s: int) -> None:
+        (self.folder / "state").mkdir(mode=0o700)
+        for number in range(1, self.count + 1):
+            (self.folder / f"spool-n{number}").mkdir(mode=0o700)
+        (self.folder / "munge.key").write_bytes(os.urandom(128))
+        (self.folder / "munge.key").chmod(0o600)
+        (self.folder / "hosts").write_text(f"127.0.0.1 localhost {name}\n")
+        (self.folder / "gres.conf").write_text(_GRES.format(count=self.count))
+        last_port = _FIRST_PORT + self.count - 1
+        names = {"name": name, "folder": self.folder, "count": self.count, "min_job_age_s": min_job_age_s}
+        self.config.write_text(_CONFIG.format(first_port=_FIRST_PORT, last_port=last_port, **names))
+
+    def _start_all(self) -> None:
+        self.run("mount", "--bind", str(self.folder / "hosts"), "/etc/hosts")
+        files = [f"--{kind}={self.folder}/munge.{kind.removesuffix('-file')}" for kind in ("pid-file", "seed-file")]
+        self._start(
+            "munged", "munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket",
+            f"--key-file={self.folder}/munge.key", f"--log-file={self.folder}/munged.log", *files,
+        )  # fmt: skip
+        _wait_for((self.folder / "munge.socket").exists, "munged")
+        self.start_controller()
+        for node in self.nodes:
+            self.start_node(node)
+        _wait_for(lambda: self._states() == {"idle"}, "nodes that are idle")
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of its nodes."""
+        return [f"n{number}" for number in range(1, self.count + 1)]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which Slurm's commands find it."""
+        return {"SLURM_CONF": str(self.config)}
+
+    @property
+    def first_pid(self) -> int:
+        """The first process of its host, by its pid on this machine."""
+        if self._host_pid is not None:
+            return self._host_pid
+        assert self._first is not None
+        outer = self._first.pid
+        return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
+
+    def _prefix(self) -> tuple[str, ...]:
+        return ("nsenter", "--target", str(self.first_pid), "--all")
+
+    def run(self, *argv: str) -> str:
+        """What a command prints that runs on the cluster's host."""
+        return subprocess.run(
+            (*self._prefix(), *argv), check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            env=self._environ(),
+        ).stdout  # fmt: skip
+
+    def _environ(self) -> dict[str, str]:
+        return {"PATH": namespaces.search_path(), "HOME": str(self.folder), "USER": "root", **self.environment}
+
+    def _start(self, name: str, *argv: str) -> None:
+        """Start a daemon; it ends with the host, or when this process does, whichever is first."""
+        command = (*self._prefix(), "setpriv", "--pdeathsig", "KILL", *argv)
+        self._daemons[name] = subprocess.Popen(
+            command, env=self._environ(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True, close_fds=True,
+        )  # fmt: skip
+
+    def start_controller(self) -> None:
+        """Start slurmctld, with the state that an earlier one has left, and wait until it answers."""
+        self._start("slurmctld", "slurmctld", "-D", "-f", str(self.config))
+        _wait_for(self._answers, "slurmctld")
+
+    def start_node(self, node: str) -> None:
+        """Start the daemon of a node."""
+        self._start(node, "slurmd", "-D", "-N", node, "-f", str(self.config))
+
+    def kill(self, daemon: str) -> None:
+        """Kill `slurmctld`, or the daemon of a node; what it started goes on."""
+        found = self._daemons.pop(daemon)
+        name = "slurmctld" if daemon == "slurmctld" else f"slurmd -D -N {daemon} "
+        for pid in self.pids(name):
+            self.run("kill", "-KILL", str(pid))
+        found.kill()
+        found.wait(timeout=_START_S)
+
+    def pids(self, text: str) -> list[int]:
+        """The processes on the host whose command line begins with a text, by their pids there."""
+        lines = [line.split(maxsplit=1) for line in self.run("ps", "-ewwo", "pid=,args=").splitlines()]
+        return [int(pid) for pid, args in lines if args.startswith(text)]
+
+    def commands(self) -> list[str]:
+        """The command lines of all processes on the host."""
+        return self.run("ps", "-ewwo", "args=").splitlines()
+
+    def is_gone(self, pid: int) -> bool:
+        """Whether no process of the host has this pid any more; one that is not reaped yet is gone."""
+        try:
+            return self.run("ps", "-o", "stat=", "-p", str(pid)).startswith("Z")
+        except subprocess.CalledProcessError:
+            return True
+
+    def _answers(self) -> bool:
+        try:
+            return "UP" in self.run("scontrol", "ping")
+        except subprocess.CalledProcessError:
+            return False
+
+    def _states(self) -> set[str]:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            return set(self.run("sinfo", "--noheader", "--Node", "-o", "%t").split())
+        return set()
+
+    def clear(self) -> None:
+        """Cancel all jobs, bring all daemons back, and wait until every node is idle."""
+        if "slurmctld" not in self._daemons:
+            self.start_controller()
+        for node in self.nodes:
+            if node not in self._daemons:
+                self.start_node(node)
+        self.run("scancel", "--user=root")
+        if self._states() & {"down", "down*", "drain", "drain*", "drng"}:
+            self.run("scontrol", "update", f"nodename={','.join(self.nodes)}", "state=resume")
+        _wait_for(lambda: not self.run("squeue", "--noheader"), "an empty queue")
+        _wait_for(lambda: self._states() == {"idle"}, "nodes that are idle")
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """Put the calling thread, and all threads and processes that it starts, into the cluster's network."""
+        with namespaces.inside_network(self.first_pid):
+            yield
+
+    def close(self) -> None:
+        """End all daemons and jobs; the folder stays to its owner."""
+        for daemon in self._daemons.values():
+            daemon.kill()
+        if self._first is not None:
+            namespaces.end(self._first)
+        for daemon in self._daemons.values():
+            daemon.wait(timeout=_START_S)
+
+
+def _wait_for(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + _START_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"The Slurm cluster did not come up: still waiting for {what}.")
+        time.sleep(0.02)

@@ -1,0 +1,132 @@
+"""A task of a Slurm job: it becomes the supervisor of its trial on its node, in the foreground.
+
+What Slurm decides (GPUs, nodes, its own variables) is added to the trial here. Of a trial on several nodes each node
+runs one such task, and each leaves its address for the others in the batch folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import time
+
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.worker import fields, ports, supervisor_main, trial_lock
+
+_RENDEZVOUS_S = 300.0
+_LOOK_AGAIN_S = 0.05
+_GOOD = frozenset({"SUCCEEDED", "EARLY_STOPPED"})
+NODES = "nodes"  # of a trial on several nodes: the directories of all nodes but the first
+
+
+class SlurmTask:
+    """What a task knows of itself.
+
+    Args:
+        batch: The folder of its batch.
+        environ: The variables that Slurm gave it.
+    """
+
+    def __init__(self, batch: str, environ: dict[str, str]) -> None:
+        self.batch = batch
+        self.environ = environ
+        self.index = self._number("SLURM_ARRAY_TASK_ID")
+        self.restart = self._number("SLURM_RESTART_COUNT")
+        self.node = self._number("SLURM_NODEID") if "SLURM_STEP_ID" in environ else 0
+        self.nodes = self._number("SLURM_STEP_NUM_NODES") or 1
+        with open(f"{batch}/tasks", encoding="utf-8") as file:
+            self.trial_directory = file.read().splitlines()[self.index]
+        self.directory = f"{self.trial_directory}/{NODES}/{self.node}" if self.node else self.trial_directory
+
+    def _number(self, name: str) -> int:
+        text = self.environ.get(name, "")
+        return int(text) if text.isdigit() else 0
+
+    def prepare(self) -> dict[str, object]:
+        """Make the trial directory ready for this run; gives the trial."""
+        trial = dict(fields.mapping(files.read_json(self.batch, f"trial-{self.index}")))
+        for name in wire.FOLDERS:
+            os.makedirs(f"{self.directory}/{name}", mode=0o700, exist_ok=True)
+        os.chdir(self.directory)
+        if self.restart:
+            self._begin_again(trial)
+        trial["directory"] = self.directory
+        if self.nodes > 1:
+            trial["layout"] = {"node_rank": self.node, "endpoints": self._endpoints(trial)}
+        trial["gpus"] = self._gpus(trial)
+        trial["environment"] = {**fields.mapping(trial.get("environment")), **self._variables(trial)}
+        wire.write_atomically(wire.TRIAL_FILE, json.dumps(trial).encode(), sync=False)
+        return trial
+
+    def _begin_again(self, trial: dict[str, object]) -> None:
+        """Slurm has put the job back into the queue: go on from its own checkpoints, and write on in its streams."""
+        if os.listdir(f"{self.trial_directory}/{wire.CHECKPOINTS}"):
+            trial["resume_from"] = f"{self.trial_directory}/{wire.CHECKPOINTS}"
+        with contextlib.suppress(OSError, ValueError):
+            status = fields.mapping(files.read_json(".", wire.STATUS_FILE))
+            if status.get("state") not in _GOOD:
+                os.replace(wire.STATUS_FILE, f"{wire.STATUS_FILE}-{self.restart}")
+
+    def _gpus(self, trial: dict[str, object]) -> list[str]:
+        """The devices that Slurm gave the job, as it names them."""
+        visible = self.environ.get("CUDA_VISIBLE_DEVICES") or self.environ.get("ROCR_VISIBLE_DEVICES") or ""
+        asked = fields.integer(fields.mapping(trial.get("resources")).get("gpus"), 0)
+        return visible.split(",") if asked and visible else []
+
+    def _variables(self, trial: dict[str, object]) -> dict[str, str]:
+        """Slurm's own; where the profile has commands for the job to begin with, all that these have set."""
+        own = {name: value for name, value in self.environ.items() if name.startswith("SLURM_")}
+        return dict(self.environ) if fields.mapping(trial.get("options")).get("setup") else own
+
+    def _endpoints(self, trial: dict[str, object]) -> list[object]:
+        """Of each node its address and free ports, in the order of the nodes."""
+        count = max(1, fields.integer(trial.get("workers"), 1)) + 1
+        own = [socket.gethostname(), ports.find_free(count, "")]
+        wire.write_atomically(self._endpoint_file(self.node), json.dumps(own).encode())
+        deadline_s = time.monotonic() + _RENDEZVOUS_S
+        found: list[object] = []
+        while len(found) < self.nodes:
+            with contextlib.suppress(OSError, ValueError):
+                found.append(files.read_json(self.batch, os.path.basename(self._endpoint_file(len(found)))))
+                continue
+            if time.monotonic() > deadline_s:
+                sys.exit(f"Node {len(found)} of the trial did not begin within {_RENDEZVOUS_S:g} s.")
+            os.scandir(self.batch).close()  # has NFS look again
+            time.sleep(_LOOK_AGAIN_S)
+        return found
+
+    def _endpoint_file(self, node: int) -> str:
+        return f"{self.batch}/endpoint-{self.index}-{self.restart}-{node}"
+
+    def take_secrets(self) -> dict[str, str]:
+        """The secrets of this task; the first node removes the file, for all of them."""
+        path = f"{self.batch}/secrets-{self.index}"
+        try:
+            secrets = fields.mapping(files.read_json(self.batch, os.path.basename(path)))
+        except OSError:
+            return {}
+        return {name: str(value) for name, value in secrets.items()}
+
+    def remove_secrets(self) -> None:
+        """Remove their file; every node has read it by now."""
+        with contextlib.suppress(OSError):
+            os.unlink(f"{self.batch}/secrets-{self.index}")
+
+
+def main(batch: str) -> None:
+    """Supervise the trial of this task to its end; the exit code tells Slurm whether it went well."""
+    os.umask(0o077)
+    task = SlurmTask(batch, dict(os.environ))
+    secrets = task.take_secrets()
+    trial = task.prepare()
+    if task.node == 0:
+        task.remove_secrets()
+    lock = trial_lock.acquire()
+    if lock is None:  # it runs, or has ended: this is a second submission of it
+        sys.exit(0)
+    supervisor_main.supervise(trial, {**os.environ, **secrets}, lock)
+    status = fields.mapping(files.read_json(".", wire.STATUS_FILE))
+    sys.exit(0 if status.get("state") in _GOOD else 1)
