@@ -27,6 +27,14 @@ PASSED: Final = (
     "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY",
     "JUPYTER_AUTOTRAIN_HOME", PORTABLE_VARIABLE, "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR",
 )  # fmt: skip
+# What means something on one machine only: a trial on another machine gets that machine's own.
+_OF_A_MACHINE: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "TERM", "DISPLAY", "XDG_*", "SSH_*",
+    "VIRTUAL_ENV", "CONDA_*", "MAMBA_*", "PYTHON*", "LD_*", "MPLCONFIGDIR", "NLTK_DATA", "JUPYTER_*", "NVIDIA_*",
+    "CUDA_PATH", "CUDA_MPS_*", "*_VISIBLE_DEVICES", "*_HOME", "*_CACHE", "*_CACHE_DIR", "*_CACHE_PATH",
+    "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "*_proxy", "*_PROXY",
+)  # fmt: skip
+_OF_ANY_MACHINE: Final = frozenset({"PYTHONHASHSEED"})
 _OF_A_MANAGER: Final = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*")
 
 
@@ -43,6 +51,20 @@ def passed(environ: Mapping[str, str], more: Collection[str] = ()) -> dict[str, 
 def held_back(environ: Mapping[str, str], more: Collection[str] = ()) -> list[str]:
     """The listed variables that are not passed on, because they look like credentials."""
     return [name for name in _listed(environ, (*PASSED, *more)) if _is_secret(name, environ[name])]
+
+
+def travelling(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of a submitter's variables that mean the same on another machine."""
+    return {name: value for name, value in variables.items() if not _is_of_a_machine(name)}
+
+
+def of_this_machine(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a trial from another machine gets of this one's variables: those that did not travel with it."""
+    return {name: value for name, value in passed(environ).items() if _is_of_a_machine(name)}
+
+
+def _is_of_a_machine(name: str) -> bool:
+    return name not in _OF_ANY_MACHINE and any(fnmatchcase(name, pattern) for pattern in _OF_A_MACHINE)
 
 
 def of_manager(environ: Mapping[str, str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from jupyter_autotrain.worker import (
 from jupyter_autotrain.worker.cleanup import remove_temporary_files
 from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.event_waiter import EventWaiter
+from jupyter_autotrain.worker.lease import Lease
 from jupyter_autotrain.worker.ranks import Ranks
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.resource_limits import ResourceLimits
@@ -54,6 +55,7 @@ class Supervisor:
         self.me = ProcessIdentity.of(os.getpid())
         self.peak_bytes = 0
         self.cause: termination_causes.Cause | None = None
+        self.lease = Lease(trial)
         self.termination: termination.Termination | None = None
         self.status = StatusFile({
             "wire": wire.VERSION, "state": "PREPARING", "reason": "", "exit_code": None, "signal": None,
@@ -116,6 +118,8 @@ class Supervisor:
             self.cause = termination_causes.timed_out(self.trial)
         elif self.status.is_abandoned():
             self.cause = termination_causes.abandoned()
+        elif self.lease.lease_s is not None and self.lease.is_over():
+            self.cause = termination_causes.lease_over(self.lease.lease_s)
         elif self.limits.polls_memory and self.limits.exceeded(self._tree()):
             self.cause = termination_causes.out_of_memory(self.trial, self.limits.peak_bytes)
         return self.cause is not None or self.ranks.has_failed

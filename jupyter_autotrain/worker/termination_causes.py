@@ -52,6 +52,11 @@ def timed_out(trial: Mapping[str, object]) -> Cause:
     return Cause("FAILED", f"Timeout: the trial ran longer than its limit of {text} s (`timeout:` in the header).")
 
 
+def lease_over(lease_s: float) -> Cause:
+    """No manager had contact for too long."""
+    return Cause("CANCELLED", f"No manager had contact with this machine for {lease_s:g} s (`lease_s` of its profile).")
+
+
 def abandoned() -> Cause:
     """The trial directory was deleted, so its results cannot be read."""
     return Cause("CANCELLED", "The trial directory was deleted.")

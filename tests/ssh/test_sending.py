@@ -146,3 +146,16 @@ def test_a_python_that_is_not_there_is_a_clear_error(transport: Transport, sourc
     with pytest.raises(BackendError, match="/no/such/python on h1 ended") as caught:
         send_folder(Receiver(transport, "/no/such/python", "h1"), scan_folder(source), place, "bundles")
     assert "python:" in caught.value.action
+
+
+@pytest.mark.parametrize("size", [10_240 - 2 * 512, 10_240 - 512, 9_000, 0])
+def test_whatever_size_an_archive_has_nothing_of_it_is_taken_for_the_next_folder(
+    transport: Transport, source: Path, place: str, size: int
+) -> None:
+    receiver = Receiver(transport, sys.executable, "h1", "main(); main()")
+    only = source.parent / "only"
+    only.mkdir()
+    (only / "file").write_bytes(b"x" * size)
+    receiver.send(scan_folder(only), place, "files")
+    assert Path(receiver.send(scan_folder(source), place, "files")).is_dir()
+    receiver.channel.close()

@@ -13,6 +13,7 @@ state.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import socket
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from jupyter_autotrain.backends.local import cancelling, starting
 from jupyter_autotrain.backends.ssh import agent_files, agent_machine, agent_ranks
 from jupyter_autotrain.backends.ssh.agent_watching import JobWatcher
-from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.core import environment, system, wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.worker import start_supervisor
 from jupyter_autotrain.worker.environments import interpreters
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from jupyter_autotrain.backends.slurm_login.controller import SlurmController
 
 _UNASKED_S = 60.0
+_CONTACT = "contact"
 AgentRequest = Mapping[str, Any]
 
 
@@ -53,6 +55,7 @@ class Agent:
         self._slurm_lock = threading.Lock()
         self._controller: SlurmController | None = None
         self._watcher = JobWatcher(self._write)
+        self._owners: set[Path] = set()
         self._handlers: dict[str, Callable[[AgentRequest], object]] = {
             "ping": lambda _: None,
             "machine": lambda _: agent_machine.describe(),
@@ -82,6 +85,7 @@ class Agent:
         threading.Thread(target=self._end_when_unasked, daemon=True).start()
         for line in sys.stdin.buffer:
             self._asked_s = time.monotonic()
+            self._touch_contacts()
             threading.Thread(target=self._answer, args=(json.loads(line),), daemon=True).start()
         os._exit(0)
 
@@ -109,7 +113,9 @@ class Agent:
         self._write(answer)
 
     def _directory(self, job: str) -> Path:
-        return agent_files.inside(self._root / "jobs", job)
+        directory = agent_files.inside(self._root / "jobs", job)
+        self._owners.add(directory.parent)
+        return directory
 
     def _inspect_python(self, request: AgentRequest) -> object:
         """What an interpreter of this host has of the distributions asked for."""
@@ -140,12 +146,20 @@ class Agent:
         trial["bundle"] = request["bundle"]
         trial["python"] = sys.executable
         trial["environments"] = str(self._root / "environments")
+        trial["environment"] = {**environment.of_this_machine(os.environ), **trial["environment"]}
+        trial["contact"] = str(directory.parent / _CONTACT)
         trial["resume_from"] = str(self._directory(before) / wire.CHECKPOINTS) if before else ""
         for name in wire.FOLDERS:
             (directory / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), json.dumps(trial).encode(), sync=False)
         argv = (sys.executable, *system.INTERPRETER_FLAGS, str(start_supervisor.__file__), str(directory))
         starting.start(argv, {**os.environ, **request["secrets"]}, directory)
+
+    def _touch_contacts(self) -> None:
+        """Note beside the trials of each manager served here that it is there: supervisors with a lease look at it."""
+        for folder in list(self._owners):
+            with contextlib.suppress(OSError):  # a full disk
+                (folder / _CONTACT).touch(mode=0o600)
 
     def _subscribe(self, request: AgentRequest) -> None:
         """Push states and streams, by job and stream with their offsets; what there is now before the answer."""

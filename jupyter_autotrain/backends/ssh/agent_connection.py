@@ -38,6 +38,7 @@ class HostConfig:
     python: str
     workdir: str
     address_of_ranks: str = ""
+    ping_s: float = 15.0  # an agent ends after some time without a request, and so may trials with a lease
 
 
 class AgentConnection:

@@ -34,6 +34,7 @@ from jupyter_autotrain.core.backend import (
     Submission,
 )
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
+from jupyter_autotrain.core.environment import travelling
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
@@ -76,6 +77,7 @@ class SshBackend(HostChecks):
         self._context = context
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
         self._owner = _owner(context)
+        self._lease_s = cast("float | None", profile.options.get("lease_s"))
         self._observer = Observer(self)
         self._side_by_side = SideBySide()
         self._interpreters = InterpreterCheck()
@@ -146,6 +148,8 @@ class SshBackend(HostChecks):
         known = cast("JsonObject", to_json(trial))
         return {
             **known,
+            "environment": travelling(trial.environment),
+            "lease_s": self._lease_s,
             "gpus": placement.accelerators,
             "options": dict(trial.options),
             "workers": trial.resources.workers_per_node,

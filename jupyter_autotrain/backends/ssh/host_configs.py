@@ -9,6 +9,9 @@ from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import BackendError
 
+_PING_S = 15.0
+_PINGS_OF_A_LEASE = 5
+
 
 def host_configs(profile: Profile) -> dict[str, HostConfig]:
     """The hosts of a profile, by their names.
@@ -20,6 +23,8 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
 
     options = SshOptions.model_validate(dict(profile.options))
 
+    ping_s = _PING_S if options.lease_s is None else min(_PING_S, options.lease_s / _PINGS_OF_A_LEASE)
+
     def config(host: HostOptions) -> HostConfig:
         address = HostAddress(
             host.host,
@@ -30,7 +35,8 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
             profile.name,
         )
         python = host.python or options.python
-        return HostConfig(address, options.transport, python, host.workdir or options.workdir, host.address or "")
+        workdir = host.workdir or options.workdir
+        return HostConfig(address, options.transport, python, workdir, host.address or "", ping_s)
 
     configs = {host.host: config(host) for host in options.hosts}
     if not configs:

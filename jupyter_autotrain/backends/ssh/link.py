@@ -20,7 +20,6 @@ from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 _FIRST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 15.0
-_PING_S = 15.0
 
 
 class HostLink:
@@ -161,7 +160,7 @@ class HostLink:
 
     def _keep_asking(self, connection: AgentConnection) -> None:
         """Keeps the agent alive: it ends after some time without a request."""
-        while not self._closed.wait(_PING_S) and connection.loss is None:
+        while not self._closed.wait(self.config.ping_s) and connection.loss is None:
             try:
                 unread = connection.pushed.forget_unread()
                 connection.ask({"do": "unsubscribe", "jobs": unread})

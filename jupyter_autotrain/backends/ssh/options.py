@@ -57,6 +57,11 @@ class SshOptions(Section):
     python: Text = Field(
         default="python3", description="The interpreter on the hosts.", examples=["/opt/py/bin/python"]
     )
+    lease_s: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="Ends trials there when no manager had contact for so many seconds; without it they go on.",
+        examples=["3600"],
+    )
     workdir: Text = Field(
         default="~/.autotrain", description="The folder there for all files.", examples=["/scratch/ada/at"]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 
@@ -16,6 +17,7 @@ from jupyter_autotrain.errors import BackendError
 _TRY_AGAIN_S = 10.0
 _FIRST_PAUSE_S = 0.05
 _OPEN_S = 15.0
+_SILENCE = logging.NullHandler()  # adding it again changes nothing
 
 
 class ParamikoTransport:
@@ -29,6 +31,7 @@ class ParamikoTransport:
     """
 
     def __init__(self, address: HostAddress) -> None:
+        logging.getLogger("paramiko").addHandler(_SILENCE)  # else a lost link is printed below the user's cell
         self._name = address.name
         self._clients = paramiko_connecting.connect(address)
         self._slots = threading.BoundedSemaphore(MOST_CHANNELS)

@@ -97,6 +97,7 @@ def _part(blobs: Path, sha256: str) -> Path:
 
 
 def _unpack(blobs: Path, sizes: dict[str, int]) -> None:
+    end = 0
     with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
         for member in archive:
             sha256, _, offset = member.name.partition("@")
@@ -105,6 +106,10 @@ def _unpack(blobs: Path, sizes: dict[str, int]) -> None:
                 raise ValueError(f"{member.name} was not asked for")
             _write_part(content, _part(blobs, sha256), int(offset))
             _accept(blobs, sha256)
+            end = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+    if end % tarfile.RECORDSIZE == tarfile.RECORDSIZE - tarfile.BLOCKSIZE:
+        # Two empty blocks end an archive. The reader stops at the first, and here the second begins a record.
+        sys.stdin.buffer.read(tarfile.RECORDSIZE)
 
 
 def _write_part(source: IO[bytes], path: Path, offset: int) -> None:
