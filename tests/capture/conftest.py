@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.capture import notebook_fixtures
+
 
 @pytest.fixture(scope="session")
 def small():
@@ -25,3 +27,11 @@ def notebook(small):
 def alone(small):
     """Runs a script by `python -I` in an empty folder; gives what it prints."""
     return small.run_alone
+
+
+unchanged_libraries = notebook_fixtures.unchanged_libraries
+beside = notebook_fixtures.beside
+loaded_modules = notebook_fixtures.loaded_modules
+data_folder = notebook_fixtures.data_folder
+module_folder = notebook_fixtures.module_folder
+result_folder = notebook_fixtures.result_folder

@@ -3,45 +3,12 @@
 # Cells are written on one line each, however long, so that they read as a list.
 # ruff: noqa: E501
 
-import decimal
-import fractions
-import string
-import textwrap
-
 import pytest
 
 from jupyter_autotrain.capture.differences import DifferenceKind
+from tests.capture.notebook_fixtures import differences_of
 
-
-@pytest.fixture(autouse=True)
-def _same_attributes_afterwards():
-    owners = (decimal.Decimal, fractions.Fraction, string, textwrap, textwrap.TextWrapper)
-    before = [dict(vars(owner)) for owner in owners]
-    yield
-    for owner, attributes in zip(owners, before, strict=True):
-        if owner is decimal.Decimal:
-            continue
-        for name in set(vars(owner)) - set(attributes):
-            delattr(owner, name)
-        for name, value in attributes.items():
-            if vars(owner)[name] is not value:
-                setattr(owner, name, value)
-
-
-@pytest.fixture
-def beside(tmp_path, monkeypatch):
-    """Writes a module beside the notebook."""
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write(name, text):
-        tmp_path.joinpath(f"{name}.py").write_text(text)
-        return tmp_path
-
-    return write
-
-
-def told(book, code, **options):
-    return [(one.kind, one.text, one.origin) for one in book.capture(code, **options).differences]
+pytestmark = pytest.mark.usefixtures("unchanged_libraries")
 
 
 PATCHES = {
@@ -65,7 +32,7 @@ PATCHES = {
 def test_what_was_set_on_a_library_is_set_in_a_trial(notebook, cells, code):
     book = notebook(*cells)
     book.both(code)
-    assert {kind for kind, _, _ in told(book, code)} == {DifferenceKind.REPLAYED}
+    assert {kind for kind, _, _ in differences_of(book, code)} == {DifferenceKind.REPLAYED}
 
 
 OWN = {
@@ -87,7 +54,7 @@ def test_what_was_set_in_a_module_beside_the_notebook_is_set_in_a_trial(notebook
     )
     book = notebook("import sys\nsys.modules.pop('conf_a', None)\nimport conf_a", cell, cwd=folder)
     book.both("print(conf_a.LR, conf_a.CFG, conf_a.REGISTRY, conf_a.settings.lr)")
-    assert {kind for kind, _, _ in told(book, "print(conf_a.LR)")} == {DifferenceKind.REPLAYED}
+    assert {kind for kind, _, _ in differences_of(book, "print(conf_a.LR)")} == {DifferenceKind.REPLAYED}
 
 
 def test_a_module_that_only_a_helper_imports_is_set_too(notebook, beside):

@@ -2,60 +2,27 @@
 
 # Cells are written on one line each, however long, so that they read as a list.
 
-import decimal
-import fractions
-import string
-import textwrap
-
 import pytest
 
 from jupyter_autotrain.capture.differences import DifferenceKind
+from tests.capture.notebook_fixtures import differences_of
 
-
-@pytest.fixture(autouse=True)
-def _same_attributes_afterwards():
-    owners = (decimal.Decimal, fractions.Fraction, string, textwrap, textwrap.TextWrapper)
-    before = [dict(vars(owner)) for owner in owners]
-    yield
-    for owner, attributes in zip(owners, before, strict=True):
-        if owner is decimal.Decimal:
-            continue
-        for name in set(vars(owner)) - set(attributes):
-            delattr(owner, name)
-        for name, value in attributes.items():
-            if vars(owner)[name] is not value:
-                setattr(owner, name, value)
-
-
-@pytest.fixture
-def beside(tmp_path, monkeypatch):
-    """Writes a module beside the notebook."""
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write(name, text):
-        tmp_path.joinpath(f"{name}.py").write_text(text)
-        return tmp_path
-
-    return write
-
-
-def told(book, code, **options):
-    return [(one.kind, one.text, one.origin) for one in book.capture(code, **options).differences]
+pytestmark = pytest.mark.usefixtures("unchanged_libraries")
 
 
 def test_what_was_set_is_told_with_its_value(notebook):
     book = notebook("import string", "string.WIDTH = 12")
-    assert told(book, "print(string.WIDTH)") == [(DifferenceKind.REPLAYED, "string.WIDTH = 12", "cell [2]")]
+    assert differences_of(book, "print(string.WIDTH)") == [(DifferenceKind.REPLAYED, "string.WIDTH = 12", "cell [2]")]
 
 
 def test_what_was_set_back_is_not_told(notebook):
     book = notebook("import textwrap\nold = textwrap.dedent\ntextwrap.dedent = str.upper", "textwrap.dedent = old")
-    assert told(book, "print(textwrap.dedent(' a'))") == []
+    assert differences_of(book, "print(textwrap.dedent(' a'))") == []
 
 
 def test_what_cannot_be_written_again_is_told_by_name(notebook):
     book = notebook("import string", "string.THING = object()")
-    assert told(book, "print(string)") == [
+    assert differences_of(book, "print(string)") == [
         (DifferenceKind.NOT_CARRIED, "string.THING, set here: set it in the cell", "cell [2]")
     ]
 
@@ -71,7 +38,7 @@ def test_a_secret_set_on_a_module_is_told_and_its_value_stays_here(notebook):
 def test_what_was_set_on_a_library_that_the_trial_does_not_use_is_no_matter(notebook):
     np = pytest.importorskip("numpy")
     try:
-        assert told(notebook("import numpy as np\nnp.K = 3"), "print(1)") == []
+        assert differences_of(notebook("import numpy as np\nnp.K = 3"), "print(1)") == []
     finally:
         del np.K
 
@@ -79,4 +46,4 @@ def test_what_was_set_on_a_library_that_the_trial_does_not_use_is_no_matter(note
 def test_an_untouched_module_beside_the_notebook_is_not_told(notebook, beside):
     folder = beside("conf_c", "LR = 0.1\nN = 0\nfor _ in range(3): N += 1\n")
     book = notebook("import conf_c", cwd=folder)
-    assert told(book, "print(conf_c.LR, conf_c.N)") == []
+    assert differences_of(book, "print(conf_c.LR, conf_c.N)") == []

@@ -4,39 +4,11 @@
 # ruff: noqa: E501
 
 import argparse
-import sys
 
 import pandas as pd
 import pytest
 
 from jupyter_autotrain.errors import ShipError
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A notebook's folder with data in it."""
-    place = tmp_path / "notebook"
-    for name in (
-        "data/a.csv",
-        "data/b.csv",
-        "data/deep/c.csv",
-        "imgs/cat/1.png",
-        "imgs/dog/2.png",
-        "top.csv",
-        "vocab.txt",
-    ):
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text("x,y\n1,2\n")
-    (tmp_path / "beside").mkdir()
-    (tmp_path / "beside" / "far.csv").write_text("x\n1\n")
-    monkeypatch.chdir(place)
-    monkeypatch.syspath_prepend(str(place))
-    before = set(sys.modules)
-    yield place
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(place)):
-            del sys.modules[name]
-
 
 DATA = {"data/a.csv", "data/b.csv", "data/deep/c.csv"}
 AB = {"data/a.csv", "data/b.csv"}
@@ -59,12 +31,12 @@ AB = {"data/a.csv", "data/b.csv"}
         "open('http://x.org/data')",
     ],
 )
-def test_a_text_that_no_call_opens_is_no_file(notebook, folder, code):
-    assert notebook(cwd=folder).capture(code).files == {}
+def test_a_text_that_no_call_opens_is_no_file(notebook, data_folder, code):
+    assert notebook(cwd=data_folder).capture(code).files == {}
 
 
-def test_the_name_of_a_captured_variable_is_no_file(notebook, folder):
-    book = notebook("data = [1, 2]\nimgs = {'data': 'data'}\ntop = 'top.csv'", cwd=folder)
+def test_the_name_of_a_captured_variable_is_no_file(notebook, data_folder):
+    book = notebook("data = [1, 2]\nimgs = {'data': 'data'}\ntop = 'top.csv'", cwd=data_folder)
     assert book.capture("print(data, imgs['data'], top)").files == {}
 
 
@@ -127,8 +99,8 @@ def test_the_name_of_a_captured_variable_is_no_file(notebook, folder):
         ("import os\nos.chdir('data')\nopen('a.csv')", DATA),
     ],
 )
-def test_files_that_calls_open_travel(notebook, folder, code, files):
-    assert set(notebook(cwd=folder).capture(code).files) == files
+def test_files_that_calls_open_travel(notebook, data_folder, code, files):
+    assert set(notebook(cwd=data_folder).capture(code).files) == files
 
 
 @pytest.mark.parametrize(
@@ -182,8 +154,8 @@ def test_files_that_calls_open_travel(notebook, folder, code, files):
         ("debug = False\nopen('data/a.csv' if debug else 'data/b.csv')", AB),
     ],
 )
-def test_paths_are_followed_through_the_code(notebook, folder, code, files):
-    assert set(notebook(cwd=folder).capture(code).files) == files
+def test_paths_are_followed_through_the_code(notebook, data_folder, code, files):
+    assert set(notebook(cwd=data_folder).capture(code).files) == files
 
 
 @pytest.mark.parametrize(
@@ -202,15 +174,16 @@ def test_paths_are_followed_through_the_code(notebook, folder, code, files):
         ("import os\nnames = os.listdir('data')", "for n in names: open(os.path.join('data', n))", AB),
     ],
 )
-def test_paths_of_earlier_cells_are_followed(notebook, folder, before, code, files):
-    assert set(notebook(before, cwd=folder).capture(code).files) >= files
+def test_paths_of_earlier_cells_are_followed(notebook, data_folder, before, code, files):
+    assert set(notebook(before, cwd=data_folder).capture(code).files) >= files
     assert (
-        set(notebook(before, cwd=folder).capture(code).files) <= files | {"top.csv" if "top" in before else ""} | DATA
+        set(notebook(before, cwd=data_folder).capture(code).files)
+        <= files | {"top.csv" if "top" in before else ""} | DATA
     )
 
 
-def test_paths_in_live_objects_are_followed(notebook, folder):
-    book = notebook(cwd=folder)
+def test_paths_in_live_objects_are_followed(notebook, data_folder):
+    book = notebook(cwd=data_folder)
     book.namespace["args"] = argparse.Namespace(csv="data/a.csv", title="data")
     book.namespace["table"] = pd.DataFrame({"file": ["cat/1.png", "dog/2.png"], "label": ["data", "top.csv"]})
     assert set(book.capture("open(args.csv)").files) == {"data/a.csv"}
@@ -223,8 +196,8 @@ def test_paths_in_live_objects_are_followed(notebook, folder):
         assert set(book.capture(code).files) == {"imgs/cat/1.png", "imgs/dog/2.png"}, code
 
 
-def test_the_table_tells_size_and_line_of_every_file(notebook, folder):
-    book = notebook("def load(p):\n    return open(p)", cwd=folder)
+def test_the_table_tells_size_and_line_of_every_file(notebook, data_folder):
+    book = notebook("def load(p):\n    return open(p)", cwd=data_folder)
     captured = book.capture("x = 1\nload('data/a.csv')\nopen('top.csv')", ship=["vocab.txt"])
     rows = {row.name: (row.origin, row.size_bytes) for row in captured.captured if row.how == "file"}
     assert rows == {"data/a.csv": ("cell [1], line 2", 8), "top.csv": ("line 3", 8), "vocab.txt": ("ship:", 8)}
@@ -238,8 +211,8 @@ def test_the_table_tells_size_and_line_of_every_file(notebook, folder):
         "import pandas as pd\ndef load(p): return pd.read_csv(p)\nfor p in unknown(): load(p)",
     ],
 )
-def test_a_file_whose_name_only_the_run_knows_is_told(notebook, folder, code):
-    book = notebook("import time\ndef unknown(): return [time.ctime()]", cwd=folder)
+def test_a_file_whose_name_only_the_run_knows_is_told(notebook, data_folder, code):
+    book = notebook("import time\ndef unknown(): return [time.ctime()]", cwd=data_folder)
     (told,) = book.capture(code).differences
     assert "not known before it runs: name it under `ship:`" in told.text
     assert book.capture(code, ship=["top.csv"]).differences == ()
@@ -260,15 +233,17 @@ def test_a_file_whose_name_only_the_run_knows_is_told(notebook, folder, code):
         "import pandas as pd\npd.read_csv(f'https://x.org/{run}.csv')",
     ],
 )
-def test_what_the_cell_itself_writes_or_fetches_is_not_told(notebook, folder, code):
+def test_what_the_cell_itself_writes_or_fetches_is_not_told(notebook, data_folder, code):
     assert (
-        notebook("import time\nrun = time.time()\ndef fit(): return object()", cwd=folder).capture(code).differences
+        notebook("import time\nrun = time.time()\ndef fit(): return object()", cwd=data_folder)
+        .capture(code)
+        .differences
         == ()
     )
 
 
-def test_a_part_of_a_path_that_is_not_known_brings_all_files_that_fit(notebook, folder):
-    book = notebook(cwd=folder)
+def test_a_part_of_a_path_that_is_not_known_brings_all_files_that_fit(notebook, data_folder):
+    book = notebook(cwd=data_folder)
     code = "import time\nname = time.ctime()\nopen(f'data/{name}.csv')"
     assert set(book.capture(code).files) == DATA
     assert book.capture(code).differences == ()
@@ -286,30 +261,32 @@ def test_a_part_of_a_path_that_is_not_known_brings_all_files_that_fit(notebook, 
         "import pandas as pd\npd.read_csv(os.path.join(ROOT, 'far.csv'))",
     ],
 )
-def test_a_relative_path_out_of_the_folder_is_refused_with_what_helps(notebook, folder, code):
+def test_a_relative_path_out_of_the_folder_is_refused_with_what_helps(notebook, data_folder, code):
     with pytest.raises(ShipError) as caught:
-        notebook("import os\nROOT = '../beside'", cwd=folder).capture(code)
+        notebook("import os\nROOT = '../beside'", cwd=data_folder).capture(code)
     message = str(caught.value)
     assert "out of the notebook's folder" in message
     assert "../beside" in message
-    assert str(folder.parent / "beside") in message
+    assert str(data_folder.parent / "beside") in message
     assert "`ship: [beside]`" in message
     assert len(message.splitlines()) <= 6
 
 
-def test_an_absolute_path_is_read_where_it_is(notebook, folder):
-    captured = notebook(cwd=folder).capture(f"open('{folder.parent}/beside/far.csv')\nopen('../nothing.csv')")
+def test_an_absolute_path_is_read_where_it_is(notebook, data_folder):
+    captured = notebook(cwd=data_folder).capture(f"open('{data_folder.parent}/beside/far.csv')\nopen('../nothing.csv')")
     assert (captured.files, captured.differences) == ({}, ())
 
 
-def test_attributes_of_dictionaries_are_followed(notebook, folder):
-    book = notebook("class Settings(dict):\n    __getattr__ = dict.get\ncfg = Settings(path='data/a.csv')", cwd=folder)
+def test_attributes_of_dictionaries_are_followed(notebook, data_folder):
+    book = notebook(
+        "class Settings(dict):\n    __getattr__ = dict.get\ncfg = Settings(path='data/a.csv')", cwd=data_folder
+    )
     assert set(book.capture("open(cfg.path)").files) == {"data/a.csv"}
     code = "from types import SimpleNamespace\nc = SimpleNamespace(path='data/a.csv')\nopen(c.path)"
     assert set(book.capture(code).files) == {"data/a.csv"}
 
 
-def test_capture_of_a_large_folder_table_stays_quick(notebook, folder):
-    book = notebook(cwd=folder)
+def test_capture_of_a_large_folder_table_stays_quick(notebook, data_folder):
+    book = notebook(cwd=data_folder)
     book.namespace["names"] = pd.DataFrame({"file": [f"{i}.png" for i in range(30_000)]})
     assert book.capture("for n in names['file']: open('imgs/cat/' + n)").files.keys() == {"imgs/cat/1.png"}

@@ -10,18 +10,6 @@ from jupyter_autotrain.worker.cleanup import remove_temporary_files
 from jupyter_autotrain.worker.work_folder import _link
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A notebook's folder with folders for what is written, and some data."""
-    place = tmp_path / "notebook"
-    for name in ("models/old", "figures", "logs/run1", "data", "runs/fold0", "runs/fold1"):
-        (place / name).mkdir(parents=True)
-    (place / "models" / "old.pt").write_text("old")
-    (place / "data" / "a.csv").write_text("x\n")
-    monkeypatch.chdir(place)
-    return place
-
-
 @pytest.mark.parametrize(
     ("code", "folders"),
     [
@@ -45,10 +33,10 @@ def folder(tmp_path, monkeypatch):
         ("open('top.txt', 'w').close()", set()),
     ],
 )
-def test_folders_that_the_cell_writes_into_exist_in_a_trial_and_are_empty(notebook, folder, code, folders):
+def test_folders_that_the_cell_writes_into_exist_in_a_trial_and_are_empty(notebook, result_folder, code, folders):
     book = notebook(
         "class Any:\n    def __getattr__(self, name): return lambda *a: None\nmodel = fig = frame = n = Any()",
-        cwd=folder,
+        cwd=result_folder,
     )
     captured = book.capture(code)
     assert set(captured.folders) == folders
@@ -56,8 +44,8 @@ def test_folders_that_the_cell_writes_into_exist_in_a_trial_and_are_empty(notebo
     assert captured.notes == ()
 
 
-def test_a_folder_that_nobody_makes_is_told_before_the_trial_runs_into_it(notebook, folder):
-    book = notebook(cwd=folder)
+def test_a_folder_that_nobody_makes_is_told_before_the_trial_runs_into_it(notebook, result_folder):
+    book = notebook(cwd=result_folder)
     (note,) = book.capture("x = 1\nimport torch\ntorch.save(1, 'weights/m.pt')").notes
     assert (
         note
@@ -73,11 +61,11 @@ def test_a_folder_that_nobody_makes_is_told_before_the_trial_runs_into_it(notebo
         assert book.capture(code).notes == (), code
 
 
-def test_what_the_cell_wrote_itself_before_it_reads_it_stays_here(notebook, folder):
+def test_what_the_cell_wrote_itself_before_it_reads_it_stays_here(notebook, result_folder):
     code = "import torch\ntorch.save(1, 'models/old.pt')\ntorch.load('models/old.pt')"
-    assert notebook(cwd=folder).capture(code).files == {}
+    assert notebook(cwd=result_folder).capture(code).files == {}
     code = "import torch\ntorch.load('models/old.pt')\ntorch.save(1, 'models/old.pt')"
-    assert set(notebook(cwd=folder).capture(code).files) == {"models/old.pt"}
+    assert set(notebook(cwd=result_folder).capture(code).files) == {"models/old.pt"}
 
 
 @pytest.mark.parametrize(
@@ -95,20 +83,22 @@ def test_what_the_cell_wrote_itself_before_it_reads_it_stays_here(notebook, fold
         ("mode = 'w'\nopen('data/a.csv', mode)", True),
     ],
 )
-def test_a_file_that_the_cell_may_write_to_is_writable_in_the_bundle_alone(notebook, folder, code, written):
-    captured = notebook(cwd=folder).capture(code)
+def test_a_file_that_the_cell_may_write_to_is_writable_in_the_bundle_alone(notebook, result_folder, code, written):
+    captured = notebook(cwd=result_folder).capture(code)
     assert captured.written == ({"data/a.csv"} if written else set())
-    capture.write_bundle(captured, folder.parent / "bundle")
-    mode = (folder.parent / "bundle" / "files" / "data" / "a.csv").stat().st_mode
+    capture.write_bundle(captured, result_folder.parent / "bundle")
+    mode = (result_folder.parent / "bundle" / "files" / "data" / "a.csv").stat().st_mode
     assert bool(mode & stat.S_IWUSR) is written
 
 
 @pytest.fixture
-def trial(notebook, folder):
+def trial(notebook, result_folder):
     """A trial directory whose work folder is laid out for a cell that reads one file and appends to another."""
-    (folder / "data" / "log.csv").write_text("one\n")
-    captured = notebook(cwd=folder).capture("open('data/a.csv')\nopen('data/log.csv', 'a')\nopen('models/m', 'w')")
-    bundle, directory = folder.parent / "bundle", folder.parent / "trial"
+    (result_folder / "data" / "log.csv").write_text("one\n")
+    captured = notebook(cwd=result_folder).capture(
+        "open('data/a.csv')\nopen('data/log.csv', 'a')\nopen('models/m', 'w')"
+    )
+    bundle, directory = result_folder.parent / "bundle", result_folder.parent / "trial"
     capture.write_bundle(captured, bundle)
     (directory / "work").mkdir(parents=True)
     _link(f"{bundle}/files", f"{directory}/work")
@@ -142,7 +132,7 @@ def test_a_copy_that_nobody_wrote_to_is_no_output(trial):
     assert not (trial / "work").exists()
 
 
-def test_writing_out_of_the_folder_is_refused_before_hours_of_training(notebook, folder):
-    (folder.parent / "other").mkdir()
+def test_writing_out_of_the_folder_is_refused_before_hours_of_training(notebook, result_folder):
+    (result_folder.parent / "other").mkdir()
     with pytest.raises(ShipError, match=r"\.\./other/m\.pt"):
-        notebook(cwd=folder).capture("import torch\ntorch.save(1, '../other/m.pt')")
+        notebook(cwd=result_folder).capture("import torch\ntorch.save(1, '../other/m.pt')")
