@@ -6,6 +6,11 @@ In a notebook: `%load_ext jupyter_autotrain`, then `%%autotrain` on a cell. In a
 
 from __future__ import annotations
 
+import sys
+
+if sys.platform == "win32":
+    raise ImportError("jupyter_autotrain needs Linux or macOS: on Windows install it, with Jupyter, inside WSL.")
+
 from importlib import import_module
 
 from jupyter_autotrain.core import display as _display

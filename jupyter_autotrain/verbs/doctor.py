@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain import backends, manager
 from jupyter_autotrain.client import orphans
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
@@ -44,11 +46,19 @@ def run_checks(home: Home) -> list[CheckResult]:
     """Run all checks; a fault is a result, never an exception."""
     return [
         CheckResult("python", sys.version_info >= (3, 11), sys.version.split()[0], "Use Python 3.11 or newer."),
+        _check_system(),
         *_check_store(home),
         _check_manager(home),
         *_check_backends(home),
         _check_packages(),
     ]
+
+
+def _check_system() -> CheckResult:
+    if system.has_linux_interfaces():
+        return CheckResult("system", True, platform.system())
+    weaker = "; ".join(system.limitations())
+    return CheckResult("system", True, f"{platform.system()} by portable means, weaker than Linux: {weaker}")
 
 
 def _check_store(home: Home) -> Iterator[CheckResult]:

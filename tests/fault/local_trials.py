@@ -50,6 +50,11 @@ def finish(backend: LocalBackend, ref: JobRef) -> JobStatus:
     return status(backend, ref)
 
 
+def has_ended(*pids: int) -> bool:
+    """True when none of these runs; who reaps an orphan, and when, is the system's affair."""
+    return not processes.living(set(pids))
+
+
 def nothing_left(directory: str) -> bool:
     return not processes.marked(wire.TRIAL_VARIABLE, directory)
 

@@ -12,6 +12,7 @@ import pytest
 import jupyter_autotrain as at
 from jupyter_autotrain import cli, manager
 from jupyter_autotrain.core.home import Home
+from tests.fault.local_trials import has_ended
 
 pytestmark = pytest.mark.fault
 DEADLINE_S = 60
@@ -96,7 +97,7 @@ def test_a_stop_ends_the_whole_tree_and_proves_it():
     receipt = experiment.stop(grace_s=0.5)
     assert pid in {*receipt.pids_ended, *receipt.pids_killed}
     assert receipt.pids_left == ()
-    assert not psutil.pid_exists(pid)
+    assert has_ended(pid)
     assert experiment.state == "CANCELLED"
     assert "nothing is left" in str(receipt)
     assert "ended before" in str(experiment.stop())

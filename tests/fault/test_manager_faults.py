@@ -25,6 +25,7 @@ from jupyter_autotrain.manager import start
 from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.worker import processes
+from tests.fault.local_trials import has_ended
 
 pytestmark = pytest.mark.fault
 until = partial(wait_until, within_s=90.0)
@@ -157,7 +158,7 @@ def test_a_stop_ends_all_and_its_receipt_names_the_pids(served):
     assert result["pids_left"] == []
     gone = [*result["pids_ended"], *result["pids_killed"]]
     assert len(gone) >= 2
-    assert not any(psutil.pid_exists(pid) for pid in gone)
+    assert has_ended(*gone)
     assert served.states("e1") == ["CANCELLED", "CANCELLED"]
 
 
@@ -219,7 +220,7 @@ def test_a_manager_killed_while_it_stops_trials_still_tells_which_processes_ende
     workers = [json.loads((folder / "status.json").read_text())["worker"][0] for folder in folders]
     until(lambda: all((folder / "control" / "cancel").exists() for folder in folders), "the cancel has begun")
     served.kill()
-    until(lambda: not any(psutil.pid_exists(pid) for pid in workers), "the supervisors have ended them")
+    until(lambda: has_ended(*workers), "the supervisors have ended them")
     manager.ensure(served.home)
     until(lambda: served.store.request(request).done, "the receipt")
     result = served.store.request(request).result
@@ -248,5 +249,5 @@ def test_damaged_status_files_make_no_trial_lost_and_stop_still_finds_every_proc
     until(lambda: served.store.request(stop).done, "the receipt")
     result = served.store.request(stop).result
     assert set().union(*trees) <= {*result["pids_ended"], *result["pids_killed"]}
-    assert not any(psutil.pid_exists(pid) for tree in trees for pid in tree)
+    assert has_ended(*set().union(*trees))
     assert served.states("e1") == ["CANCELLED"] * 3

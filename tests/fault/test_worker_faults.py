@@ -26,7 +26,7 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.worker import cgroup_setup, processes
 from jupyter_autotrain.worker.cgroups import CgroupLimits
-from tests.fault.local_trials import begun, finish, status, text
+from tests.fault.local_trials import begun, finish, has_ended, status, text
 
 pytestmark = pytest.mark.fault
 
@@ -209,7 +209,7 @@ def test_a_trial_whose_directory_is_deleted_ends_with_its_whole_tree(backend: Lo
     child = int(text(backend, ref).split()[1])
     shutil.rmtree(home.root)
     wait_until(lambda: not any(identity.is_alive() for identity in identities), "the end of the trial")
-    assert not Path(f"/proc/{child}").exists()
+    assert has_ended(child)
 
 
 def test_a_fork_bomb_is_bounded_and_ended(backend: LocalBackend, home: Home) -> None:

@@ -58,9 +58,8 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         return LocalOptions
 
     def probe(self) -> Probe:
-        """Usable on every Unix; what is weaker without Linux's interfaces is said."""
-        weaker = "".join(f"; {phrase}" for phrase in system.limitations())
-        return Probe(True, f"This machine: {len(system.usable_cpus())} CPUs; {gpus.sentence(self._nvml)}{weaker}.")
+        """Usable on every Unix; `doctor` says what is weaker where it is not Linux."""
+        return Probe(True, f"This machine: {len(system.usable_cpus())} CPUs; {gpus.sentence(self._nvml)}.")
 
     def discover(self) -> Inventory:
         """What this machine has, as far as this process may use it."""
