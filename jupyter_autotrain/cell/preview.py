@@ -34,13 +34,12 @@ def check(draft: Draft, home: Home) -> str:
     Raises:
         BackendUnavailableError: The backend cannot do what the header asks.
     """
-    spec = draft.spec()
-    packages = check_backend(spec, home)
+    checked = check_backend(draft.spec(), home, afresh=True)
     differences = (
         capture.format_differences(draft.captured.differences) or "Nothing differs from running the cell here."
     )
-    sent = f"Valid for backend {spec.backend_names!r}; nothing was sent."
-    return "\n".join([sent, _travels(draft), differences, *packages, *_notes(draft)]) + "\n"
+    sent = f"Valid for backend {checked.spec.backend_names!r}; nothing was sent."
+    return "\n".join([sent, _travels(draft), differences, *checked.notes, *_notes(draft)]) + "\n"
 
 
 def dry_run(draft: Draft, home: Home) -> str:

@@ -106,7 +106,7 @@ def submit(
     Args:
         draft: The cell.
         home: Where to keep it.
-        say: Prints what happens to an earlier run of the cell.
+        say: Prints what is wrong with a backend, and what happens to an earlier run of the cell.
         ask: Asks the user whether to stop it.
         progress: Shows how much has been written.
 
@@ -114,9 +114,10 @@ def submit(
         StoreError: It cannot be stored; then nothing was started.
         BackendUnavailableError: The backend cannot run it.
     """
-    spec = draft.spec()
-    for line in check(spec, home):
-        say(f"{line}\n")
+    checked = check(draft.spec(), home)
+    spec = checked.spec
+    for note in checked.notes:
+        say(f"{note}\n")
     earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
     with progress:
         spec, data = data_files.read(home, spec, draft.cwd, progress)

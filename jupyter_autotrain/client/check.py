@@ -1,70 +1,156 @@
-"""Checks of a spec before it is submitted: whether its backend can run it, and what the backend would receive."""
+"""Checks of a spec before it is submitted: whether its backends can run it, and what the first would receive."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.client import python_environment
+from jupyter_autotrain.client import python_environment, requirements
+from jupyter_autotrain.client.check_memory import CheckMemory
 from jupyter_autotrain.core.attempt import trial_spec
-from jupyter_autotrain.core.backend import Backend, BackendContext, Submission
-from jupyter_autotrain.core.data import DataKind
+from jupyter_autotrain.core.backend import Backend, BackendContext, Probe, Submission
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendUnavailableError, DataError
-
-_SHOWN = 3
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError, DataError
 
 
-def check(spec: ExperimentSpec, home: Home) -> list[str]:
-    """Make sure that one of the spec's backends can be used from here and that each has what the spec asks of it.
+@dataclass(frozen=True, slots=True)
+class CheckedSpec:
+    """A spec that can be run.
 
-    Returns:
-        How the backends' packages differ from those of the notebook's kernel, one line each.
+    Attributes:
+        spec: With the backends that can do what it asks.
+        notes: How the packages of backends differ from those here, and which backends are left out or cannot be used
+            now; a line each.
+    """
+
+    spec: ExperimentSpec
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What is wrong with a backend.
+
+    Attributes:
+        missing: What it cannot do.
+        probe: Whether it can be used; usable where it was not asked.
+        error: Why the cell cannot run there as it is: its data or its packages are not there.
+        differences: Of its packages.
+    """
+
+    choice: BackendChoice
+    missing: tuple[str, ...] = ()
+    probe: Probe = Probe(True, "")  # noqa: RUF009 - frozen
+    error: AutotrainError | None = None
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def can_run(self) -> bool:
+        return not self.missing and self.probe.usable and self.error is None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it gets trials, now or when it can be used again."""
+        return self.can_run or not (self.missing or self.error or self.probe.is_lasting)
+
+
+def check(spec: ExperimentSpec, home: Home, *, afresh: bool = False) -> CheckedSpec:
+    """Make sure that one of the spec's backends can be used from here and has what the spec asks of it.
+
+    A backend that cannot do it is left out; one that only does not answer now stays, and gets trials when it does.
+
+    Args:
+        spec: What is to be submitted.
+        home: Where; it remembers for ten minutes what was found of a distant backend.
+        afresh: True to ask all backends, whatever is remembered.
 
     Raises:
-        BackendUnavailableError: It cannot; names everything that is missing.
+        BackendUnavailableError: No backend can; names everything that is missing.
+        DataError: What `data:` says is there already is nowhere.
     """
-    lines = python_environment.notes(spec)
-    for choice in spec.backends:
-        lines += _check_choice(spec, choice.profile, home)
-    return lines
+    examine = partial(_examine, spec, home, afresh=afresh)
+    with ThreadPoolExecutor(len(spec.backends)) as executor:
+        findings = list(executor.map(examine, spec.backends))
+    if not any(finding.can_run for finding in findings):
+        raise _refusal(findings)
+    kept = tuple(finding.choice for finding in findings if finding.is_kept)
+    notes = python_environment.notes(spec)
+    for finding in findings:
+        notes += finding.differences if finding.can_run else [_note(finding)]
+    return CheckedSpec(replace(spec, backends=kept), tuple(notes))
 
 
-def _check_choice(spec: ExperimentSpec, profile: Profile, home: Home) -> list[str]:
-    backend = backends.create(profile, BackendContext(home))
+def _examine(spec: ExperimentSpec, home: Home, choice: BackendChoice, *, afresh: bool) -> _Finding:
+    backend = backends.create(choice.profile, BackendContext(home))
+    try:
+        if missing := tuple(requirements.missing(spec, backend)):
+            return _Finding(choice, missing)
+        if backend.capabilities.shares_home:
+            return _ask(spec, choice, backend)
+        memory = CheckMemory(home, choice.profile, spec)
+        remembered = None if afresh else memory.recall()
+        if remembered is not None:
+            return _Finding(choice, differences=remembered)
+        finding = _ask(spec, choice, backend)
+        if finding.can_run:
+            memory.keep(finding.differences)
+        else:
+            memory.forget()
+        return finding
+    finally:
+        backend.close()
+
+
+def _ask(spec: ExperimentSpec, choice: BackendChoice, backend: Backend) -> _Finding:
     probe = backend.probe()
     if not probe.usable:
-        raise BackendUnavailableError(
-            f"The backend {profile.name!r} cannot be used here: {probe.reason}",
+        return _Finding(choice, probe=probe)
+    try:
+        requirements.check_data(spec, backend)
+        return _Finding(choice, differences=python_environment.check_packages(spec, backend))
+    except (DataError, BackendUnavailableError) as error:
+        return _Finding(choice, error=error)
+
+
+def _note(finding: _Finding) -> str:
+    name = finding.choice.profile.name
+    if finding.missing:
+        return f"Backend {name!r} is left out, it cannot do this: {'; '.join(finding.missing)}."
+    if finding.error is not None:
+        return f"Backend {name!r} is left out: {' '.join(finding.error.found.split())}"
+    if finding.probe.is_lasting:
+        return f"Backend {name!r} is left out, it cannot be used here: {finding.probe.reason}"
+    return f"Backend {name!r} gets trials as soon as it can be used: {finding.probe.reason}"
+
+
+def _refusal(findings: Sequence[_Finding]) -> AutotrainError:
+    """Why no backend can run it: the nearest thing to running first."""
+    for finding in findings:
+        if finding.error is not None:
+            return finding.error
+    silent = [one for one in findings if not one.missing]
+    if silent:
+        return BackendUnavailableError(
+            " ".join(
+                f"The backend {one.choice.profile.name!r} cannot be used here: {one.probe.reason}" for one in silent
+            ),
             "A backend that is usable from here was expected.",
             "See which are with '%autotrain backends'.",
         )
-    _check_paths(spec, backend)
-    if missing := list(_missing(spec, backend)):
-        raise BackendUnavailableError(
-            f"The backend {profile.name!r} cannot do this: {'; '.join(missing)}.",
-            "The header may ask only for what its backend has.",
-            "Remove these keys, or choose another backend ('%autotrain backends' lists what each can do).",
-        )
-    return python_environment.check_packages(spec, backend)
-
-
-def _check_paths(spec: ExperimentSpec, backend: Backend) -> None:
-    """What `data:` says is there already has to be there on every node."""
-    names = {source.path: source.name for source in spec.data if source.kind is DataKind.PATH}
-    missing = backend.missing_paths(list(names)) if names else []
-    if missing:
-        found = [f"data.{names[path]}: {path} is not there on {node}" for node, path in missing]
-        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        raise DataError(
-            f"{'; '.join(found[:_SHOWN])}{more}.",
-            f"A path that every node of the backend {backend.name!r} has.",
-            "Correct `path:`, put the data there, or send it from here: `NAME: ./file`.",
-        )
+    return BackendUnavailableError(
+        " ".join(
+            f"The backend {one.choice.profile.name!r} cannot do this: {'; '.join(one.missing)}." for one in findings
+        ),
+        "The header may ask only for what its backend has.",
+        "Remove these keys, or choose another backend ('%autotrain backends' lists what each can do).",
+    )
 
 
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
@@ -72,24 +158,3 @@ def preview(spec: ExperimentSpec, home: Home) -> Submission:
     first = TrialRecord("dry-run", 1, TrialState.WAITING, {})
     backend = backends.create(spec.backends[0].profile, BackendContext(home))
     return backend.render(trial_spec(spec, first), Placement())
-
-
-def _missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:
-    can = backend.capabilities
-    needs = spec.resources
-    if spec.secrets and not can.secrets:
-        yield "secrets (it has no safe way to pass them on)"
-    if spec.returns and not can.artifacts:
-        yield "returns (it brings no files back)"
-    if needs.gpus and not can.gpu_slots:
-        yield "resources.gpus (it gives out no GPUs)"
-    if needs.nodes > 1 and not can.multi_node:
-        yield "resources.nodes (it runs a trial on one node; there, `workers_per_node` gives it several processes)"
-    if needs.workers_per_node > 1 and not can.multi_worker:
-        yield "resources.workers_per_node (it starts one worker per trial)"
-    if spec.launcher != "env" and not can.multi_worker:
-        yield f"launcher {spec.launcher} (it starts one worker per trial)"
-    if needs.memory_bytes and not can.limits_memory:
-        yield "resources.memory (it cannot limit memory)"
-    if needs.cpus and not can.limits_cpu:
-        yield "resources.cpus (it cannot limit CPUs)"

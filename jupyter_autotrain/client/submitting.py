@@ -54,9 +54,9 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     capture.check_reports(captured.reports, parsed.objective.metric if parsed.objective else "")
     origin = here() or Origin()
     spec = replace(parsed.to_spec(bundle=captured.bundle, name=name, environ=os.environ), origin=origin)
-    spec = with_requirements(spec, cwd)
-    packages = check(spec, home)
-    for line in filter(None, (capture.format_differences(captured.differences), *captured.notes, *packages)):
+    checked = check(with_requirements(spec, cwd), home)
+    spec = checked.spec
+    for line in filter(None, (capture.format_differences(captured.differences), *captured.notes, *checked.notes)):
         sys.stdout.write(f"{line}\n")
     before_rerun(home, spec, os.environ, parsed.on_rerun, sys.stdout.write, input)
     with in_terminal(sys.stderr) as progress:

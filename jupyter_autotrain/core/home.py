@@ -49,6 +49,11 @@ class Home:
         """The virtual environments that trials on this machine run with."""
         return self.root / "environments"
 
+    @property
+    def checks(self) -> Path:
+        """What was found when a distant backend was checked before a submit, one file each."""
+        return self.root / "checks"
+
     def experiment(self, experiment_id: str) -> Path:
         """The folder of one experiment."""
         return self.root / "experiments" / experiment_id

@@ -15,6 +15,7 @@ import pytest
 import jupyter_autotrain
 from jupyter_autotrain import backends, header
 from jupyter_autotrain.cell import submission
+from jupyter_autotrain.client.check import CheckedSpec
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
@@ -109,7 +110,7 @@ def effects(monkeypatch, tmp_path):
     monkeypatch.setattr(submission, "notebook", notebook)
     monkeypatch.setattr(submission.capture, "capture", capture)
     monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric: record(metric))
-    monkeypatch.setattr(submission, "check", lambda *_: [])
+    monkeypatch.setattr(submission, "check", lambda spec, _: CheckedSpec(spec))
     monkeypatch.setattr(submission, "before_rerun", lambda *arguments: record(arguments[3]))
     monkeypatch.setattr(submission, "send", lambda _, spec, *rest: record(dataclasses.replace(spec, header="")))
 

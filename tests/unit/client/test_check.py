@@ -1,5 +1,8 @@
 """What a backend cannot do is said before anything is sent, and a dry run touches nothing."""
 
+import os
+from dataclasses import replace
+
 import pytest
 
 from jupyter_autotrain import backends
@@ -17,11 +20,15 @@ class SimulatedBackend:
 
     name = "backend"
 
-    def __init__(self, capabilities, reason=""):
-        self.capabilities, self.reason = capabilities, reason
+    def __init__(self, capabilities, reason="", *, may_return=False):
+        self.capabilities, self.reason, self.may_return = capabilities, reason, may_return
 
     def probe(self):
-        return Probe(not self.reason, self.reason)
+        self.probes = getattr(self, "probes", 0) + 1
+        return Probe(not self.reason, self.reason, not self.may_return)
+
+    def close(self):
+        self.closes = getattr(self, "closes", 0) + 1
 
     def render(self, trial, placement):
         return Submission((trial.job_id, trial.script), notes=(trial.experiment_id,))
@@ -106,3 +113,59 @@ def test_the_local_backend_shows_what_it_would_start(home):
     assert shown.argv
     assert shown == preview(spec, home)
     assert not home.root.exists()
+
+
+BOTH = replace(GREEDY, backends=tuple(BackendChoice(Profile(name, "test")) for name in ("here", "lab")))
+
+
+def use_both(monkeypatch, here, lab):
+    monkeypatch.setattr(backends, "create", lambda profile, context: {"here": here, "lab": lab}[profile.name])
+
+
+def names(checked):
+    return [choice.profile.name for choice in checked.spec.backends]
+
+
+def test_a_backend_that_cannot_do_what_is_asked_is_left_out_with_a_note(home, monkeypatch):
+    use_both(monkeypatch, SimulatedBackend(Capabilities()), SimulatedBackend(ABLE))
+    checked = check(BOTH, home)
+    assert names(checked) == ["lab"]
+    (note,) = checked.notes
+    assert note.startswith("Backend 'here' is left out, it cannot do this: secrets")
+
+
+def test_a_backend_that_does_not_answer_now_refuses_nothing_while_another_can_be_used(home, monkeypatch):
+    use_both(monkeypatch, SimulatedBackend(ABLE), SimulatedBackend(ABLE, "h1 does not answer.", may_return=True))
+    checked = check(BOTH, home)
+    assert names(checked) == ["here", "lab"]
+    assert checked.notes == ("Backend 'lab' gets trials as soon as it can be used: h1 does not answer.",)
+
+
+def test_only_when_no_backend_can_do_it_there_is_an_error_that_names_them_all(home, monkeypatch):
+    use_both(monkeypatch, SimulatedBackend(Capabilities()), SimulatedBackend(Capabilities(artifacts=False)))
+    with pytest.raises(BackendUnavailableError, match=r"'here' cannot do this: .*'lab' cannot do this: .*returns"):
+        check(BOTH, home)
+    use_both(
+        monkeypatch, SimulatedBackend(ABLE, "no Linux"), SimulatedBackend(ABLE, "no host answers", may_return=True)
+    )
+    with pytest.raises(BackendUnavailableError, match=r"no Linux.*no host answers"):
+        check(BOTH, home)
+
+
+def test_a_distant_backend_is_checked_once_in_ten_minutes_and_its_connections_are_closed(home, monkeypatch):
+    home.root.mkdir()
+    backend = SimulatedBackend(ABLE)
+    use(monkeypatch, backend)
+    for _ in range(3):
+        check(GREEDY, home)
+    assert (backend.probes, backend.closes) == (1, 3)
+    check(GREEDY, home, afresh=True)
+    assert backend.probes == 2
+    (record,) = home.checks.iterdir()
+    os.utime(record, (1.0, 1.0))
+    check(GREEDY, home)
+    assert backend.probes == 3
+    backend.reason = "gone"
+    with pytest.raises(BackendUnavailableError, match="gone"):
+        check(GREEDY, home, afresh=True)
+    assert list(home.checks.iterdir()) == []

@@ -7,6 +7,7 @@ import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import submitting
+from jupyter_autotrain.client.check import CheckedSpec
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.client.submitting import submit, trial
 from jupyter_autotrain.core.home import Home
@@ -163,7 +164,7 @@ def fit():
 def test_a_variable_that_comes_back_from_a_function_is_not_reported_as_a_copy(
     home, monkeypatch, capsys, returns, is_copied
 ):
-    monkeypatch.setattr(submitting, "check", lambda spec, home: [])
+    monkeypatch.setattr(submitting, "check", lambda spec, home: CheckedSpec(spec))
     monkeypatch.setattr(submitting, "send", lambda *arguments: None)
     submit(fit, home=home, returns=returns)
     assert ("copied: HISTORY" in capsys.readouterr().out) == is_copied
