@@ -67,9 +67,11 @@ class _RoundTrip:
             if not all(step.is_good for step in probed):
                 return
         for node in names or [""]:
-            steps = list(own.check_node(node)) if own else []
-            yield from steps
-            if all(step.is_good for step in steps):
+            can_run = True
+            for step in own.check_node(node) if own else ():
+                yield step
+                can_run = can_run and step.is_good
+            if can_run:
                 yield from self._trial(node, own)
 
     def _probe(self) -> Iterator[CheckStep]:

@@ -17,6 +17,7 @@ _MOST_FAULTS = 200  # that are explained one by one
 _EXPECTED = {
     "model_type": "expected a mapping such as {key: value}",
     "dict_type": "expected a mapping such as {key: value}",
+    "missing": "expected a value",
     "tuple_type": "expected a list such as [a, b]",
 }
 _WORDS = (

@@ -1,20 +1,17 @@
-"""Verbs that explain: `why`, `check`, `backends`, `config`, `schema`, `doctor`."""
+"""Verbs that explain: `why`, `check`, `config`, `schema`, `doctor`."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import shlex
-from dataclasses import dataclass
 
 from jupyter_autotrain import backends as backend_types
 from jupyter_autotrain import header
-from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import to_json
-from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.table import table
-from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import doctor as checks
+from jupyter_autotrain.verbs.backend_checks import check as check_backend
+from jupyter_autotrain.verbs.backends import backends
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
 from jupyter_autotrain.verbs.repair import repair_store
@@ -32,45 +29,20 @@ def why(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 
 def check(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Check a header file against the schema, or check every backend."""
+    """Check a header file against the schema, or one backend by a round trip, or whether each can be used."""
     if arguments.file is None:
         backends(command, arguments)
         return
     context = backend_types.header_context(command.cwd, command.environ)
+    if not (command.cwd / arguments.file).exists() and arguments.file in context.profiles()[0].names():
+        check_backend(command, argparse.Namespace(name=arguments.file, words=[], json=arguments.json))
+        return
     parsed = header.parse_cell(f"--dry-run --file {shlex.quote(arguments.file)}", "", context)
     backend = ", ".join(choice.profile.name for choice in parsed.header.choices)
     if arguments.json:
         write_json(command, {"file": arguments.file, "valid": True, "backend": backend})
         return
     command.write(f"{arguments.file}: a valid header for backend {backend!r}.\n")
-
-
-def backends(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """List every backend, and whether it can be used from here."""
-    found = [_backend(command, name) for name in backend_types.type_names()]
-    if arguments.json:
-        write_json(command, [to_json(backend) for backend in found])
-        return
-    rows = [[one.name, "usable" if one.usable else "not usable", " ".join(one.can), one.reason] for one in found]
-    command.write(table(["backend", "here", "can", "why"], rows) + "\n")
-
-
-@dataclass(frozen=True, slots=True)
-class _BackendRow:
-    name: str
-    usable: bool
-    reason: str
-    can: tuple[str, ...] = ()
-
-
-def _backend(command: CommandContext, name: str) -> _BackendRow:
-    try:
-        backend = backend_types.create(Profile(name, name), BackendContext(command.home))
-        probe = backend.probe()
-    except AutotrainError as error:
-        return _BackendRow(name, usable=False, reason=error.found)
-    can = [key for key in backend.capabilities.__slots__ if getattr(backend.capabilities, key)]
-    return _BackendRow(name, probe.usable, probe.reason, tuple(can))
 
 
 def config(command: CommandContext, arguments: argparse.Namespace) -> None:

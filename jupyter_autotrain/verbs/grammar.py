@@ -70,10 +70,10 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     load.add_argument("variable", nargs="?", help="a name of `returns:`")
     load.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
     _add_pull(add("pull", "copy a trial's output files here", about="?"))
-    add("check", "check a header file, or every backend").add_argument(
-        "file", nargs="?", help="a header file; without one every backend is checked"
+    add("check", "check a header file, a backend, or every backend").add_argument(
+        "file", nargs="?", help="a header file or a backend; without one: whether each backend can be used"
     )
-    add("backends", "list the backends that can run trials")
+    _add_backends(add("backends", "list the backends that can run trials, check, add, edit and remove them"))
     add("config", "settings and where they come from").add_argument(
         "--explain", metavar="KEY", help="where the value of this key comes from"
     )
@@ -88,6 +88,20 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     for name in _WITH_JSON:
         verbs[name].add_argument("--json", action="store_true", help="print JSON")
     return verbs
+
+
+def _add_backends(backends: argparse.ArgumentParser) -> None:
+    actions = ("list", "check", "add", "edit", "remove", "trust")
+    texts = (
+        "check NAME [HOST ...]: a round trip, step by step; add NAME --type TYPE [HOST ...]; edit NAME ...; "
+        "remove NAME; trust NAME HOST [FINGERPRINT]"
+    )
+    backends.add_argument("action", nargs="?", choices=actions, metavar="ACTION", help=texts)
+    backends.add_argument("name", nargs="?", metavar="NAME", help="the profile")
+    backends.add_argument("words", nargs="*", metavar="HOST", help="hosts; with trust also a fingerprint")
+    backends.add_argument("--type", metavar="TYPE", help="what kind of backend, as ssh")
+    backends.add_argument("--set", action="append", metavar="KEY=VALUE", help="an option; may be repeated")
+    backends.add_argument("--unset", action="append", metavar="KEY", help="take an option away; may be repeated")
 
 
 def _add_pull(pull: argparse.ArgumentParser) -> None:

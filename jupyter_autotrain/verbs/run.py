@@ -35,7 +35,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "pull": "pulling:pull",
         "why": "explain:why",
         "check": "explain:check",
-        "backends": "explain:backends",
+        "backends": "backends:backends",
         "config": "explain:config",
         "help": "help:help_text",
         "schema": "explain:schema",
@@ -67,7 +67,7 @@ def run(arguments: Sequence[str], command: CommandContext) -> None:
         words = ["help", words[0]]
     # `-1` names the newest experiment; argparse takes it for a flag.
     words = [f"\0{word}" if word.startswith("-") and word[1:].isdigit() else word for word in words]
-    known = grammar()[words[0]].parse_args(words[1:])
+    known = grammar()[words[0]].parse_intermixed_args(words[1:])
     if isinstance(getattr(known, "experiment", None), str):
         known.experiment = known.experiment.lstrip("\0")
     elif getattr(known, "experiment", None):

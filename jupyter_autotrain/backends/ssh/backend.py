@@ -92,7 +92,10 @@ class SshBackend(HostChecks):
 
     def probe(self) -> Probe:
         """Usable when at least one host answers."""
-        answers = self._ask_all("ping")
+        answers = self._ask_all("ping", _PATIENCE_S)
+        if all(isinstance(answer, AutotrainError) for answer in answers.values()):
+            self._side_by_side = SideBySide()
+            answers = self._ask_all("ping", None)
         reasons = {name: answer.found for name, answer in answers.items() if isinstance(answer, AutotrainError)}
         if len(reasons) == len(self._links):
             return Probe(False, " ".join(reasons.values()), is_lasting=False)
@@ -104,7 +107,7 @@ class SshBackend(HostChecks):
         """What each host has; of one that does not answer nothing is known."""
         nodes = []
         limits = ""
-        for name, answer in self._ask_all("machine").items():
+        for name, answer in self._ask_all("machine", _PATIENCE_S).items():
             if isinstance(answer, AutotrainError):
                 nodes.append(Node(name, unavailable=answer.found.rstrip(".")))
             else:
@@ -113,7 +116,7 @@ class SshBackend(HostChecks):
                 limits = limits or str(machine["limits"])
         return Inventory(tuple(nodes), limits=limits or "not known: no host answers")
 
-    def _ask_all(self, do: str) -> dict[str, JsonValue | AutotrainError]:
+    def _ask_all(self, do: str, patience_s: float | None) -> dict[str, JsonValue | AutotrainError]:
         """Ask all hosts at the same time; gives each one's answer, or why there is none."""
 
         def ask(link: HostLink) -> JsonValue | AutotrainError:
@@ -123,7 +126,7 @@ class SshBackend(HostChecks):
                 return error
 
         calls = {name: partial(ask, link) for name, link in self._links.items()}
-        answers = self._side_by_side.call(calls, None if len(calls) == 1 else _PATIENCE_S)
+        answers = self._side_by_side.call(calls, None if len(calls) == 1 else patience_s)
         late = {name: BackendUnavailableError(f"{name} has not answered yet.") for name in calls}
         return late | answers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from importlib.util import find_spec
 
 from jupyter_autotrain.backends.ssh import openssh_probe, openssh_transport
 from jupyter_autotrain.backends.ssh.address import HostAddress
@@ -15,6 +16,16 @@ class TransportKind(StrEnum):
 
     PARAMIKO = "paramiko"
     OPENSSH = "openssh"
+
+
+def check_installed(kind: TransportKind) -> None:
+    """Make sure that this machine has what the transport needs.
+
+    Raises:
+        MissingExtraError: paramiko is asked for and not installed.
+    """
+    if kind is TransportKind.PARAMIKO and find_spec("paramiko") is None:
+        raise _missing(ModuleNotFoundError(name="paramiko"))
 
 
 def connect(address: HostAddress, kind: TransportKind) -> Transport:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
+from jupyter_autotrain.backends.ssh.connecting import check_installed
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import BackendError
 
@@ -18,10 +19,12 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
 
     Raises:
         BackendError: It names no host, or one twice.
+        MissingExtraError: What its transport needs is not installed.
     """
     from jupyter_autotrain.backends.ssh.options import HostOptions, SshOptions  # noqa: PLC0415 - pydantic is slow
 
     options = SshOptions.model_validate(dict(profile.options))
+    check_installed(options.transport)
 
     ping_s = _PING_S if options.lease_s is None else min(_PING_S, options.lease_s / _PINGS_OF_A_LEASE)
 

@@ -30,8 +30,14 @@ class HostOptions(Section):
 
 
 def _named(value: object) -> object:
-    """A host may be given by its name alone."""
-    return {"host": value} if isinstance(value, str) else value
+    """A host may be given by its name alone, or as `USER@HOST:PORT`."""
+    if not isinstance(value, str):
+        return value
+    user, _, endpoint = value.rpartition("@")
+    name, _, port = endpoint.partition(":")
+    if not port.isdigit():
+        name, port = endpoint, ""
+    return {"host": name} | ({"user": user} if user else {}) | ({"port": int(port)} if port else {})
 
 
 _Host = Annotated[HostOptions, BeforeValidator(_named, json_schema_input_type=str | HostOptions)]

@@ -142,7 +142,7 @@ def test_a_file_that_is_no_yaml_is_told_with_its_line(places: Places, text: str,
         ("lab: [gpu1]", "line 1: the profile lab: ['gpu1']; expected a mapping such as {type: ssh, hosts: [gpu1]}"),
         ("lab: {hosts: [gpu1]}", "line 1: lab has no type; expected `type:` with one of debug, local, ssh; add it"),
         ("lab: {type: shh, hosts: [gpu1]}", "line 1: lab: unknown type 'shh'; did you mean 'ssh'?"),
-        ("lab: {type: ssh}", "line 1: lab.hosts: is missing; Field required; as in `hosts: ["),
+        ("lab: {type: ssh}", "line 1: lab.hosts: is missing; expected a value; as in `hosts: ["),
     ],
 )
 def test_a_definition_without_its_parts_is_told(places: Places, definition: str, told: str) -> None:

@@ -1,0 +1,125 @@
+"""The verb `backends`: list the backends, and what its actions do with one of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from jupyter_autotrain import backends as backend_types
+from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.json import JsonValue, to_json
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.table import table
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.header.faults import Fault
+from jupyter_autotrain.verbs import backend_checks, backend_profiles
+from jupyter_autotrain.verbs.context import CommandContext
+from jupyter_autotrain.verbs.json_output import write_json
+
+_MOST_AT_ONCE = 16  # backends that are probed at the same time
+_ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], None]]] = MappingProxyType(
+    {
+        "check": backend_checks.check,
+        "trust": backend_checks.trust,
+        "add": backend_profiles.add,
+        "edit": backend_profiles.edit,
+        "remove": backend_profiles.remove,
+    }
+)
+
+
+def backends(command: CommandContext, arguments: argparse.Namespace) -> None:
+    """List every backend and whether it can be used from here, or do what the action says."""
+    action = getattr(arguments, "action", None)
+    if action is not None and action != "list":
+        _ACTIONS[action](command, arguments)
+        return
+    rows, faults = _rows(command)
+    if arguments.json:
+        write_json(command, [to_json(row) for row in rows])
+        return
+    heads = ["backend", "type", "hosts", "here", "running", "why", "from"]
+    command.write(table(heads, [row.cells() for row in rows], right=["running"]) + "\n")
+    for fault in faults:
+        command.write(f"{fault}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _BackendRow:
+    """A backend, whether it can be used from here, and how many trials it runs for this home."""
+
+    name: str
+    type: str
+    hosts: tuple[str, ...]
+    usable: bool
+    reason: str
+    running: int
+    origin: str
+    can: tuple[str, ...] = ()
+
+    def cells(self) -> list[str]:
+        here = "usable" if self.usable else "not usable"
+        running = str(self.running) if self.running else ""
+        return [self.name, self.type, " ".join(self.hosts), here, running, self.reason, self.origin]
+
+
+def _rows(command: CommandContext) -> tuple[list[_BackendRow], list[Fault]]:
+    """All backends, and what is wrong with the files that define them."""
+    profiles, faults = backend_types.header_context(command.cwd, command.environ).profiles()
+    running = _running(command)
+    names = profiles.names()
+
+    def row(name: str) -> _BackendRow:
+        profile, wrong = profiles.find(name)
+        definition = profiles.definitions.get(name)
+        origin = str(definition.location) if definition else ""
+        if profile is None:
+            reason = "; ".join(str(fault) for fault in wrong)
+            return _BackendRow(name, "", (), usable=False, reason=reason, running=running.get(name, 0), origin=origin)
+        return _probed(command, profile, running.get(name, 0), origin)
+
+    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(names)), "probe") as threads:
+        return list(threads.map(row, names)), faults
+
+
+def _probed(command: CommandContext, profile: Profile, running: int, origin: str) -> _BackendRow:
+    hosts = hosts_of(profile)
+    try:
+        backend = backend_types.create(profile, BackendContext(command.home))
+    except AutotrainError as error:
+        reason = " ".join(filter(None, (error.found, error.action)))
+        return _BackendRow(profile.name, profile.type, hosts, False, reason, running, origin)
+    try:
+        probe = backend.probe()
+    finally:
+        backend.close()
+    can = tuple(key for key in backend.capabilities.__slots__ if getattr(backend.capabilities, key))
+    return _BackendRow(profile.name, profile.type, hosts, probe.usable, probe.reason, running, origin, can)
+
+
+def hosts_of(profile: Profile) -> tuple[str, ...]:
+    """The hosts that a profile names."""
+    hosts = profile.options.get("hosts")
+    return tuple(_host_name(host) for host in hosts) if isinstance(hosts, list | tuple) else ()
+
+
+def _host_name(host: JsonValue) -> str:
+    return str(host.get("host", "")) if isinstance(host, Mapping) else str(host)
+
+
+def _running(command: CommandContext) -> dict[str, int]:
+    """How many trials of this home run on each backend now."""
+    found: dict[str, int] = {}
+    for experiment, record in command.listed():
+        if record.state is not ExperimentState.RUNNING:
+            continue
+        for trial in experiment.trials:
+            if trial.state in {TrialState.PREPARING, TrialState.RUNNING}:
+                name = trial.placement.backend or record.spec.backends[0].profile.name
+                found[name] = found.get(name, 0) + 1
+    return found

@@ -1,0 +1,174 @@
+"""`%autotrain backends`: the list, and adding, editing and removing profiles of the user's file."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.ssh import connecting
+from jupyter_autotrain.backends.ssh.backend import SshBackend
+from jupyter_autotrain.core.backend import Probe
+from jupyter_autotrain.errors import AutotrainError, HeaderError
+from jupyter_autotrain.header import profile_editing
+
+WRITTEN = """\
+# our machines
+
+lab:        # the two boxes under the desk
+    type: ssh
+    hosts:
+    - gpu1      # fast
+    - gpu2
+    user: 'ada'
+
+# borrowed
+other: {type: ssh, hosts: [c1]}
+"""
+
+
+@pytest.fixture
+def file(terminal) -> Path:
+    path = terminal.cwd / ".jupyter" / "backends.yaml"
+    path.parent.mkdir()
+    path.write_text(WRITTEN)
+    return path
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SshBackend, "probe", lambda _: Probe(True, "Hosts that answer: all."))
+
+
+@pytest.mark.usefixtures("answering")
+def test_all_backends_are_listed_with_type_hosts_state_and_origin(terminal, file: Path) -> None:
+    rows = {row["name"]: row for row in terminal.json("backends")}
+    assert set(rows) == {"debug", "lab", "local", "other"}
+    assert rows["lab"]["type"] == "ssh"
+    assert rows["lab"]["hosts"] == ["gpu1", "gpu2"]
+    assert rows["lab"]["usable"]
+    assert rows["lab"]["origin"] == "~/.jupyter/backends.yaml line 3"
+    assert rows["local"]["origin"] == ""
+    assert "usable" in terminal.run("backends")
+
+
+@pytest.mark.usefixtures("answering")
+def test_the_list_says_how_many_trials_run_where(terminal, add, file: Path) -> None:
+    add("digits", (["PREPARING", "RUNNING"], None), (["PREPARING"], None), backend="lab", closed=False)
+    rows = {row["name"]: row["running"] for row in terminal.json("backends")}
+    assert (rows["lab"], rows["local"]) == (2, 0)
+
+
+def test_a_faulty_profile_is_in_the_list_with_what_is_wrong(terminal, file: Path) -> None:
+    file.write_text("lab: {type: ssh, hostz: [a]}\n")
+    (row,) = [row for row in terminal.json("backends") if row["name"] == "lab"]
+    assert not row["usable"]
+    assert "unknown key 'hostz' in lab; did you mean 'hosts'?" in row["reason"]
+
+
+def test_a_missing_package_is_told_with_its_pip_line(terminal, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "find_spec", lambda _: None)
+    (row,) = [row for row in terminal.json("backends") if row["name"] == "other"]
+    assert row["reason"].endswith("Install it with: pip install 'jupyter-autotrain[ssh]'")
+    assert "Install it with: pip install 'jupyter-autotrain[ssh]'" in terminal.run("backends", "check", "other")
+    with pytest.raises(AutotrainError, match="Install it with"):
+        terminal.run("backends", "trust", "other", "c1")
+
+
+def test_a_profile_is_added_at_the_end_and_the_rest_stays_as_written(terminal, file: Path) -> None:
+    said = terminal.run("backends", "add", "box", "--type", "ssh", "gpu7", "ada@gpu8:2222", "--set", "port=22")
+    assert "backends check box" in said
+    assert file.read_text() == f"{WRITTEN}box:\n  type: ssh\n  hosts: [gpu7, ada@gpu8:2222]\n  port: 22\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not list(file.parent.glob("*.draft"))
+
+
+def test_the_first_profile_makes_the_file(terminal) -> None:
+    terminal.run("backends", "add", "lab", "--type", "ssh", "gpu1")
+    file = terminal.cwd / ".jupyter" / "backends.yaml"
+    assert file.read_text() == "# Backends by name. See: %autotrain help backend\nlab:\n  type: ssh\n  hosts: [gpu1]\n"
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_a_file_that_is_a_link_stays_one(terminal, file: Path) -> None:
+    kept = terminal.cwd / "dotfiles.yaml"
+    file.rename(kept)
+    file.symlink_to(kept)
+    terminal.run("backends", "remove", "lab")
+    assert file.is_symlink()
+    assert "lab" not in kept.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("lab", "--type", "ssh", "a"), "There is a profile 'lab' already"),
+        (("new",), "The profile 'new' has no type"),
+        (("new", "--type", "shh", "a"), "did you mean 'ssh'"),
+        (("new", "--type", "ssh"), "new.hosts: is missing"),
+        (("new", "--type", "ssh", "a", "--set", "prot=1"), "did you mean 'port'"),
+        (("new", "--type", "ssh", "a", "--set", "port"), "--set 'port' cannot be read"),
+        (("new", "--type", "ssh", "a", "--set", "password=hunter22"), "looks like a secret"),
+        (("a b", "--type", "ssh", "a"), "the profile 'a b'"),
+        ((), "a name is missing"),
+    ],
+)
+def test_what_cannot_be_added_is_told_and_nothing_is_written(terminal, file: Path, words: tuple, told: str) -> None:
+    with pytest.raises(AutotrainError, match=told):
+        terminal.run("backends", "add", *words)
+    assert file.read_text() == WRITTEN
+
+
+def test_an_edit_changes_its_profile_and_keeps_comments(terminal, file: Path) -> None:
+    terminal.run("backends", "edit", "lab", "--set", "port=2222", "--unset", "user")
+    text = file.read_text()
+    assert "# fast" in text
+    assert "# the two boxes under the desk" in text
+    assert "port: 2222" in text
+    assert "ada" not in text
+    assert text.endswith("# borrowed\nother: {type: ssh, hosts: [c1]}\n")
+    assert terminal.run("backends", "edit", "other").endswith("other: {type: ssh, hosts: [c1]}\n")
+    with pytest.raises(HeaderError, match="expected at least 1"):
+        terminal.run("backends", "edit", "other", "--set", "port=0")
+
+
+def test_a_profile_is_removed_with_its_lines_alone(terminal, file: Path) -> None:
+    terminal.run("backends", "remove", "lab")
+    assert file.read_text() == "# our machines\n\n\n# borrowed\nother: {type: ssh, hosts: [c1]}\n"
+    with pytest.raises(HeaderError, match="unknown backend 'lab'"):
+        terminal.run("backends", "remove", "lab")
+
+
+def test_a_profile_that_others_share_is_not_changed(terminal, file: Path) -> None:
+    (terminal.cwd / "autotrain.yaml").write_text("backends: {team: {type: ssh, hosts: [t1]}}\n")
+    with pytest.raises(AutotrainError, match="stands in a file that others share"):
+        terminal.run("backends", "edit", "team", "--set", "port=1")
+    with pytest.raises(AutotrainError, match="is a type of backend"):
+        terminal.run("backends", "remove", "local")
+
+
+def test_a_file_written_in_braces_is_left_to_its_author() -> None:
+    with pytest.raises(AutotrainError, match="by hand"):
+        profile_editing.removed("{lab: {type: ssh, hosts: [a]}}\n", "lab")
+
+
+def test_a_check_says_each_step_and_the_whole(terminal) -> None:
+    said = terminal.run("backends", "check", "debug").splitlines()
+    assert [line.split()[1] for line in said[:-1]] == ["probe", "discover", "tiny", "metric", "clean"]
+    assert all(line.startswith("ok ") for line in said[:-1])
+    assert said[-1] == "debug works: a trial ran on 1 node, and its metric came back."
+    assert terminal.run("check", "debug").splitlines()[-1] == said[-1]
+    assert terminal.json("backends", "check", "debug")[0]["name"] == "probe"
+
+
+def test_a_check_of_an_unknown_backend_names_the_nearest(terminal) -> None:
+    with pytest.raises(HeaderError, match="did you mean 'debug'"):
+        terminal.run("backends", "check", "debgu")
+    with pytest.raises(AutotrainError, match="Expected: %autotrain backends check"):
+        terminal.run("backends", "check")
+
+
+def test_a_backend_without_host_keys_cannot_be_trusted(terminal) -> None:
+    with pytest.raises(AutotrainError, match="has no host keys"):
+        terminal.run("backends", "trust", "local", "gpu1")
