@@ -60,7 +60,7 @@ def test_options_of_a_profile_that_do_not_fit_are_named_all_at_once(tmp_path: Pa
 
 def test_each_type_has_the_json_schema_of_its_options() -> None:
     schema = backends.options_model("local").model_json_schema()
-    assert set(schema["properties"]) == {"max_trials_per_gpu", "use_active_gpu", "gpu_indices"}
+    assert set(schema["properties"]) == {"max_trials_per_gpu", "use_active_gpu", "gpu_indices", "data_cache_limit"}
     assert backends.options_model("debug").model_json_schema()["additionalProperties"] is False
 
 
