@@ -8,7 +8,7 @@ from typing import Final
 from jupyter_autotrain.client import logs, outputs, returned_objects, trial_selection
 from jupyter_autotrain.client.orphans import folder_bytes
 from jupyter_autotrain.client.outputs import Output
-from jupyter_autotrain.core import ranking
+from jupyter_autotrain.core import ranking, wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.errors import AutotrainError
@@ -46,16 +46,32 @@ class ExperimentFiles:
         trial: int | TrialRecord | None = None,
         stream: str = "stdout",
         *,
+        rank: int = 0,
         limit_bytes: int | None = logs.LIMIT_BYTES,
     ) -> str:
         """What a trial has printed so far; without `trial` the best, else the newest that has begun.
 
         Args:
             trial: The trial, or its number.
-            stream: `stdout` or `stderr`.
+            stream: `stdout` or `stderr`; `launcher` is what torchrun or mpiexec itself has printed.
+            rank: Which worker's, where the trial has several; each has a log of its own.
             limit_bytes: Of a longer stream its end, below a line that says how much was left out; None gives all.
         """
-        return logs.read_text(self.directory(trial), stream, limit_bytes)
+        self.check_rank(rank)
+        return logs.read_text(self.directory(trial), wire.stream_of_rank(stream, rank), limit_bytes)
+
+    def check_rank(self, rank: int) -> None:
+        """Make sure that the trials have such a rank.
+
+        Raises:
+            AutotrainError: They have not.
+        """
+        ranks = self.record.spec.resources.ranks
+        if not 0 <= rank < ranks:
+            found = "one worker" if ranks == 1 else f"{ranks} workers (ranks 0 to {ranks - 1})"
+            raise AutotrainError(
+                f"{self.name} has no rank {rank}.", f"Its trials have {found}.", "Choose one of these."
+            )
 
     def load(self, name: str, trial: int | TrialRecord | None = None) -> object:
         """An object that the cell returned (`returns:`); without `trial` that of the best, else of the newest.

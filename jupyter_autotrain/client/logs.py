@@ -98,10 +98,9 @@ class LogFollower:
 
 
 def _open(directory: Path, stream: str) -> BinaryIO | None:
-    if stream not in wire.STREAMS:
-        raise AutotrainError(
-            f"There is no stream {stream!r}.", f"Expected one of: {', '.join(wire.STREAMS)}.", "Take stdout or stderr."
-        )
+    if stream != wire.LAUNCHER_LOG and wire.base_of_stream(stream) not in wire.STREAMS:
+        known = ", ".join((*wire.STREAMS, wire.LAUNCHER_LOG))
+        raise AutotrainError(f"There is no stream {stream!r}.", f"Expected one of: {known}.", "Take stdout or stderr.")
     try:
         return files.open_regular(directory, stream)
     except OSError as error:

@@ -25,6 +25,11 @@ class Resources:
     nodes: int = 1
     workers_per_node: int = 1
 
+    @property
+    def ranks(self) -> int:
+        """How many workers a trial has on all its nodes."""
+        return self.nodes * self.workers_per_node
+
 
 LAUNCHERS = ("env", "torchrun", "mpi", "tensorflow", "paddle")
 

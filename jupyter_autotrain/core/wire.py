@@ -87,6 +87,12 @@ def stream_of_rank(stream: str, rank: int) -> str:
     return f"{stream}-{rank}" if rank else stream
 
 
+def base_of_stream(name: str) -> str:
+    """The stream that a worker's file belongs to: `stdout` of `stdout-3`; the name itself where it is of no worker."""
+    base, dash, rank = name.partition("-")
+    return base if not dash or rank.isdigit() else name
+
+
 def write_atomically(path: str, data: bytes, *, sync: bool = True) -> None:
     """Replace a file so that a reader sees the old or the new content, never a part; mode 0600."""
     draft = f"{path}.{os.getpid()}.{get_ident()}.draft"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.spec import TrialSpec
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _log = logging.getLogger(__name__)
@@ -50,9 +51,13 @@ class LogCopy:
             file.write(data)
 
 
-def log_copies(directory: Path) -> tuple[LogCopy, ...]:
-    """The copies of both logs in the home's trial directory."""
-    return tuple(LogCopy(directory / stream) for stream in (wire.STDOUT, wire.STDERR))
+def log_copies(directory: Path, trial: TrialSpec) -> tuple[LogCopy, ...]:
+    """The copies of both logs of each worker in the home's trial directory, and of its launcher's."""
+    ranks = range(trial.resources.ranks)
+    names = [wire.stream_of_rank(stream, rank) for rank in ranks for stream in (wire.STDOUT, wire.STDERR)]
+    if trial.launcher in {"torchrun", "mpi"}:
+        names.append(wire.LAUNCHER_LOG)
+    return tuple(LogCopy(directory / name) for name in names)
 
 
 def fetch_results(backend: Backend, ref: JobRef, directory: Path, status: JobStatus) -> list[str]:

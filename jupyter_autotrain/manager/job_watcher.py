@@ -79,7 +79,7 @@ class JobWatcher:
             unknown: Why its state was not known so far; `StatusUnknown` follows when it is.
         """
         now_s = self._clocks.tick_s()
-        logs = () if self.backend.capabilities.shares_home else log_copies(self._directory(trial))
+        logs = () if self.backend.capabilities.shares_home else log_copies(self._directory(trial), trial)
         with self._changed:
             self._jobs[trial.job_id] = WatchedJob(
                 trial,

@@ -140,5 +140,7 @@ def _add_logs(logs: argparse.ArgumentParser) -> None:
     logs.add_argument("-f", "--follow", action="store_true", help="continue until the trial ends")
     logs.add_argument("--trial", type=int, metavar="N", help="which trial (default: the newest that has begun)")
     logs.add_argument("--stderr", action="store_true", help="stderr instead of stdout")
+    logs.add_argument("--rank", type=int, default=0, metavar="N", help="which of several workers (default: 0)")
+    logs.add_argument("--launcher", action="store_true", help="what torchrun or mpiexec itself printed")
     logs.add_argument("--raw", action="store_true", help="as printed, with colours and control characters")
     logs.add_argument("-n", "--lines", type=int, default=200, metavar="N", help="the last N lines (default: 200)")

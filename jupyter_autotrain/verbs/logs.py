@@ -8,6 +8,7 @@ from collections.abc import Callable
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.logs import LogFollower, LogTail, read_tail
 from jupyter_autotrain.client.trial_selection import trial_or_newest
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.verbs.context import CommandContext
 
@@ -19,13 +20,15 @@ def logs(command: CommandContext, arguments: argparse.Namespace) -> None:
     experiment = command.find(arguments.experiment)
     trial = trial_or_newest(experiment.store, experiment.record, arguments.trial)
     directory = experiment.directory(trial)
-    stream = "stderr" if arguments.stderr else "stdout"
+    stream = _stream(experiment, arguments)
     tail = read_tail(directory, stream, arguments.lines)
     remark = ""
-    if not tail.end_bytes and not arguments.stderr and not (arguments.follow and not trial.state.is_final):
-        in_stderr = read_tail(directory, "stderr", arguments.lines)
+    is_stdout = wire.base_of_stream(stream) == wire.STDOUT
+    if not tail.end_bytes and is_stdout and not (arguments.follow and not trial.state.is_final):
+        errors = wire.stream_of_rank(wire.STDERR, arguments.rank)
+        in_stderr = read_tail(directory, errors, arguments.lines)
         if in_stderr.end_bytes:
-            stream = "stderr"
+            stream = errors
             tail = in_stderr
             remark = "stdout is empty"
     write = command.write_raw if arguments.raw else command.write
@@ -33,6 +36,13 @@ def logs(command: CommandContext, arguments: argparse.Namespace) -> None:
     write(tail.text)
     if arguments.follow:
         _follow(experiment, trial.number, LogFollower(directory, stream, tail.end_bytes), write)
+
+
+def _stream(experiment: Experiment, arguments: argparse.Namespace) -> str:
+    if arguments.launcher:
+        return wire.LAUNCHER_LOG
+    experiment.check_rank(arguments.rank)
+    return wire.stream_of_rank(wire.STDERR if arguments.stderr else wire.STDOUT, arguments.rank)
 
 
 def _title(experiment: Experiment, trial: TrialRecord, stream: str, tail: LogTail, remark: str) -> str:
@@ -43,7 +53,9 @@ def _title(experiment: Experiment, trial: TrialRecord, stream: str, tail: LogTai
     elif tail.lines_before:
         of_all = f"last {shown:,} of {total:,} lines; all of them: -n {total}"
         remark = f"{remark}; {of_all}" if remark else of_all
-    return f"{experiment.name}, trial {trial.number}, {stream}" + (f" ({remark}):" if remark else ":")
+    base, _, rank = stream.partition("-")
+    of_rank = f", rank {rank or 0}" if experiment.record.spec.resources.ranks > 1 and base != wire.LAUNCHER_LOG else ""
+    return f"{experiment.name}, trial {trial.number}{of_rank}, {base}" + (f" ({remark}):" if remark else ":")
 
 
 def _follow(experiment: Experiment, number: int, follower: LogFollower, write: Callable[[str], None]) -> None:

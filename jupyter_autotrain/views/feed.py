@@ -5,8 +5,8 @@ from 0; each block names the row it begins with, so a view drops what it has and
 
 ```
 {"seq": 7,                                       frames are counted; a view that missed one asks for the whole
- "experiment": {id, name, state, final, reason, backend, objective (the metric), objective_label, trials,
-                begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
+ "experiment": {id, name, state, final, reason, backend, ranks (workers of a trial), objective (the metric),
+                objective_label, trials, begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
  "trials": [{number, state, params, value, attempt, started_s, ended_s, reason}, ...],
  "series": [[metric, trial, attempt, first row, rows], ...],
  "warnings": [sentence, ...],                    all of them, in frames where they have changed
@@ -134,6 +134,7 @@ def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], no
         "final": record.state.is_final,
         "reason": record.reason,
         "backend": record.spec.backend_names,
+        "ranks": record.spec.resources.ranks,
         "objective": objective.metric if objective else None,
         "objective_label": objective.label if objective else None,
         "best": best.number if best else None,

@@ -1,8 +1,8 @@
 """The live view: an anywidget that shows one experiment from the store.
 
-From the front end: `attach` (seq: its newest frame), `log` (trial, stream), `picture` (trial, attempt, name), `stop`
-(trials: null for all). To the front end: `frame` (see `views.feed`), `log` (trial, stream, text, left_out: what is
-before the text), `picture` (with its bytes), `receipt` (text, trials).
+From the front end: `attach` (seq: its newest frame), `log` (trial, stream, rank), `picture` (trial, attempt, name),
+`stop` (trials: null for all). To the front end: `frame` (see `views.feed`), `log` (trial, stream, rank, text, left_out:
+what is before the text), `picture` (with its bytes), `receipt` (text, trials).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import anywidget
 import traitlets
 
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.feed import FeedFrame, snapshot
@@ -103,13 +104,15 @@ class LiveView(anywidget.AnyWidget):
     def _follow_log(self, content: Mapping[str, Any]) -> None:
         stream = content.get("stream")
         trial = content.get("trial")
-        if stream not in _STREAMS or not isinstance(trial, int):
+        rank = content.get("rank", 0)
+        if stream not in _STREAMS or not isinstance(trial, int) or not isinstance(rank, int):
             return
         try:
-            path = self._experiment.directory(trial) / stream
+            self._experiment.check_rank(rank)
+            path = self._experiment.directory(trial) / wire.stream_of_rank(stream, rank)
         except AutotrainError:
             return
-        self._sender.follow_log({"trial": trial, "stream": stream}, path)
+        self._sender.follow_log({"trial": trial, "stream": stream, "rank": rank}, path)
 
     def _stop(self, trials: list[int] | None) -> None:
         try:

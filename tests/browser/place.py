@@ -8,7 +8,7 @@ from pathlib import Path
 from jupyter_autotrain import client
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec
+from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 
@@ -16,13 +16,14 @@ from jupyter_autotrain.store import Ingest, Store
 class Place:
     """One experiment in a home of its own, with no manager."""
 
-    def __init__(self, trials=12, name="digits", objective="val_acc"):
+    def __init__(self, trials=12, name="digits", objective="val_acc", ranks=1):
         self.home = Home(Path.cwd() / "homes" / f"{name}-{time.time_ns()}")
         self.store = Store.open(self.home)
         captured = (CapturedName("train_one_epoch", "source", "cell 2"), CapturedName("np", "import"))
         spec = ExperimentSpec(
-            name, Bundle(captured=captured), objective=Objective(objective) if objective else None, trials=trials
-        )
+            name, Bundle(captured=captured), objective=Objective(objective) if objective else None, trials=trials,
+            resources=Resources(workers_per_node=ranks),
+        )  # fmt: skip
         self.id = self.store.add_experiment(f"{name}-1", spec, time.time()).id
         self.cursor = 0
         self.experiment = client.Experiment(self.home, self.store, self.id, {})
@@ -44,8 +45,8 @@ class Place:
     def close(self):
         self.store.close_experiment(self.id, time.time())
 
-    def log(self, number, text):
-        path = self.experiment.directory(number) / "stdout"
+    def log(self, number, text, stream="stdout"):
+        path = self.experiment.directory(number) / stream
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 

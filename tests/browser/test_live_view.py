@@ -214,3 +214,20 @@ def test_a_handle_as_the_value_of_a_cell_is_a_view_and_its_trials_are_a_table(la
     expect(table).to_contain_text("ran out of memory")
     lab.screenshot("values")
     assert lab.errors == []
+
+
+def test_the_log_of_each_rank_can_be_chosen(lab):
+    (lab.server.notebooks / "place.py").write_text(PLACE.read_text())
+    lab.open(
+        "from place import Place\n\nplace = Place(ranks=3)\nplace.fill(ended=1, running=0)\n"
+        "for rank in (1, 2):\n    place.log(1, f'this is rank {rank}\\n', f'stdout-{rank}')\n"
+        "handle = place.experiment.show()"
+    )
+    lab.run_all()
+    lab.view.get_by_text("Log of trial 1").click()
+    log = lab.view.locator(".at-log").first
+    expect(log).to_contain_text("epoch 59", timeout=60_000)
+    lab.view.get_by_label("Rank whose log is shown").select_option("rank 2")
+    expect(log).to_have_text("this is rank 2")
+    lab.view.get_by_label("Rank whose log is shown").select_option("rank 0")
+    expect(log).to_contain_text("epoch 59")

@@ -16,6 +16,8 @@ export interface Choices {
   columns: ReadonlyMap<string, boolean>;
   trial: number | undefined;
   stream: string;
+  /** The worker whose log is shown. */
+  rank: number;
   logOpen: boolean;
   axis: Axis;
   /** The weight of the past in the moving average, 0 to below 1. */
@@ -37,6 +39,7 @@ export function firstChoices(): Choices {
     columns: new Map(),
     trial: undefined,
     stream: 'stdout',
+    rank: 0,
     logOpen: false,
     axis: 'step',
     smoothing: 0,

@@ -9,6 +9,8 @@ export interface Experiment {
   final: boolean;
   reason: string;
   backend: string;
+  /** How many workers a trial has; each has a log. */
+  ranks: number;
   objective: string | null;
   /** What its value is called: `val_acc (last)`, `max(val_acc)`. */
   objective_label: string | null;
@@ -65,6 +67,7 @@ export interface Columns {
 export interface LogTail {
   trial: number;
   stream: string;
+  rank: number;
   text: string;
   /** What stands before the text, in words; "" for nothing. */
   left_out: string;

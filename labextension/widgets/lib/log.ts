@@ -13,6 +13,15 @@ export class LogPanel {
   readonly #buttons: HTMLButtonElement[];
   readonly #text = h('pre', { class: 'at-log', tabindex: 0, role: 'log', 'aria-live': 'off' });
 
+  readonly #rank = h('select', {
+    class: 'at-button',
+    'aria-label': 'Rank whose log is shown',
+    onchange: () => {
+      this.session.choose({ rank: Number(this.#rank.value) });
+      this.session.askLog();
+    },
+  });
+
   #shown: LogTail | undefined;
 
   constructor(readonly session: Session) {
@@ -29,7 +38,7 @@ export class LogPanel {
         stream,
       ),
     );
-    const tools = h('div', { class: 'at-tools' }, ...this.#buttons);
+    const tools = h('div', { class: 'at-tools' }, ...this.#buttons, this.#rank);
     this.root = h('details', { class: 'at-details' }, h('summary', {}, this.#title), tools, this.#text);
     this.root.open = session.choices.logOpen;
     this.root.addEventListener('toggle', () => {
@@ -46,6 +55,7 @@ export class LogPanel {
     for (const button of this.#buttons) {
       setAttribute(button, 'aria-pressed', String(button.textContent === this.session.choices.stream));
     }
+    this.#updateRanks();
     const tail = this.session.logTail;
     setAttribute(this.#text, 'aria-label', `${this.session.choices.stream} of trial ${trial.number}`);
     // Who scrolled up to read is not moved; who is at the end stays there.
@@ -54,6 +64,18 @@ export class LogPanel {
     this.#shown = tail;
     this.#text.replaceChildren(...(tail ? content(tail) : []));
     if (atEnd) this.#text.scrollTop = this.#text.scrollHeight;
+  }
+
+  #updateRanks(): void {
+    const ranks = this.session.experiment?.ranks ?? 1;
+    this.#rank.hidden = ranks === 1;
+    if (this.#rank.options.length !== ranks) {
+      const options = Array.from({ length: ranks }, (_, rank) =>
+        h('option', { value: rank }, `rank ${rank}`),
+      );
+      this.#rank.replaceChildren(...options);
+    }
+    this.#rank.value = String(this.session.choices.rank);
   }
 
   #choose(stream: string): void {

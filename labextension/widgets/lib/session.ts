@@ -144,23 +144,25 @@ export class Session {
     return begun.at(-1);
   }
 
-  /** Ask for the log of the focus, once per trial, attempt and stream. */
+  /** Ask for the log of the focus, once per trial, attempt, stream and rank. */
   askLog(): void {
     const trial = this.focus();
     if (!trial) return;
-    const key = `${trial.number} ${trial.attempt} ${this.choices.stream}`;
+    const { stream, rank } = this.choices;
+    const key = `${trial.number} ${trial.attempt} ${stream} ${rank}`;
     if (key === this.#logKey) return;
     this.#logKey = key;
     this.logTail = undefined;
-    this.wire.send({ kind: 'log', trial: trial.number, stream: this.choices.stream });
+    this.wire.send({ kind: 'log', trial: trial.number, stream, rank });
   }
 
   readonly #receive = (message: Message, buffers: DataView[]): void => {
     if (message.kind === 'frame') {
       this.#take(message, columns(...buffers));
     } else if (message.kind === 'log') {
-      const wanted = message.trial === this.focus()?.number && message.stream === this.choices.stream;
-      if (wanted) this.logTail = message;
+      const { stream, rank } = this.choices;
+      const wanted = message.stream === stream && message.rank === rank;
+      if (wanted && message.trial === this.focus()?.number) this.logTail = message;
     } else if (message.kind === 'picture') {
       void this.pictures.receive(message, buffers[0]).then(() => {
         this.#tell();

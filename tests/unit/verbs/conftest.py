@@ -61,13 +61,14 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def add(terminal):
     """Adds an experiment whose trials went through the states given, with the value given."""
 
-    def add(name, *trials, backend="local", objective="acc", closed=True):
+    def add(name, *trials, backend="local", objective="acc", closed=True, **spec_fields):
         spec = ExperimentSpec(
             name,
             Bundle(),
             trials=len(trials) or 1,
             backends=(BackendChoice(Profile(backend, backend)),),
             objective=Objective(objective) if objective else None,
+            **spec_fields,
         )
         with Store.open(terminal.home) as store:
             experiment_id = f"{name}{len(store.experiments())}"

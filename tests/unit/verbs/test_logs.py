@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from jupyter_autotrain.client.logs import LogFollower, read_tail, read_text
+from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.errors import AutotrainError
 
 DONE = ("PREPARING", "RUNNING", "SUCCEEDED")
@@ -51,6 +52,21 @@ def test_stderr_is_shown_where_stdout_is_empty(terminal, digits):
     digits(2, "stderr", "a warning\n")
     assert terminal.run("logs", "digits") == "digits, trial 2, stderr (stdout is empty):\na warning\n"
     assert terminal.run("logs", "digits", "--stderr") == "digits, trial 2, stderr:\na warning\n"
+
+
+def test_each_of_several_ranks_has_a_log_of_its_own(terminal, add):
+    experiment_id = add("split", (DONE, 0.5), closed=False, resources=Resources(nodes=2), launcher="torchrun")
+    folder = terminal.home.trial(experiment_id, 1, 1)
+    folder.mkdir(parents=True)
+    for name, text in {"stdout": "of 0\n", "stdout-1": "of 1\n", "stderr-1": "bad\n", "launcher": "agent\n"}.items():
+        (folder / name).write_text(text)
+    assert terminal.run("logs", "split") == "split, trial 1, rank 0, stdout:\nof 0\n"
+    assert terminal.run("logs", "split", "--rank", "1") == "split, trial 1, rank 1, stdout:\nof 1\n"
+    assert terminal.run("logs", "split", "--rank", "1", "--stderr") == "split, trial 1, rank 1, stderr:\nbad\n"
+    assert terminal.run("logs", "split", "--launcher") == "split, trial 1, launcher:\nagent\n"
+    with pytest.raises(AutotrainError, match=r"ranks 0 to 1"):
+        terminal.run("logs", "split", "--rank", "2")
+    assert terminal.find("split").logs(1, rank=1) == "of 1\n"
 
 
 def test_colours_are_shown_only_when_the_raw_text_is_asked_for(terminal, digits):
