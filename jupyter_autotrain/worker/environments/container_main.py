@@ -11,6 +11,7 @@ import time
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker import outcome, termination_causes
+from jupyter_autotrain.worker.environments import image
 
 _GRACE_S = 5.0
 _OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
@@ -28,13 +29,13 @@ class Container:
     def __init__(self, directory: str, channel: int, *, forwards: bool) -> None:
         self._directory = directory
         self._channel = channel
+        self._forwards = forwards
+        self._was_terminated = False
+        self._deadline_s = 0.0
         self._wake_up, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(writer)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._terminated)
-        self._forwards = forwards
-        self._was_terminated = False
-        self._deadline_s = 0.0
         self._worker = self._start()
 
     def _start(self) -> int:
@@ -49,6 +50,10 @@ class Container:
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        if not self._forwards:
+            for output, fd in enumerate(image.OUTPUT_FDS, 1):
+                os.dup2(fd, output)
+                os.close(fd)
         os.set_inheritable(self._channel, True)
         script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "start_worker.py")
         argv = [sys.executable, script, self._directory, str(self._channel)]
@@ -94,6 +99,7 @@ class Container:
         code = os.waitstatus_to_exitcode(status)
         if code == -signal.SIGKILL and _was_out_of_memory():
             self._write_out_of_memory()
+            return 1
         return code if code >= 0 else 128 - code
 
     def _write_out_of_memory(self) -> None:

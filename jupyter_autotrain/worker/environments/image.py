@@ -28,6 +28,9 @@ _OF_THE_MACHINE = (
     "JUPYTER_CONFIG_DIR", "JUPYTER_AUTOTRAIN_HOME",
 )  # fmt: skip
 _REMOVE_S = 30.0
+# Descriptors of the worker's stdout and stderr in a container of podman, whose monitor would lose the end of both when
+# it is stopped before the worker.
+OUTPUT_FDS = (3, 4)
 
 
 def find_runtime(environ: Mapping[str, str]) -> str:
@@ -70,7 +73,7 @@ def command(
         runtime, "run", "--rm", "--interactive", "--name", container_name(directory, rank), "--network=host",
         "--ipc=host", "--security-opt=label=disable", f"--workdir={directory}", "--entrypoint=python3",
     ]  # fmt: skip
-    argv += ["--sig-proxy=false"] if is_podman else []
+    argv += ["--sig-proxy=false", f"--preserve-fds={len(OUTPUT_FDS)}"] if is_podman else []
     argv += _user(is_podman, os.getuid(), os.getgid())
     argv += _limits(fields.mapping(trial.get("resources")))
     argv += _gpus(fields.strings(trial.get("gpus")), is_podman)

@@ -7,6 +7,7 @@ its stop and its end hold for the making as well.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -20,6 +21,8 @@ from jupyter_autotrain.worker.environments import conda, image, virtual
 from jupyter_autotrain.worker.environments.choice import kind_and_value
 from jupyter_autotrain.worker.environments.prepared import NotPreparedError, Prepared
 
+_UNUSED_FD = 16  # above those that a container gets
+_BY_SIGNAL = 128  # an exit code above it means that signal
 DEFAULT_ROOT = "~/.autotrain/environments"
 
 
@@ -67,6 +70,7 @@ def _say(line: str) -> None:
 def _run_container(trial: Mapping[str, object], channel: int) -> None:
     """Run the worker in a container, and end as it does."""
     rank = int(os.environ.get("LOCAL_RANK", "0"))
+    channel = fcntl.fcntl(channel, fcntl.F_DUPFD_CLOEXEC, _UNUSED_FD)
     directory = str(trial["directory"])
     runtime = image.find_runtime(os.environ)
     forwards = "forward" if os.path.basename(runtime) != "podman" else "signalled"
@@ -79,9 +83,10 @@ def _run_container(trial: Mapping[str, object], channel: int) -> None:
     with open(outcome_file, "rb") as file:
         os.write(channel, file.read())
     os.unlink(outcome_file)
-    if code > 128:
-        signal.signal(code - 128, signal.SIG_DFL)
-        os.kill(os.getpid(), code - 128)
+    if code > _BY_SIGNAL:
+        with contextlib.suppress(OSError):  # SIGKILL has no handler
+            signal.signal(code - _BY_SIGNAL, signal.SIG_DFL)
+        os.kill(os.getpid(), code - _BY_SIGNAL)
     sys.exit(code)
 
 
@@ -89,6 +94,13 @@ def _wait(argv: Sequence[str]) -> int:
     """Run the container's client; it keeps its input open as long as this process lives."""
     me = os.getpid()
     signal.signal(signal.SIGTERM, lambda *_: None)  # the container's processes get their own
-    client = subprocess.Popen(argv, stdin=subprocess.PIPE, preexec_fn=lambda: system.die_with_parent(me))  # noqa: PLW1509 - there is one thread
+    for number, fd in enumerate(image.OUTPUT_FDS, 1):
+        os.dup2(number, fd)
+    client = subprocess.Popen(
+        argv,
+        stdin=subprocess.PIPE,
+        pass_fds=image.OUTPUT_FDS,
+        preexec_fn=lambda: system.die_with_parent(me),  # noqa: PLW1509 - there is one thread
+    )
     code = client.wait()
-    return code if code >= 0 else 128 - code
+    return code if code >= 0 else _BY_SIGNAL - code

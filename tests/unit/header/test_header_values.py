@@ -233,7 +233,8 @@ def test_the_json_schema_accepts_a_valid_header():
 
 
 @pytest.mark.parametrize("key", header.known_keys(SCHEMA))
-def test_help_of_a_key_gives_an_example_that_is_valid(key):
+def test_help_of_a_key_gives_an_example_that_is_valid(key, tmp_path):
+    (tmp_path / "requirements.txt").write_text("six\n")
     text = header.help_text(key, SCHEMA)
     example = text.splitlines()[-1].removeprefix("  example: ")
     for part in reversed(key.split(".")[:-1]):
@@ -244,7 +245,7 @@ def test_help_of_a_key_gives_an_example_that_is_valid(key):
     needed = "launcher: torchrun\n" if key == "elastic" else ""
     if key.startswith("slurm"):
         needed = "backend: slurm\n"
-    found = parse(f"{needed}{example}\n---\n", line).header.model_fields_set
+    found = parse(f"{needed}{example}\n---\n", line, cwd=tmp_path).header.model_fields_set
     assert key.split(".")[0] in found <= {key.split(".")[0], "launcher", "backend"}
 
 
