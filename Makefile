@@ -32,6 +32,7 @@ soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, co
 	AUTOTRAIN_FUZZ_TIMES=5 $(BIN)/python -m pytest tests/fuzz tests/patterns/test_histories.py --timeout 1200
 	sh .ci/ssh
 	AUTOTRAIN_ALL_TRANSPORTS=1 $(BIN)/python -m pytest tests/ssh
+	JUPYTER_AUTOTRAIN_PORTABLE=1 $(BIN)/python -m pytest tests/contract tests/fault --timeout 1200
 
 corpus: $(VENV)/.test  ## FOLDER of public notebooks: each cell that trains is run here and as a trial, and compared (not in CI)
 	$(BIN)/python tests/corpus/run.py $(FOLDER)

@@ -48,7 +48,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         """)
     )
     run = starting._run
-    monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:3], str(shim), argv[4]], env))
+    monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:-2], str(shim), argv[-1]], env))
     return gate
 
 
@@ -174,7 +174,7 @@ def test_an_interpreter_that_cannot_be_used_is_told_in_three_clauses(
     }  # fmt: skip
     assert said[kind] in end.reason
     assert "was expected" in end.reason
-    assert "Submit again" in end.reason
+    assert "submit again" in end.reason.lower()
 
 
 @pytest.mark.parametrize(("depth", "length"), [(1, 300), (40, 200)])

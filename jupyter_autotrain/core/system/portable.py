@@ -1,6 +1,6 @@
 """Any Unix: psutil for processes, sessions instead of subreapers, polling instead of control groups.
 
-Functions, arguments and errors are those of `linux`.
+Functions, arguments and errors are those of `linux`. A remote host that is no Linux needs psutil in its interpreter.
 """
 
 from __future__ import annotations
