@@ -28,6 +28,8 @@ from jupyter_autotrain.errors import DataError
 from jupyter_autotrain.worker import trial_lock
 
 DEFAULT_LIMIT_BYTES = 100_000_000_000
+_PART = ".part-"
+_PART_S = 86_400.0  # how long what was cut waits to be gone on with
 _START_S = 600.0  # a trial that is to use an entry has begun by then
 
 
@@ -200,7 +202,8 @@ class DataCache:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for entry in os.scandir(f"{self.root}/blobs"):
-                if entry.stat(follow_symlinks=False).st_nlink == 1:
+                status = entry.stat(follow_symlinks=False)
+                if status.st_nlink == 1 and (_PART not in entry.name or time.time() - status.st_mtime > _PART_S):
                     os.unlink(entry.path)
         except OSError:
             return  # the next time

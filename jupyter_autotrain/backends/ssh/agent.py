@@ -26,11 +26,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jupyter_autotrain.backends.local import cancelling, starting
-from jupyter_autotrain.backends.ssh import agent_files, agent_machine, agent_ranks
+from jupyter_autotrain.backends.ssh import agent_data, agent_files, agent_machine, agent_ranks
 from jupyter_autotrain.backends.ssh.agent_watching import JobWatcher
 from jupyter_autotrain.core import environment, system, wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.worker import start_supervisor
+from jupyter_autotrain.worker.data_cache import DataCache
 from jupyter_autotrain.worker.environments import interpreters
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class Agent:
             "subscribe": self._subscribe,
             "taken": self._taken,
             "unsubscribe": self._unsubscribe,
+            "missing": lambda request: agent_data.missing(request["paths"]),
+            "use_data": self._use_data,
+            "keep_data": lambda request: DataCache(self._data).complete(request["digest"]),
             "put": self._put,
             "list": self._list,
             "get": self._get,
@@ -172,6 +176,15 @@ class Agent:
     def _unsubscribe(self, request: AgentRequest) -> None:
         for job in request["jobs"]:
             self._watcher.unsubscribe(job)
+
+    @property
+    def _data(self) -> str:
+        return str(self._root / "data")
+
+    def _use_data(self, request: AgentRequest) -> bool:
+        directory = self._directory(request["job"])
+        size_bytes, limit_bytes = request["size_bytes"], request["limit_bytes"]
+        return agent_data.use(Path(self._data), directory, request["digest"], size_bytes, limit_bytes)
 
     def _put(self, request: AgentRequest) -> None:
         agent_files.put(self._directory(request["job"]), request["path"], base64.b64decode(request["data"]))

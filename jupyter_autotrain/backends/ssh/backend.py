@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.environments import InterpreterCheck
-from jupyter_autotrain.backends.ssh import agent_responses, fetching, interpreters
+from jupyter_autotrain.backends.ssh import agent_responses, data_sending, fetching, interpreters
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
@@ -116,12 +116,12 @@ class SshBackend(HostChecks):
                 limits = limits or str(machine["limits"])
         return Inventory(tuple(nodes), limits=limits or "not known: no host answers")
 
-    def _ask_all(self, do: str, patience_s: float | None) -> dict[str, JsonValue | AutotrainError]:
+    def _ask_all(self, do: str, patience_s: float | None, **content: object) -> dict[str, JsonValue | AutotrainError]:
         """Ask all hosts at the same time; gives each one's answer, or why there is none."""
 
         def ask(link: HostLink) -> JsonValue | AutotrainError:
             try:
-                return link.ask(do)
+                return link.ask(do, **content)
             except AutotrainError as error:
                 return error
 
@@ -183,8 +183,10 @@ class SshBackend(HostChecks):
         earlier = "" if before is None else self.job_name(f"{trial.experiment_id}-{trial.number}-{before}") + number
         content = self._content(trial, Placement((node,))) | ({"layout": layout} if layout else {})
         bundle = link.send_bundle(self._context.bundle(trial))
+        limit_bytes = cast("int | None", self._profile.options.get("data_cache_limit"))
+        data = data_sending.place(link, job, trial, self._context, limit_bytes)
         try:
-            link.start(job, trial=content, bundle=bundle, before=earlier, secrets=dict(secrets))
+            link.start(job, trial=content | data, bundle=bundle, before=earlier, secrets=dict(secrets))
         except LinkLostError as error:
             raise SubmitUnknownError(error.found, error.expected, error.action) from error
 
@@ -235,6 +237,12 @@ class SshBackend(HostChecks):
             return self.link(placement.nodes[0].node).name
         names = list(self._links)
         return names[zlib.crc32(job_id.encode()) % len(names)]
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """Those that are not on a host; a host that does not answer now is left out."""
+        answers = self._ask_all("missing", _PATIENCE_S, paths=list(paths))
+        known = {name: cast("list[str]", one) for name, one in answers.items() if not isinstance(one, AutotrainError)}
+        return [(name, path) for name, missing in known.items() for path in missing]
 
     def host_of(self, ref: JobRef) -> str:
         """The host that a job is on."""

@@ -5,9 +5,10 @@ While a host does not answer, questions fail at once and a new connection is tri
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -42,6 +43,7 @@ class HostLink:
         self._pause_s = 0.0
         self._folders: dict[Path, FolderManifest] = {}
         self._sent: dict[str, str] = {}
+        self._sending: dict[str, threading.Lock] = {}
         self._closed = threading.Event()
         self._on_news: Callable[[Collection[str]], None] = lambda _names: None
 
@@ -86,22 +88,36 @@ class HostLink:
             BackendUnavailableError: As `ask`.
             BackendError: The host cannot take it.
         """
-        connection = self.connection()
         with self._lock:
             folder = self._folders.get(root)
         if folder is None:
             folder = scan_folder(root)
         sent = self._sent.get(folder.digest)
         if sent is None:
-            try:
-                receiver = Receiver(connection.transport, self.config.python, self.name)
-                sent = send_folder(receiver, folder, self.config.workdir, "bundles", progress)
-            except LinkLostError as error:
-                raise self.lost(connection, error) from error
+            sent = self.send_folder(folder, self.config.workdir, "bundles", progress)
         with self._lock:
             self._folders[root] = folder
             self._sent[folder.digest] = sent
         return sent
+
+    def send_folder(
+        self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None
+    ) -> str:
+        """Send a folder, unless it is there; gives its path on the host. Errors as `send_bundle`."""
+        connection = self.connection()
+        try:
+            receiver = Receiver(connection.transport, self.config.python, self.name)
+            return send_folder(receiver, folder, root, kind, progress)
+        except LinkLostError as error:
+            raise self.lost(connection, error) from error
+
+    @contextlib.contextmanager
+    def sending(self, digest: str) -> Iterator[None]:
+        """Let one thread at a time send what has this digest."""
+        with self._lock:
+            one_at_a_time = self._sending.setdefault(digest, threading.Lock())
+        with one_at_a_time:
+            yield
 
     def connection(self) -> AgentConnection:
         """The connection. Only the first attempt is waited for: a host known not to answer is not waited for.

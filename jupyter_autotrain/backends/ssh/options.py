@@ -8,7 +8,8 @@ from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Text
+from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Size, Text
+from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 Port = Annotated[int, Field(ge=1, le=65_535), AS_INTEGER]
 
@@ -70,4 +71,9 @@ class SshOptions(Section):
     )
     workdir: Text = Field(
         default="~/.autotrain", description="The folder there for all files.", examples=["/scratch/ada/at"]
+    )
+    data_cache_limit: Size = Field(
+        default=DEFAULT_LIMIT_BYTES,
+        description="How much data (`data:`) each host keeps; the least recently used goes first.",
+        examples=["500GB"],
     )

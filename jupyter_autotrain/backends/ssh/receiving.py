@@ -17,6 +17,7 @@ same file, need not send it again. Of a file that was cut the beginning is kept.
 from __future__ import annotations
 
 import compileall
+import fcntl
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ from typing import IO, Any
 
 _BLOCK_BYTES = 1 << 20
 _COMPILED = frozenset({"agents", "bundles"})  # kinds of folders that Python imports from
+_DATA_KIND = "folders"  # of the cache of data, see `worker.data_cache`
 Message = dict[str, Any]
 
 
@@ -46,12 +48,13 @@ def _receive_into(root: Path, goal: Path) -> None:
     blobs = root / "blobs"
     for folder in (root, goal.parent, blobs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fcntl.flock(os.open(blobs, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH)  # no file goes until this process ends
     _answer({"is_complete": False})
     wanted = _line()
     sizes = {sha256: size for _, size, sha256, _ in wanted["files"]}
     _answer({"needed": _needed(blobs, sizes)})
-    _unpack(blobs, sizes)
-    _assemble(blobs, wanted, goal)
+    received = _unpack(blobs, sizes)
+    _assemble(blobs, wanted, goal, received)
 
 
 def _line() -> Message:
@@ -96,7 +99,9 @@ def _part(blobs: Path, sha256: str) -> Path:
     return blobs / f"{sha256}.part-{os.getpid()}"
 
 
-def _unpack(blobs: Path, sizes: dict[str, int]) -> None:
+def _unpack(blobs: Path, sizes: dict[str, int]) -> set[str]:
+    """Take in the files that come; gives their digests, which have been checked."""
+    received = set()
     end = 0
     with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
         for member in archive:
@@ -106,10 +111,12 @@ def _unpack(blobs: Path, sizes: dict[str, int]) -> None:
                 raise ValueError(f"{member.name} was not asked for")
             _write_part(content, _part(blobs, sha256), int(offset))
             _accept(blobs, sha256)
+            received.add(sha256)
             end = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
     if end % tarfile.RECORDSIZE == tarfile.RECORDSIZE - tarfile.BLOCKSIZE:
         # Two empty blocks end an archive. The reader stops at the first, and here the second begins a record.
         sys.stdin.buffer.read(tarfile.RECORDSIZE)
+    return received
 
 
 def _write_part(source: IO[bytes], path: Path, offset: int) -> None:
@@ -140,15 +147,24 @@ def _digest(path: Path) -> str:
     return total.hexdigest()
 
 
-def _assemble(blobs: Path, wanted: Message, goal: Path) -> None:
-    """Make the folder of copies, so that a change of one does not change another folder's; complete or not there."""
+def _assemble(blobs: Path, wanted: Message, goal: Path, received: set[str]) -> None:
+    """Make the folder; complete or not there.
+
+    It is of copies, so that a change of one does not change another folder's. Only data, which is big, is of hard
+    links, without the right to write.
+    """
+    is_data = goal.parent.name == _DATA_KIND
     draft = goal.with_name(f"{goal.name}.draft-{os.getpid()}")
     try:
         draft.mkdir(mode=0o700)
         for path in wanted["folders"]:
             _inside(draft, path).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, _, sha256, is_executable in wanted["files"]:
-            _copy(blobs / sha256, _inside(draft, path), 0o700 if is_executable else 0o600)
+            target = _inside(draft, path)
+            if is_data:
+                _link(blobs / sha256, target, 0o500 if is_executable else 0o400, is_checked=sha256 in received)
+            else:
+                _copy(blobs / sha256, target, 0o700 if is_executable else 0o600)
         if goal.parent.name in _COMPILED:
             compileall.compile_dir(str(draft), quiet=2, ddir=str(goal))
         if not goal.is_dir():  # else another one was faster
@@ -164,6 +180,15 @@ def _copy(blob: Path, target: Path, mode: int) -> None:
     if _digest(target) != blob.name:
         blob.unlink()
         raise ValueError(f"{target.name} is damaged in the cache of this host; it is sent again the next time")
+
+
+def _link(blob: Path, target: Path, mode: int, *, is_checked: bool) -> None:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_checked and _digest(blob) != blob.name:
+        blob.unlink()
+        raise ValueError(f"{target.name} is damaged in the cache of this host; it is sent again the next time")
+    blob.chmod(mode)
+    os.link(blob, target)
 
 
 def _inside(folder: Path, path: str) -> Path:
