@@ -53,7 +53,7 @@ class DataCache:
 
     def part(self, digest: str) -> str:
         """Where a download is written to before it is complete."""
-        return f"{self.root}/parts/{digest}"
+        return f"{self.root}/parts/{digest}{_PART}url"
 
     def use(self, digest: str, directory: str) -> bool:
         """Note that a trial uses an entry, so that it stays; False when it is not there, or was damaged and is removed.
@@ -123,6 +123,7 @@ class DataCache:
         """
         self._check_limit(size_bytes)
         with self._locked():
+            self._remove_unlinked_blobs()
             entries = self._by_last_use()
             used_bytes = self._size_bytes()
             while entries and (used_bytes + size_bytes > self._limit_bytes or not self._fits_disk(size_bytes)):
@@ -211,10 +212,10 @@ class DataCache:
             os.close(fd)
 
     def _size_bytes(self) -> int:
-        """The bytes of everything here; a file with several names counts once."""
+        """The bytes of everything here but parts; a file with several names counts once."""
         seen: dict[tuple[int, int], int] = {}
         for folder, _, names in os.walk(self.root):
-            for name in names:
+            for name in [name for name in names if _PART not in name]:
                 with contextlib.suppress(OSError):
                     status = os.lstat(f"{folder}/{name}")
                     seen[(status.st_dev, status.st_ino)] = status.st_size

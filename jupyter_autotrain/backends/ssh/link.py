@@ -92,12 +92,13 @@ class HostLink:
             folder = self._folders.get(root)
         if folder is None:
             folder = scan_folder(root)
-        sent = self._sent.get(folder.digest)
-        if sent is None:
-            sent = self.send_folder(folder, self.config.workdir, "bundles", progress)
-        with self._lock:
-            self._folders[root] = folder
-            self._sent[folder.digest] = sent
+        with self.sending(folder.digest):
+            sent = self._sent.get(folder.digest)
+            if sent is None:
+                sent = self.send_folder(folder, self.config.workdir, "bundles", progress)
+            with self._lock:
+                self._folders[root] = folder
+                self._sent[folder.digest] = sent
         return sent
 
     def send_folder(

@@ -17,6 +17,7 @@ same file, need not send it again. Of a file that was cut the beginning is kept.
 from __future__ import annotations
 
 import compileall
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -130,13 +131,18 @@ def _write_part(source: IO[bytes], path: Path, offset: int) -> None:
 def _accept(blobs: Path, sha256: str) -> None:
     """Give a part its name if its content has the digest; all other parts of it are of no use any more."""
     own = _part(blobs, sha256)
-    found = _digest(own)
-    if found != sha256:
-        own.unlink()
-        raise ValueError(f"a file was damaged on its way: {found} came for {sha256}")
-    own.replace(blobs / sha256)
+    try:
+        found = _digest(own)
+        if found != sha256:
+            own.unlink()
+            raise ValueError(f"a file was damaged on its way: {found} came for {sha256}")
+        own.replace(blobs / sha256)
+    except FileNotFoundError:
+        if not (blobs / sha256).exists():  # else another receiver was faster, and has removed this part
+            raise
     for part in _parts(blobs, sha256):
-        part.unlink()
+        with contextlib.suppress(FileNotFoundError):
+            part.unlink()
 
 
 def _digest(path: Path) -> str:

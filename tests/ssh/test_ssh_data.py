@@ -1,0 +1,254 @@
+"""Data on hosts: sent or fetched once, only what changed, kept within a limit, noticed when damaged."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import os
+import stat
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.ssh.backend import SshBackend
+from jupyter_autotrain.backends.ssh.sending import FolderManifest
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.data import DataKind, DataSource
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError, BackendError, DataError
+from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.testing.data import data_of
+from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
+from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, read_on, start
+
+MB = 1_000_000
+SHOWS = "print(data.train, len(data.train.read_bytes()))"
+
+
+@pytest.fixture
+def workdir(tmp_path: Path) -> Path:
+    return tmp_path / "there"
+
+
+@pytest.fixture
+def backend(make: LabBackends, home: Home, workdir: Path) -> SshBackend:
+    return make(home, workdir=str(workdir), data_cache_limit=10 * MB)
+
+
+def run(backend: SshBackend, home: Home, folder: Path, name: str, number: int = 1) -> Path:
+    """Run a trial of an experiment of its own that shows where its file lies."""
+    ref = begin(backend, home, folder, name, number)
+    ended = end(backend, ref)
+    assert ended.state is TrialState.SUCCEEDED, ended.reason
+    return Path(read_on(backend, ref, wire.STDOUT, b"").decode().split()[0])
+
+
+def begin(
+    backend: SshBackend, home: Home, folder: Path, name: str = "train.bin", number: int = 1, code: str = SHOWS
+) -> JobRef:
+    """Start a trial of an experiment of its own with a file as its data."""
+    experiment_id = f"e{number}"
+    data = data_of(home, folder, experiment_id=experiment_id, train=name)
+    return start(backend, home, code, experiment_id=experiment_id, data=data)
+
+
+def sent_kinds(
+    backend: SshBackend, monkeypatch: pytest.MonkeyPatch, during: Callable[[], object] = lambda: None
+) -> list[str]:
+    """The kinds of folders that are sent from now on; `during` is called while data is being sent."""
+    link = backend._links["h1"]
+    send = link.send_folder
+    kinds: list[str] = []
+
+    def noting(folder: FolderManifest, root: str, kind: str, _: object = None) -> str:
+        kinds.append(kind)
+        return send(folder, root, kind, (lambda *_: during()) if kind == "folders" else None)
+
+    monkeypatch.setattr(link, "send_folder", noting)
+    return kinds
+
+
+def folders(workdir: Path) -> int:
+    return sum(path.is_dir() for path in (workdir / "data" / "folders").iterdir())
+
+
+def test_a_file_is_sent_once_private_and_without_the_right_to_write(
+    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+) -> None:
+    (tmp_path / "train.bin").write_bytes(os.urandom(MB))
+    first = run(backend, home, tmp_path, "train.bin")
+    received = first.stat().st_ino
+    assert run(backend, home, tmp_path, "train.bin", number=2) == first
+    assert first.stat().st_ino == received
+    assert first.read_bytes() == (tmp_path / "train.bin").read_bytes()
+    assert stat.S_IMODE(first.stat().st_mode) == 0o400
+    inside = [workdir / "data", *(workdir / "data").rglob("*")]
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in inside} == {0}
+    assert sum({path.stat().st_ino: path.stat().st_size for path in inside if path.is_file()}.values()) < 1.1 * MB
+
+
+def test_of_a_folder_only_the_changed_file_is_sent(
+    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+) -> None:
+    (tmp_path / "all").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "all" / name).write_bytes(os.urandom(MB))
+    begin(backend, home, tmp_path, "all")
+    (tmp_path / "all" / "b").write_bytes(os.urandom(MB // 2))
+    begin(backend, home, tmp_path, "all", number=2)
+    assert len(list((workdir / "data" / "blobs").iterdir())) == 3
+    kept = [path.stat().st_nlink for path in (workdir / "data" / "folders").glob("*/all/a")]
+    assert kept == [3, 3]  # both folders hold the file that was received once
+
+
+def test_of_trials_that_begin_together_one_sends(
+    backend: SshBackend, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.bin").write_bytes(os.urandom(MB))
+    data = data_of(home, tmp_path, train="train.bin")
+    trial_of(home, SHOWS)  # writes the bundle once
+    sent = sent_kinds(backend, monkeypatch)
+    with ThreadPoolExecutor(4) as pool:
+        refs = list(pool.map(lambda n: start(backend, home, SHOWS, number=n, data=data), range(1, 5)))
+    assert [end(backend, ref).state for ref in refs] == [TrialState.SUCCEEDED] * 4
+    assert sent.count("folders") == 1
+
+
+def test_what_was_used_least_recently_goes_and_what_a_running_trial_uses_stays(
+    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+) -> None:
+    for name in "abc":
+        (tmp_path / name).write_bytes(os.urandom(4 * MB))
+    ref = begin(backend, home, tmp_path, "a", code=COUNTS)
+    wait_until(lambda: read_on(backend, ref, wire.STDOUT, b""), "the first line")
+    (used,) = (workdir / "data" / "folders").glob("*/a")
+    second = run(backend, home, tmp_path, "b", number=2)
+    third = run(backend, home, tmp_path, "c", number=3)
+    assert (used.exists(), second.exists(), third.exists()) == (True, False, True)
+    blobs = sum(path.stat().st_size for path in (workdir / "data" / "blobs").iterdir())
+    assert blobs == 8 * MB
+    backend.put(ref, "control/enough", b"")
+    end(backend, ref)
+
+
+def test_data_larger_than_the_limit_is_refused_before_anything_is_sent(
+    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+) -> None:
+    (tmp_path / "big").write_bytes(os.urandom(11 * MB))
+    with pytest.raises(AutotrainError, match="The data is 11 MB") as caught:
+        begin(backend, home, tmp_path, "big")
+    assert "data_cache_limit" in caught.value.action
+    assert folders(workdir) == 0
+
+
+def test_damaged_data_is_sent_again(backend: SshBackend, home: Home, tmp_path: Path) -> None:
+    content = os.urandom(MB)
+    (tmp_path / "train.bin").write_bytes(content)
+    path = run(backend, home, tmp_path, "train.bin")
+    path.chmod(0o600)
+    path.write_bytes(b"other")
+    assert run(backend, home, tmp_path, "train.bin", number=2).read_bytes() == content
+
+
+def test_a_damaged_received_file_is_found_by_its_digest_and_sent_again(
+    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+) -> None:
+    content = os.urandom(MB)
+    (tmp_path / "train.bin").write_bytes(content)
+    blobs = workdir / "data" / "blobs"
+    blobs.mkdir(mode=0o700, parents=True)
+    (blobs / hashlib.sha256(content).hexdigest()).write_bytes(b"hostile")
+    assert run(backend, home, tmp_path, "train.bin").read_bytes() == content
+
+
+def test_a_full_disk_there_is_told_and_the_next_try_goes_on(
+    make: LabBackends, home: Home, host: LabHost, tmp_path: Path
+) -> None:
+    there = tmp_path / "small"
+    there.mkdir()
+    host.run("mount", "-t", "tmpfs", "-o", "size=6m", "none", str(there))
+    backend = make(home, workdir=str(there))
+    (tmp_path / "train.bin").write_bytes(os.urandom(8 * MB))
+    with pytest.raises(AutotrainError) as caught:
+        begin(backend, home, tmp_path)
+    assert "free" in caught.value.found
+    assert "8 MB" in caught.value.expected
+    host.run("mount", "-o", "remount,size=60m", str(there))
+    run(backend, home, tmp_path, "train.bin")
+
+
+def test_a_file_that_changes_while_it_is_sent_is_told_as_such(
+    backend: SshBackend, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train.bin"
+    path.write_bytes(os.urandom(4 * MB))
+    sent_kinds(backend, monkeypatch, lambda: path.write_bytes(os.urandom(4 * MB)))
+    with pytest.raises(DataError, match="was changed or removed after the experiment was submitted"):
+        begin(backend, home, tmp_path)
+
+
+def test_a_cut_while_data_is_sent_costs_only_the_rest(
+    backend: SshBackend, home: Home, host: LabHost, tmp_path: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.bin").write_bytes(os.urandom(9 * MB))
+    cut = threading.Event()
+
+    def cut_once() -> None:
+        if not cut.is_set() and list((workdir / "data" / "blobs").glob("*.part-*")):
+            cut.set()
+            host.cut()
+
+    sent_kinds(backend, monkeypatch, cut_once)
+    with pytest.raises(BackendError):
+        begin(backend, home, tmp_path)
+    host.heal()
+    assert list((workdir / "data" / "blobs").glob("*.part-*"))
+    wait_until(lambda: backend.probe().usable, "the link", within_s=60)
+    run(backend, home, tmp_path, "train.bin", number=2)
+
+
+def test_trials_of_a_host_share_one_download(backend: SshBackend, home: Home, lab: SshLab, tmp_path: Path) -> None:
+    content = os.urandom(MB)
+    (tmp_path / "weights.bin").write_bytes(content)
+    asked: list[str] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments: object) -> None:
+            asked.append(str(arguments))
+
+    address = lab.hosts[0].address.rpartition(".")[0] + ".1"
+    server = http.server.ThreadingHTTPServer((address, 0), functools.partial(Handler, directory=tmp_path))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        url = f"http://{address}:{server.server_port}/weights.bin"
+        digest = hashlib.sha256(content).hexdigest()
+        data = (DataSource("train", DataKind.URL, url=url, sha256=digest, file_name="weights.bin"),)
+        refs = [start(backend, home, SHOWS, number=number, data=data) for number in (1, 2, 3)]
+        assert [end(backend, ref).state for ref in refs] == [TrialState.SUCCEEDED] * 3
+        wrong = (DataSource("train", DataKind.URL, url=url, sha256="0" * 64, file_name="weights.bin"),)
+        ended = end(backend, start(backend, home, SHOWS, number=4, data=wrong))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert len(asked) == 2
+    assert ended.state is TrialState.FAILED
+    assert digest in ended.reason
+
+
+def test_a_path_that_one_host_lacks_is_named_with_that_host(
+    make: LabBackends, home: Home, lab: SshLab, tmp_path: Path
+) -> None:
+    backend = make(home, ("h1", "h2"))
+    (tmp_path / "shared").mkdir()
+    shared = str(tmp_path / "shared")
+    lab.hosts[1].run("mount", "-t", "tmpfs", "none", shared)
+    lab.hosts[1].run("touch", f"{shared}/x")
+    assert backend.missing_paths([f"{shared}/x"]) == [("h1", f"{shared}/x")]
