@@ -186,7 +186,7 @@ class SshBackend(HostChecks):
         limit_bytes = cast("int | None", self._profile.options.get("data_cache_limit"))
         data = data_sending.place(link, job, trial, self._context, limit_bytes)
         try:
-            link.start(job, trial=content | data, bundle=bundle, before=earlier, secrets=dict(secrets))
+            link.start(job, trial={**content, **data}, bundle=bundle, before=earlier, secrets=dict(secrets))
         except LinkLostError as error:
             raise SubmitUnknownError(error.found, error.expected, error.action) from error
 
