@@ -46,6 +46,7 @@ from jupyter_autotrain.worker import environment
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+_CHECK_S = 20.0  # for hosts to be reached before a submission
 _PATIENCE_S = 3.0  # for the inventory of several hosts: one that does not answer does not hold up the others
 
 
@@ -116,12 +117,12 @@ class SshBackend(HostChecks):
                 limits = limits or str(machine["limits"])
         return Inventory(tuple(nodes), limits=limits or "not known: no host answers")
 
-    def _ask_all(self, do: str, patience_s: float | None, **content: object) -> dict[str, JsonValue | AutotrainError]:
+    def _ask_all(self, do: str, patience_s: float | None) -> dict[str, JsonValue | AutotrainError]:
         """Ask all hosts at the same time; gives each one's answer, or why there is none."""
 
         def ask(link: HostLink) -> JsonValue | AutotrainError:
             try:
-                return link.ask(do, **content)
+                return link.ask(do)
             except AutotrainError as error:
                 return error
 
@@ -240,9 +241,9 @@ class SshBackend(HostChecks):
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
         """Those that are not on a host; a host that does not answer now is left out."""
-        answers = self._ask_all("missing", _PATIENCE_S, paths=list(paths))
-        known = {name: cast("list[str]", one) for name, one in answers.items() if not isinstance(one, AutotrainError)}
-        return [(name, path) for name, missing in known.items() for path in missing]
+        calls = {name: partial(_missing_on, link, paths) for name, link in self._links.items()}
+        answers = SideBySide().call(calls, _CHECK_S)
+        return [(name, path) for name in self._links for path in answers.get(name, ())]
 
     def host_of(self, ref: JobRef) -> str:
         """The host that a job is on."""
@@ -305,3 +306,11 @@ def _owner(context: BackendContext) -> str:
     """A short name of a home on a machine, so that several may use one account of a host."""
     name = system.machine_name() or platform.node()
     return hashlib.sha256(f"{name}\n{context.home.root}".encode()).hexdigest()[:12]
+
+
+def _missing_on(link: HostLink, paths: Sequence[str]) -> list[str]:
+    """The paths that a host lacks; none where it does not answer."""
+    try:
+        return cast("list[str]", link.ask("missing", paths=list(paths)))
+    except AutotrainError:
+        return []
