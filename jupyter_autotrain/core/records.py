@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,7 +14,7 @@ from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.text_format import clock_time, count, cut, duration, number, parameters
 
-_HEADS: Final = ("trial", "state", "value", "time", "parameters", "reason")
+_HEADS: Final = ("trial", "state", "value", "time", "runs on", "parameters", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,16 @@ class TrialRecord:
         """Ids of the accelerators that it holds, or held."""
         return self.placement.accelerators
 
+    @property
+    def backend(self) -> str:
+        """The name of the backend that it is or was put on; "" while it waits."""
+        return self.placement.backend
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that it is or was put on, as far as they are known."""
+        return tuple(placed.node for placed in self.placement.nodes)
+
     def _repr_html_(self) -> str:
         """Where a notebook shows it as a value, it is a table of one row."""
         return table_preview.html(_HEADS, [_row(self)], 1)
@@ -61,15 +71,29 @@ class Trials(list[TrialRecord]):
         return table_preview.html(_HEADS, self._rows(), len(self)) if self else "<p>no trial yet</p>"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        return [_row(trial) for trial in self[: table_preview.ROWS]]
+        labels = placement_labels(self)
+        return [_row(trial, labels.get(trial.number, "")) for trial in self[: table_preview.ROWS]]
 
 
-def _row(trial: TrialRecord) -> tuple[str, ...]:
+def placement_labels(trials: Sequence[TrialRecord]) -> dict[int, str]:
+    """Where each trial is or was, by number: backend, and node where the backend has several; {} if all are at one."""
+    nodes: dict[str, set[tuple[str, ...]]] = {}
+    for trial in trials:
+        nodes.setdefault(trial.backend, set()).add(trial.nodes)
+    labels = {}
+    for trial in trials:
+        if trial.backend:
+            has_several = len(nodes[trial.backend]) > 1 and trial.nodes
+            labels[trial.number] = f"{trial.backend}: {', '.join(trial.nodes)}" if has_several else trial.backend
+    return labels if len(set(labels.values())) > 1 else {}
+
+
+def _row(trial: TrialRecord, runs_on: str = "") -> tuple[str, ...]:
     value = "" if trial.value is None else number(trial.value)
     took_s = trial.took_s()
     took = "" if took_s is None else duration(took_s)
     reason = cut(trial.reason.partition("\n")[0], 80)
-    return str(trial.number), str(trial.state), value, took, cut(parameters(trial.params), 80), reason
+    return str(trial.number), str(trial.state), value, took, runs_on, cut(parameters(trial.params), 80), reason
 
 
 @dataclass(frozen=True, slots=True)

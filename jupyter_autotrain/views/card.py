@@ -57,7 +57,7 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None, hom
         record,
         trials,
         record.now_s(time.time(), BootTime.now()) if now_s is None else now_s,
-        summarize_warnings(notes, _WARNINGS),
+        [*(f"{node}." for node in store.unreachable_nodes(record.id)), *summarize_warnings(notes, _WARNINGS)],
         pictures,
     )
     metrics = objective_first(record.spec, store.metric_names(record.id))[:_PANELS]

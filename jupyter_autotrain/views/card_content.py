@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.pictures import Picture
-from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord, placement_labels
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.text_format import count, cut, duration, number, parameters
@@ -95,21 +95,23 @@ class CardContent:
 
     def heads(self) -> tuple[str, ...]:
         """The heads of the columns of `rows`; that of the value is "" without an objective."""
-        return ("trial", "state", self.objective, "time", "parameters", "reason")
+        return ("trial", "state", self.objective, "time", "runs on", "parameters", "reason")
 
     def rows(self) -> list[tuple[str, ...]]:
         """The best trials, and room for failures: why a trial failed is worth more than the tenth best value."""
         failed = [trial for trial in self.trials[_ROWS - _FAILED_ROWS :] if trial.state is TrialState.FAILED]
         kept = failed[:_FAILED_ROWS]
-        return [self._row(trial) for trial in [*self.trials[: _ROWS - len(kept)], *kept]]
+        labels = placement_labels(self.trials)
+        return [self._row(trial, labels.get(trial.number, "")) for trial in [*self.trials[: _ROWS - len(kept)], *kept]]
 
-    def _row(self, trial: TrialRecord) -> tuple[str, ...]:
+    def _row(self, trial: TrialRecord, runs_on: str) -> tuple[str, ...]:
         took_s = trial.took_s(self.now_s)
         return (
             str(trial.number),
             trial.state,
             number(trial.value) if self.objective else "",
             "" if took_s is None else duration(took_s),
+            cut(runs_on, 40),
             _parameters(trial),
             cut(without_paths(trial.reason), 120),
         )

@@ -7,9 +7,10 @@ from 0; each block names the row it begins with, so a view drops what it has and
 {"seq": 7,                                       frames are counted; a view that missed one asks for the whole
  "experiment": {id, name, state, final, reason, backend, ranks (workers of a trial), objective (the metric),
                 objective_label, trials, begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
- "trials": [{number, state, params, value, attempt, started_s, ended_s, reason}, ...],
+ "trials": [{number, state, params, value, attempt, started_s, ended_s, reason,
+             runs_on (backend and node; "" where all trials are at one)}, ...],
  "series": [[metric, trial, attempt, first row, rows], ...],
- "warnings": [sentence, ...],                    all of them, in frames where they have changed
+ "warnings": [sentence, ...],                    all of them, nodes that do not answer first; where they have changed
  "pictures": [[trial, attempt, name, step], ...]}     the newest, in frames where they have changed
 steps, values, times (seconds since the epoch): float64 of all blocks, one after another
 ```
@@ -25,7 +26,7 @@ from typing import Final
 from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord
+from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord, placement_labels
 from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views import trial_pictures
@@ -69,6 +70,8 @@ class Feed:
         self._trials: dict[int, TrialRecord] = {}
         self._notes: dict[tuple[int, int, str, str], Note] = {}
         self._last_note_id = 0
+        self._labels: dict[int, str] = {}
+        self._unreachable: list[str] = []
         self.seq = 0
 
     def delta(self, now_s: float) -> FeedFrame:
@@ -76,28 +79,36 @@ class Feed:
         # The state is read first: when it is final, everything read after it is complete.
         record = self._store.experiment(self._id)
         trials = self._store.trials(self._id)
-        changed = [trial for trial in trials if self._trials.get(trial.number) != trial]
+        labels = placement_labels(trials)
+        changed = [trial for trial in trials if self._is_news(trial, labels)]
         chunks = self._store.metric_chunks(self._id, self._after_id)
         self._trials.update((trial.number, trial) for trial in changed)
+        self._labels = labels
         self._after_id = chunks[-1].last_id if chunks else self._after_id
         self.seq += 1
         content: JsonObject = {
             "seq": self.seq,
             "experiment": _experiment_json(record, trials, record.now_s(now_s, BootTime.now())),
-            "trials": [strict(trial_json(trial, _TRIAL_FIELDS)) for trial in changed],
+            "trials": [_trial_json(trial, labels.get(trial.number, "")) for trial in changed],
             **self._changed_notes(),
         }
         return _frame(content, blocks(chunks, self._rows), final=record.state.is_final)
 
+    def _is_news(self, trial: TrialRecord, labels: Mapping[int, str]) -> bool:
+        is_moved = self._labels.get(trial.number) != labels.get(trial.number)
+        return is_moved or self._trials.get(trial.number) != trial
+
     def _changed_notes(self) -> dict[str, JsonValue]:
         """What trials warn of and have displayed, when that has changed."""
         fresh = self._store.notes(self._id, self._last_note_id)
+        unreachable = [f"{node}." for node in self._store.unreachable_nodes(self._id)]
         self._notes.update(((note.number, note.attempt, note.level, note.text), note) for note in fresh)
-        if not fresh:
+        if not fresh and unreachable == self._unreachable:
             return {}
-        self._last_note_id = fresh[-1].id
+        self._unreachable = unreachable
+        self._last_note_id = fresh[-1].id if fresh else self._last_note_id
         notes = self._notes.values()
-        changed: dict[str, JsonValue] = {"warnings": list(summarize_warnings(notes, _WARNINGS))}
+        changed: dict[str, JsonValue] = {"warnings": [*unreachable, *summarize_warnings(notes, _WARNINGS)]}
         if pictures := trial_pictures.listed(notes):
             changed["pictures"] = pictures
         return changed
@@ -122,6 +133,10 @@ def _frame(content: JsonObject, found: Mapping[SeriesKey, SeriesBlock], *, final
 
 def _joined(columns: Iterable[Sequence[bytes]]) -> bytes:
     return b"".join(chain.from_iterable(columns))
+
+
+def _trial_json(trial: TrialRecord, runs_on: str) -> JsonValue:
+    return strict({**trial_json(trial, _TRIAL_FIELDS), "runs_on": runs_on})
 
 
 def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float) -> JsonObject:

@@ -12,6 +12,7 @@ from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 
 _TRIAL_FIELDS: Final = (
     "number", "state", "value", "params", "attempt", "created_s", "started_s", "ended_s", "reason", "gpus",
+    "backend", "nodes",
 )  # fmt: skip
 
 

@@ -28,10 +28,10 @@ class Place:
         self.cursor = 0
         self.experiment = client.Experiment(self.home, self.store, self.id, {})
 
-    def begin(self, number, **params):
+    def begin(self, number, placement=None, **params):
         self.store.add_trial(self.id, number, params, time.time())
-        for state in ("PREPARING", "RUNNING"):
-            self.store.change_state(self.id, number, TrialState(state), time.time())
+        self.store.change_state(self.id, number, TrialState.PREPARING, time.time(), placement=placement)
+        self.store.change_state(self.id, number, TrialState.RUNNING, time.time())
 
     def report(self, number, points):
         self.cursor += 1

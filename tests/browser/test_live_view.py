@@ -231,3 +231,29 @@ def test_the_log_of_each_rank_can_be_chosen(lab):
     expect(log).to_have_text("this is rank 2")
     lab.view.get_by_label("Rank whose log is shown").select_option("rank 0")
     expect(log).to_contain_text("epoch 59")
+
+
+def test_trials_on_several_hosts_show_where_they_run_and_a_host_that_does_not_answer_is_named(lab):
+    (lab.server.notebooks / "place.py").write_text(PLACE.read_text())
+    lab.open(
+        "from place import Place\n"
+        "from jupyter_autotrain.core.spec import NodePlacement, Placement\n"
+        "from jupyter_autotrain.core.records import UnreachableNode\n"
+        "place = Place()\n"
+        "homes = [('local', 'box'), ('lab', 'gpu1'), ('lab', 'gpu2')]\n"
+        "for number, (backend, node) in enumerate(homes, 1):\n"
+        "    place.begin(number, Placement((NodePlacement(node),), backend), lr=0.1)\n"
+        "    place.curve(number, range(25))\n"
+        "place.store.set_unreachable_nodes(place.id, [UnreachableNode('gpu1', 0.0, 1)])\n"
+        "handle = place.experiment.show()"
+    )
+    lab.run_all()
+    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
+    rows = lab.view.locator("tr[data-trial]")
+    expect(lab.view.get_by_role("columnheader", name="Runs on")).to_be_visible()
+    for text in ("local", "lab: gpu1", "lab: gpu2"):
+        expect(rows.filter(has_text=text)).to_have_count(1)
+    expect(lab.view.locator(".at-warnings")).to_contain_text("gpu1 does not answer since")
+    expect(lab.view.locator(".at-warnings")).to_contain_text("1 trial goes on there")
+    lab.screenshot("several-hosts")
+    assert lab.errors == []

@@ -48,6 +48,7 @@ export function columnsOf(session: Session, trials: Trial[]): Column[] {
     ...metrics,
     ...parameters,
     timeColumn(session),
+    ...(trials.some(({ runs_on }) => runs_on) ? [placementColumn()] : []),
     reasonColumn(trials.some((trial) => trial.reason !== '')),
     fixed('actions', 'actions', ''),
   ];
@@ -133,6 +134,15 @@ function timeColumn(session: Session): Column {
     return duration(ACTIVE.has(trial.state) ? Math.floor(spent_s) : spent_s);
   };
   return { ...fixed('time', 'right', 'Time'), value: (trial) => secondsOf(session, trial), text };
+}
+
+function placementColumn(): Column {
+  return {
+    ...fixed('placement', 'right', 'Runs on'),
+    title: 'The backend, and its node',
+    value: ({ runs_on }) => runs_on,
+    text: ({ runs_on }) => runs_on,
+  };
 }
 
 function reasonColumn(any: boolean): Column {

@@ -34,6 +34,8 @@ export interface Trial {
   started_s: number | null;
   ended_s: number | null;
   reason: string;
+  /** Backend and node; "" where all trials are at one. */
+  runs_on: string;
 }
 
 /** metric, trial, attempt, first row, rows */

@@ -115,6 +115,7 @@ def test_a_card_of_two_hundred_curves_of_a_hundred_thousand_points_stays_below_t
     long = SimpleNamespace(
         trials=store.trials,
         notes=lambda _id: [],
+        unreachable_nodes=lambda _id: [],
         metric_names=lambda _id: ["val_acc", "loss", "norm", "rate"],
         series=lambda _id, _name: dict.fromkeys(range(1, 201), column),
     )
