@@ -83,7 +83,8 @@ class JobRef:
 class JobStatus:
     """The state of a job, as its backend reports it.
 
-    `state` is PREPARING, RUNNING or a final state. `reason` is in plain words. `detail` is the status file's
+    `state` is PREPARING, RUNNING or a final state. `reason` is in plain words; before the end it is what the job waits
+    for, as the rest of a sentence that begins with the trial. `detail` is the status file's
     content (exit code, pids, peak memory ...), when there is one. With a `doubt` the state is not known at the moment,
     for that reason: then `state` means nothing, and the job is polled again later. An unknown state is never LOST.
     `unreachable` when the doubt is that the job's node does not answer: the job goes on there.

@@ -167,6 +167,9 @@ class ExperimentRun:
             attempt.ref = status.ref
         if status.state is TrialState.RUNNING and self.trials[number].state is TrialState.PREPARING:
             self.change_state(number, TrialState.RUNNING, ref=attempt.ref)
+        self.blocked.pop(number, None)
+        if status.reason:
+            self.blocked[number] = status.reason
 
     def set_unknown(self, attempt: Attempt, reason: str, *, unreachable: bool = False) -> None:
         """Remember why the status of a job is unknown; an empty reason: it is known again."""

@@ -106,11 +106,12 @@ class JobPoller:
         if frames is None:
             return True
         if status.doubt:
-            status = JobStatus(job.ref, job.state or TrialState.PREPARING)
+            status = JobStatus(job.ref, job.state or TrialState.PREPARING, job.reason)
         if status.state.is_final:
             return self._process_final(job, status, frames)
-        if status.state is not job.state or frames.is_news:
+        if (status.state, status.reason) != (job.state, job.reason) or frames.is_news:
             job.state = status.state
+            job.reason = status.reason
             self._emit(JobUpdate(job.job_id, status, frames))
         return False
 

@@ -24,7 +24,7 @@ class WatchedJob:
         logs: Copies of its logs, where the backend does not share the home.
         since_s: The tick from which on it is watched; `due_s` the tick of the next poll.
         has_news: Whether its backend has told that there is something new; it is polled not before `earliest_s`.
-        state: As it was reported last.
+        state, reason: As they were reported last.
         receipt: Of a cancel that is through.
         unknown: Why its state is not known, or ""; since the tick `unknown_since_s`.
     """
@@ -36,6 +36,7 @@ class WatchedJob:
     since_s: float
     due_s: float
     state: TrialState | None = None
+    reason: str = ""
     cancelling: bool = False
     receipt: CancelReceipt | None = None
     unknown: str = ""

@@ -239,9 +239,11 @@ class SlurmLab:
             if node not in self._daemons:
                 self.start_node(node)
         self.run("scancel", "--user=root")
-        if self._states() & {"down", "down*", "drain", "drain*", "drng"}:
-            self.run("scontrol", "update", f"nodename={','.join(self.nodes)}", "state=resume")
         _wait_for(lambda: not self.run("squeue", "--noheader"), "an empty queue")
+        if self._states() != {"idle"}:
+            for node in self.nodes:
+                with contextlib.suppress(subprocess.CalledProcessError):  # it is up
+                    self.run("scontrol", "update", f"nodename={node}", "state=resume")
         _wait_for(lambda: self._states() == {"idle"}, "nodes that are idle")
 
     @contextlib.contextmanager

@@ -1,0 +1,277 @@
+"""What Slurm, its daemons and its administrators do to a trial, on a real cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.slurm.backend import SlurmBackend
+from jupyter_autotrain.backends.slurm.batching import Batcher
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement, Resources
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.testing.harness import WAITS
+from jupyter_autotrain.testing.slurm_lab import SlurmLab
+
+SECRET = "s3cr3t-t0ken-0123456789"
+COUNTS = """
+import time
+first = checkpoint.load(0)
+print("begun", first, flush=True)
+for step in range(first, 10_000):
+    report(step=step, loss=1.0)
+    checkpoint.save(step + 1, step=step)
+    time.sleep(0.05)
+    if should_stop():
+        break
+"""
+Make = Callable[..., SlurmBackend]
+slow = pytest.mark.skipif(
+    "AUTOTRAIN_ALL_TRANSPORTS" not in os.environ,
+    reason="Slurm takes 15 s and more for this; it runs with AUTOTRAIN_ALL_TRANSPORTS=1, as in `make soak`",
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def make(cluster: SlurmLab, home: Home) -> Make:
+    return lambda **options: SlurmBackend(Profile("cluster", "slurm", options), BackendContext(home))
+
+
+def status(backend: SlurmBackend, ref: JobRef) -> JobStatus:
+    return backend.poll([ref])[0]
+
+
+def start(backend: SlurmBackend, home: Home, code: str, **spec: object) -> JobRef:
+    return backend.submit(trial_of(home, code, **spec), Placement(), {})
+
+
+def read(backend: SlurmBackend, ref: JobRef, stream: str = wire.STDOUT) -> bytes:
+    return backend.read([Cursor(ref, stream, 0)])[0].data
+
+
+def begun(backend: SlurmBackend, ref: JobRef, word: bytes = b"begun") -> None:
+    wait_until(lambda: status(backend, ref) and word in read(backend, ref), f"{word!r} from {ref.job_id}")
+
+
+def end(backend: SlurmBackend, ref: JobRef) -> JobStatus:
+    wait_until(lambda: status(backend, ref).state.is_final, f"the end of {ref.job_id}", within_s=60)
+    return status(backend, ref)
+
+
+def reason(backend: SlurmBackend, ref: JobRef, word: str) -> str:
+    wait_until(lambda: word in status(backend, ref).reason, f"{word!r} as the reason of {ref.job_id}")
+    return status(backend, ref).reason
+
+
+def test_trials_that_are_submitted_together_are_one_array(make: Make, home: Home, cluster: SlurmLab) -> None:
+    backend = make()
+    backend._batcher = Batcher(backend._hand_over, window_s=2.0)
+    trials = [trial_of(home, "print(params['x'])", number=n, params={"x": n}) for n in range(1, 7)]
+    with ThreadPoolExecutor(6) as pool:
+        refs = list(pool.map(lambda trial: backend.submit(trial, Placement(), {}), trials))
+    jobs = cluster.run("squeue", "--noheader", "--states=all", "--array", "--format=%F").split()
+    newest = [job for job in jobs if job == max(jobs, key=int)]
+    assert len(newest) == 6
+    assert [end(backend, ref).state for ref in refs] == [TrialState.SUCCEEDED] * 6
+    assert [read(backend, ref) for ref in refs] == [f"{n}\n".encode() for n in range(1, 7)]
+    assert not list((home.root / "slurm" / "batches").iterdir())
+    assert not list((home.root / "slurm" / "entries").iterdir())
+
+
+def test_the_reason_why_slurm_lets_a_job_wait_is_told(make: Make, home: Home) -> None:
+    backend = make()
+    first = start(backend, home, WAITS, number=2, resources=Resources(cpus=8))
+    second = start(backend, home, WAITS, number=3, resources=Resources(cpus=8))
+    begun(backend, first)
+    begun(backend, second)
+    third = start(backend, home, WAITS, number=4, resources=Resources(cpus=8))
+    assert "it is next in line (Slurm job " in reason(backend, third, "waits for nodes that have what it asks for")
+    receipt = backend.cancel(third, 1.0)
+    assert (receipt.pids_left, status(backend, third).state) == ((), TrialState.CANCELLED)
+    for one in (first, second):
+        backend.cancel(one, 1.0)
+
+
+def test_scancel_from_outside_is_told_as_such(make: Make, home: Home, cluster: SlurmLab) -> None:
+    backend = make()
+    ref = start(backend, home, WAITS)
+    begun(backend, ref)
+    cluster.run("scancel", "--user=root")
+    ended = end(backend, ref)
+    assert ended.state is TrialState.CANCELLED
+    assert "Cancelled in Slurm" in ended.reason
+    wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+
+
+@slow
+def test_the_time_limit_of_the_job_is_a_timeout_with_advice(make: Make, home: Home, cluster: SlurmLab) -> None:
+    backend = make(time=60)
+    ref = start(backend, home, WAITS)
+    begun(backend, ref)
+    number = cluster.run("squeue", "--noheader", "--format=%A").split()[0]
+    assert "TimeLimit=00:01:00" in cluster.run("scontrol", "show", "job", number)
+    cluster.run("scontrol", "update", f"jobid={number}", "endtime=now")
+    ended = end(backend, ref)
+    assert ended.state is TrialState.FAILED
+    assert ended.reason.startswith("Timeout: Slurm ended job")
+    assert "`timeout:`" in ended.reason
+
+
+def test_a_job_that_is_preempted_says_so(make: Make, home: Home, cluster: SlurmLab) -> None:
+    backend = make()
+    refs = [start(backend, home, COUNTS, number=n, resources=Resources(cpus=8)) for n in (1, 2)]
+    for ref in refs:
+        begun(backend, ref)
+    cluster.run("sbatch", "--partition=urgent", "--cpus-per-task=8", "--output=/dev/null", "--wrap=sleep 1")
+    wait_until(lambda: any(status(backend, ref).state.is_final for ref in refs), "a preemption", within_s=60)
+    ended = [one for one in (status(backend, ref) for ref in refs) if one.state.is_final]
+    assert [one.state for one in ended] == [TrialState.PREEMPTED]
+    assert "higher priority" in ended[0].reason
+    for ref in refs:
+        backend.cancel(ref, 1.0)
+
+
+def test_a_requeued_job_goes_on_from_its_checkpoint_and_no_line_is_lost_or_twice(
+    make: Make, home: Home, cluster: SlurmLab
+) -> None:
+    backend = make(requeue=True)
+    ref = start(backend, home, COUNTS)
+    begun(backend, ref)
+    wait_until(lambda: read(backend, ref, wire.METRICS).count(b'"loss"') > 3, "some reports")
+    number = cluster.run("squeue", "--noheader", "--format=%A").split()[0]
+    cluster.run("scontrol", "requeue", number)
+    seen = set()
+    deadline = time.monotonic() + 60
+    while read(backend, ref).count(b"begun") < 2 and time.monotonic() < deadline:
+        found = status(backend, ref)
+        seen.add(found.state)
+        if "restart 1" in found.reason:  # Slurm lets a requeued job wait for two minutes
+            with contextlib.suppress(subprocess.CalledProcessError):  # it runs by now
+                cluster.run("scontrol", "update", f"jobid={number}", "starttime=now")
+    assert read(backend, ref).count(b"begun") == 2
+    assert seen <= {TrialState.PREPARING, TrialState.RUNNING}
+    backend.put(ref, wire.STOP_FILE, b"")
+    assert end(backend, ref).state in {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}
+    again = int(read(backend, ref).splitlines()[1].split()[1])
+    assert again > 0
+    steps = [json.loads(line)[1] for line in read(backend, ref, wire.METRICS).splitlines() if b'"loss"' in line]
+    assert sorted(set(steps)) == list(range(len(set(steps))))
+
+
+def test_while_the_controller_is_down_a_running_trial_is_in_doubt_and_never_lost(
+    make: Make, home: Home, cluster: SlurmLab
+) -> None:
+    backend = make()
+    ref = start(backend, home, WAITS)
+    begun(backend, ref)
+    saved = cluster.folder / "state" / "job_state"  # what Slurm has not saved yet it forgets
+    (batch,) = (home.root / "slurm" / "batches").iterdir()
+    wait_until(lambda: saved.exists() and batch.name.encode() in saved.read_bytes(), "the saved state")
+    cluster.kill("slurmctld")
+    wait_until(lambda: "does not answer" in status(backend, ref).doubt, "a doubt", within_s=60)
+    cluster.start_controller()
+    wait_until(lambda: not status(backend, ref).doubt, "an answer", within_s=60)
+    assert status(backend, ref).state is TrialState.RUNNING
+    backend.put(ref, wire.STOP_FILE, b"")
+    assert end(backend, ref).state is TrialState.EARLY_STOPPED
+
+
+@slow
+def test_a_trial_that_is_submitted_while_the_controller_is_down_is_submitted_once_when_it_is_back(
+    make: Make, home: Home, cluster: SlurmLab
+) -> None:
+    backend = make()
+    cluster.kill("slurmctld")
+    ref = start(backend, home, "print('ran')")
+    found = status(backend, ref)
+    assert not found.state.is_final
+    cluster.start_controller()
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    assert read(backend, ref) == b"ran\n"
+
+
+def test_a_node_that_fails_loses_its_trial_with_that_reason(make: Make, home: Home, cluster: SlurmLab) -> None:
+    backend = make()
+    ref = start(backend, home, WAITS)
+    begun(backend, ref)
+    node = cluster.run("squeue", "--noheader", "--format=%N").split()[0]
+    cluster.kill(node)
+    for pid in cluster.pids("slurmstepd"):
+        cluster.run("kill", "-KILL", str(pid))
+    for line in cluster.run("ps", "-ewwo", "pid=,args=").splitlines():
+        if "start_slurm_task" in line:
+            cluster.run("kill", "-KILL", line.split()[0])
+    cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    ended = end(backend, ref)
+    assert ended.state is TrialState.LOST
+    assert f"{node} failed" in ended.reason
+    assert "retry" in ended.reason
+
+
+def test_what_slurm_refuses_is_told_in_its_words_and_leaves_nothing(make: Make, home: Home) -> None:
+    with pytest.raises(BackendError, match=r"(?i)partition"):
+        start(make(partition="nosuch"), home, "")
+    assert not list((home.root / "slurm" / "batches").iterdir())
+
+
+def test_an_interpreter_that_is_missing_on_the_nodes_is_told(make: Make, home: Home) -> None:
+    backend = make(python="/nowhere/python3")
+    ended = end(backend, start(backend, home, ""))
+    assert ended.state is TrialState.FAILED
+    assert "/nowhere/python3" in ended.reason
+    assert "`python`" in ended.reason
+
+
+def test_a_secret_is_in_nothing_that_slurm_keeps(make: Make, home: Home, cluster: SlurmLab) -> None:
+    backend = make()
+    trial = trial_of(home, "import os\nprint(len(os.environ['API_KEY']), flush=True)\n" + WAITS, secrets=("API_KEY",))
+    ref = backend.submit(trial, Placement(), {"API_KEY": SECRET})
+    kept = list((home.root / "slurm").rglob("secrets-*"))
+    assert [stat.S_IMODE(os.lstat(path).st_mode) for path in kept] == [0o600]
+    begun(backend, ref, f"{len(SECRET)}".encode())
+    number = cluster.run("squeue", "--noheader", "--format=%A").split()[0]
+    told = cluster.run("scontrol", "show", "job", "-dd", number) + cluster.run(
+        "scontrol", "write", "batch_script", number, "-"
+    )
+    files = [path for root in (home.root, cluster.folder) for path in root.rglob("*") if path.is_file()]
+    assert SECRET not in told
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
+    backend.cancel(ref, 1.0)
+
+
+def test_slurm_and_setup_give_variables_and_nothing_of_ours_leaks(
+    make: Make, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OF_THE_MANAGER", "1")
+    code = (
+        "import os\nprint('SLURM_JOB_ID' in os.environ, os.environ.get('OF_SETUP'), os.environ.get('OF_THE_MANAGER'))"
+    )
+    backend = make(setup=["export OF_SETUP=yes"])
+    ref = start(backend, home, code)
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    assert read(backend, ref) == b"True yes None\n"
+
+
+def test_the_nodes_are_an_inventory(make: Make) -> None:
+    nodes = make().discover().nodes
+    assert [node.name for node in nodes] == ["n1", "n2"]
+    assert [(node.cpus, len(node.accelerators), node.accelerators[0].kind) for node in nodes] == [(8.0, 2, "lab")] * 2
