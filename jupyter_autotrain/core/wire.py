@@ -34,6 +34,8 @@ When the trial has ended only `status.json`, `metrics`, what was printed, and wh
 A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with value null for NaN,
 or `["n", time_s, level, text]` for a note to the user (level: info, warning, error, or picture: then the text
 is its path in `outputs/`), with a fifth element when it is sent again: how often it holds by now.
+Of several workers each may write `["r", step, time_s, {name: value, ...}, "mean"]` (or sum, min, max): the supervisor
+of rank 0 writes the "m" of all ranks together.
 The first line is `["v", VERSION]`. A reader takes whole lines and passes over a line that is not JSON
 (the rest of a write that a full disk cut short).
 

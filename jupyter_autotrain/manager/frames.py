@@ -82,6 +82,8 @@ def _take(frames: Frames, frame: object, objective: str) -> None:
             frames.notes.append((_finite(time_s), level[:_MOST_NAME], shown, min(max(times, 1), _MOST_TIMES)))
         case ["v", int(version)] if version == wire.VERSION:
             pass
+        case ["r", int(), float() | int(), dict(values), str()]:  # its supervisor adds the reduced value
+            frames.objective_seen = frames.objective_seen or objective in values
         case ["v", int(version)]:
             text = f"the trial writes metrics of version {version}; this manager reads version {wire.VERSION}"
             frames.notes.append((0.0, "error", text, 1))

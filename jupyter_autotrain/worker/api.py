@@ -24,6 +24,7 @@ TYPE_CHECKING = False  # every trial imports this module
 if TYPE_CHECKING:
     from jupyter_autotrain.worker.data_paths import DataPaths
     from jupyter_autotrain.worker.pictures import Pictures
+    from jupyter_autotrain.worker.stop_agreement import StopAgreement
 
 _LOOK_EVERY_S = 0.05
 
@@ -71,23 +72,44 @@ class TrialContext:
         values = [os.environ.get(name, "") for name in named] if isinstance(named, list) else []
         self.redact = Redactor(values).text
         self.worker = _number(wire.RANK_VARIABLE, 0)  # not RANK: a cell may start a launcher of its own
-        self.reporter = Reporter(directory, self.redact, self.worker)
+        self.rank = _number("RANK", 0)
+        self.world_size = _number("WORLD_SIZE", 1)
+        self._is_rank = wire.RANK_VARIABLE in os.environ
+        self.reporter = Reporter(directory, self.redact, self.worker, self.world_size if self._is_rank else 1)
         self.checkpoint = Checkpoint(
             f"{directory}/{wire.CHECKPOINTS}", str(trial.get("resume_from") or ""), self.reporter.note, self.worker
         )
-        self.rank = _number("RANK", 0)
-        self.world_size = _number("WORLD_SIZE", 1)
         self.stop_seen = False
+        self._agreement: StopAgreement | None = None
         self._look_again_s = 0.0
         self._pictures: Pictures | None = None
         self._data: DataPaths | None = None
 
     def should_stop(self) -> bool:
-        """True once the trial is to end itself. Cheap: looks at most every 50 ms."""
-        if not self.stop_seen and (now := time.monotonic()) >= self._look_again_s:
-            self._look_again_s = now + _LOOK_EVERY_S
-            self.stop_seen = os.path.exists(f"{self.directory}/{wire.STOP_FILE}")
+        """True once the trial is to end itself: with several ranks for all of them at the same call."""
+        if self.stop_seen:
+            return True
+        if not self._is_rank or self.world_size == 1:
+            self.stop_seen = self._is_stop_asked()
+            return self.stop_seen
+        if self._agreement is None:
+            from jupyter_autotrain.worker.rank_agreement import make_agreement  # noqa: PLC0415 - only several ranks pay
+
+            self._agreement = make_agreement(self.directory, self._is_stop_asked, self.reporter.note)
+        self.stop_seen = self._agreement.ask()
         return self.stop_seen
+
+    def leave(self) -> None:
+        """The cell has ended: no other rank waits for this one."""
+        if self._agreement is not None:
+            self._agreement.close()
+
+    def _is_stop_asked(self) -> bool:
+        """Cheap: looks at most every 50 ms."""
+        if (now := time.monotonic()) < self._look_again_s:
+            return False
+        self._look_again_s = now + _LOOK_EVERY_S
+        return os.path.exists(f"{self.directory}/{wire.STOP_FILE}")
 
     def display(self, *objects: object, **options: object) -> object:
         """Show objects as a notebook does: pictures become outputs of the trial, the rest is printed."""
@@ -205,7 +227,7 @@ def context() -> TrialContext | None:
     return load(directory) if directory else None
 
 
-def report(step: int | None = None, *unnamed: object, **metrics: object) -> None:
+def report(step: int | None = None, *unnamed: object, all_ranks: bool | str = False, **metrics: object) -> None:
     """Report metrics: any number of names, each an int, float, bool, or a numpy or torch value of one element.
 
     Never waits and never raises: a value that cannot be kept (infinite, not a number, without a name) leaves a note
@@ -214,10 +236,13 @@ def report(step: int | None = None, *unnamed: object, **metrics: object) -> None
     Args:
         step: How far the training is; may not go back. Counted from 0, one per call, when not given.
         *unnamed: Refused, with a note: a metric needs a name.
+        all_ranks: In a trial of several workers the values of rank 0 count, those of the others are left out. True
+            makes one value of all: their mean; "sum", "min" and "max" are others. Each rank has to make the call; one
+            that leaves out a step, while it reports a later one or ends, is left out there, with a note.
         **metrics: The values by name.
     """
     if (trial := context()) is not None:
-        trial.reporter(step, *unnamed, **metrics)
+        trial.reporter(step, *unnamed, all_ranks=all_ranks, **metrics)
     else:
         print("" if step is None else f"step {step}:", *unnamed, *(f"{k}={v}" for k, v in metrics.items()))  # noqa: T201 - its purpose
 

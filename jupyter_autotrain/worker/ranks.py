@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.worker import exit_causes, launcher_types, ports, rank_layout
@@ -17,6 +19,7 @@ TYPE_CHECKING = False  # `typing` would cost every trial its import
 if TYPE_CHECKING:
     from jupyter_autotrain.worker.launch import Launch
     from jupyter_autotrain.worker.launched_worker import LaunchedWorker
+    from jupyter_autotrain.worker.reduction import RankReduction
 
 
 class Ranks:
@@ -35,6 +38,11 @@ class Ranks:
         self._launch: Launch | None = None
         self._own: list[Worker] = []
         self._launched: list[LaunchedWorker] = []
+        self._reduction: RankReduction | None = None
+        if self._layout.world_size > 1 and self._layout.node_rank == 0:
+            from jupyter_autotrain.worker.reduction import RankReduction  # noqa: PLC0415 - only several ranks pay
+
+            self._reduction = RankReduction(self._layout.world_size, time.time)
         ranks = [(self._layout.rank(local), local) for local in range(self._layout.workers_per_node)]
         if self._launcher.starts_ranks:
             from jupyter_autotrain.worker.launch import Launch  # noqa: PLC0415 - only trials with a launcher pay
@@ -93,6 +101,12 @@ class Ranks:
             if worker.pid == pid and worker.is_running:
                 worker.reaped(status)
 
+    def reduce(self, *, is_last: bool = False) -> None:
+        """Reduce what the ranks report together; rank 0's node does so for all."""
+        if self._reduction is not None:
+            with contextlib.suppress(OSError):  # a full disk: what is lost is lost, as with any report
+                self._reduction.update(is_last=is_last)
+
     def pump(self) -> bool:
         """Pass on what they have printed; True when the state of one is new."""
         changed = False
@@ -104,6 +118,7 @@ class Ranks:
         """Take what is left, once all are ended."""
         for worker in self.workers:
             worker.finish()
+        self.reduce(is_last=True)
 
     def mark_terminated(self) -> None:
         """Remember that those which still run are ended by the supervisor."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker.invalid_reports import InvalidReports, print_to_stderr
 
+_REDUCTIONS = frozenset({"mean", "sum", "min", "max"})
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
@@ -24,10 +25,12 @@ class Reporter:
         directory: The trial directory.
         redact: Takes secret values out of a text.
         rank: That of the worker; each writes a file of its own.
+        ranks: How many workers the trial has.
     """
 
-    def __init__(self, directory: str, redact: Callable[[str], str] = str, rank: int = 0) -> None:
+    def __init__(self, directory: str, redact: Callable[[str], str] = str, rank: int = 0, ranks: int = 1) -> None:
         self._redact = redact
+        self._ranks = ranks
         # Seconds since the epoch, counted on a clock that does not jump when the other is set.
         self._epoch_s = time.time() - time.monotonic()
         self.seen: set[str] = set()
@@ -46,14 +49,25 @@ class Reporter:
             self.lost = error.strerror or type(error).__name__
             print_to_stderr(f"autotrain: metrics cannot be kept: {error}")
 
-    def __call__(self, step: int | None = None, *unnamed: object, **metrics: object) -> None:
+    def __call__(
+        self, step: int | None = None, *unnamed: object, all_ranks: bool | str = False, **metrics: object
+    ) -> None:
         """Report metrics of one step. See `worker.api.report`."""
         try:
-            self._report(step, unnamed, metrics)
+            self._report(step, unnamed, metrics, self._reduction(all_ranks))
         except Exception as error:  # noqa: BLE001 - never raises into the training
             self.invalid.add("report", type(error).__name__, f"report() failed: {error}")
 
-    def _report(self, step: object, unnamed: tuple[object, ...], metrics: dict[str, object]) -> None:
+    def _reduction(self, all_ranks: bool | str) -> str:
+        """The name of the reduction over all ranks; "" for a report of this rank alone."""
+        how = "mean" if all_ranks is True else all_ranks or ""
+        if how and how not in _REDUCTIONS:
+            text = f"all_ranks={how!r} is not known; True (the mean), 'sum', 'min' or 'max' was expected; mean is taken"
+            self.invalid.add("all_ranks", how, text)
+            how = "mean"
+        return how if self._ranks > 1 else ""
+
+    def _report(self, step: object, unnamed: tuple[object, ...], metrics: dict[str, object], how: str) -> None:
         if unnamed or not metrics:
             self._reject_unnamed(unnamed if unnamed or step is None else (step,))
         number = self._next_step(step) if metrics else None
@@ -68,7 +82,8 @@ class Reporter:
                 body.append(f"{self._keys.get(name) or self._key(name)}{text}")
         if body:
             self.step = number
-            self._write(f'["m",{number},{self._now_s():.6f},{{{",".join(body)}}}]\n')
+            content = f"{number},{self._now_s():.6f},{{{','.join(body)}}}"
+            self._write(f'["r",{content},"{how}"]\n' if how else f'["m",{content}]\n')
 
     def _now_s(self) -> float:
         return self._epoch_s + time.monotonic()

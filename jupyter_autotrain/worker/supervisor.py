@@ -32,6 +32,7 @@ from jupyter_autotrain.worker.status import FINAL_TIMEOUT_S, StatusFile
 GRACE_S = 5.0  # where no request says how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_S = 1.0
+_WATCH_REPORTS_S = 0.2  # where several ranks may report together
 
 
 class Supervisor:
@@ -91,7 +92,8 @@ class Supervisor:
         limit = self.trial.get("timeout_s")
         deadline = time.monotonic() + limit if isinstance(limit, (int, float)) else None
         assert self.limits is not None
-        pause_s = system.MEMORY_POLL_S if self.limits.polls_memory else _WATCH_S
+        pause_s = _WATCH_REPORTS_S if self.ranks.is_distributed else _WATCH_S
+        pause_s = min(pause_s, system.MEMORY_POLL_S) if self.limits.polls_memory else pause_s
         self._reap()
         while self.ranks.is_running:
             if self._must_end(deadline):
@@ -101,6 +103,7 @@ class Supervisor:
             if self.event_waiter.wait(left_s) and self.ranks.pump():
                 self._write_processes()
             self._reap()
+            self.ranks.reduce()
 
     def _write_processes(self) -> None:
         with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end

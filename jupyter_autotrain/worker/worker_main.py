@@ -33,6 +33,7 @@ def main(directory: str, channel: int) -> None:
     ended, code = runner.run()
     if os.getpid() != me:
         sys.exit(code)  # a child that the cell has forked: its end is not the trial's
+    context.leave()
     losses = [*runner.losses, *_lost(context.reporter.lost)]
     ended["reason"] = ended["reason"] or " ".join(losses)
     outcome.write(channel, {key: context.redact(value) for key, value in ended.items()})

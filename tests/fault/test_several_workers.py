@@ -193,3 +193,29 @@ def test_the_rank_that_fails_is_named_and_not_the_one_that_waits_for_it(home: Ho
     """
     end = Running(home, code, 2).finish()
     assert end.reason.startswith("Rank 1 failed: ValueError: bad shard.")
+
+
+def test_values_of_all_ranks_become_one_and_a_stop_comes_to_all_at_the_same_call(home: Home) -> None:
+    code = """
+        import time
+        step = 0
+        while not should_stop():
+            report(step=step, all_ranks=True, loss=float(rank))
+            report(step=step, all_ranks="sum", seen=1)
+            step += 1
+            time.sleep(0.01 if rank else 0.003)
+        print("begun", step, flush=True)
+    """
+    running = Running(home, code, 3, objective="loss")
+    wait_until(lambda: '{"loss": 1.0}' in running.printed(wire.METRICS, 0), "a mean", within_s=60)
+    running.backend.put(running.ref, wire.STOP_FILE, b"Enough.")
+    end = running.finish()
+    assert (end.state, end.reason) == (TrialState.EARLY_STOPPED, "Enough.")
+    steps = {running.printed(wire.STDOUT, rank) for rank in range(3)}
+    assert len(steps) == 1, steps
+    count = int(steps.pop().split()[1])
+    frames = [json.loads(line) for line in running.printed(wire.METRICS, 0).splitlines()]
+    means = {frame[1]: frame[3]["loss"] for frame in frames if frame[0] == "m" and "loss" in frame[3]}
+    sums = [frame[3]["seen"] for frame in frames if frame[0] == "m" and "seen" in frame[3]]
+    assert means == dict.fromkeys(range(count), 1.0)
+    assert sums == [3] * count

@@ -1,0 +1,68 @@
+"""`should_stop()` of several ranks: the answer of rank 0 at a call is that of all at this call."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.worker import stop_agreement
+from jupyter_autotrain.worker.stop_agreement import FileBoard, StopAgreement
+
+
+class Rank:
+    def __init__(self, path: Path, decides: bool) -> None:
+        self.is_asked = False
+        self.alone = 0
+        self.agreement = StopAgreement(FileBoard(str(path)), decides, lambda: self.is_asked, self.on_alone)
+
+    def on_alone(self) -> None:
+        self.alone += 1
+
+    def ask(self) -> bool:
+        return self.agreement.ask()
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> tuple[Rank, Rank]:
+    return Rank(tmp_path / "answers", True), Rank(tmp_path / "answers", False)
+
+
+def test_a_rank_that_is_behind_gets_the_old_answers_first(ranks: tuple[Rank, Rank]) -> None:
+    first, second = ranks
+    assert [first.ask(), first.ask()] == [False, False]
+    first.is_asked = True
+    second.is_asked = True
+    assert first.ask() is True
+    assert [second.ask(), second.ask(), second.ask(), second.ask()] == [False, False, True, True]
+
+
+def test_a_rank_that_is_ahead_waits_for_rank_0(ranks: tuple[Rank, Rank]) -> None:
+    first, second = ranks
+    second.is_asked = True
+    answers: list[bool] = []
+    thread = threading.Thread(target=lambda: answers.append(second.ask()))
+    thread.start()
+    assert first.ask() is False
+    thread.join(10.0)
+    assert answers == [False]
+
+
+def test_a_rank_that_waits_in_vain_decides_by_itself_and_says_so_once(
+    ranks: tuple[Rank, Rank], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop_agreement, "_LONGEST_WAIT_S", 0.01)
+    _, second = ranks
+    assert second.ask() is False
+    second.is_asked = True
+    assert second.ask() is True
+    assert second.alone == 1
+
+
+def test_nobody_waits_for_a_rank_0_that_has_ended(ranks: tuple[Rank, Rank]) -> None:
+    first, second = ranks
+    assert first.ask() is False
+    first.agreement.close()
+    assert [second.ask() for _ in range(5)] == [False] * 5
+    assert second.alone == 0
