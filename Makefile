@@ -18,6 +18,9 @@ lab: $(VENV)/.demo  ## open the quickstart in JupyterLab, as `make demo` left it
 test: $(VENV)/.test  ## every test; those in a browser are skipped where there is no Chromium and none can be had
 	sh .ci/chromium
 	sh .ci/ssh
+	sh .ci/slurm
+	sh .ci/podman
+	sh .ci/mpi $(VENV)
 	$(BIN)/python -m pytest
 
 test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
