@@ -14,6 +14,7 @@ if sys.platform == "win32":
 from importlib import import_module
 
 from jupyter_autotrain.core import display as _display
+from jupyter_autotrain.core import named_clusters as _named_clusters
 
 TYPE_CHECKING = False  # every trial imports this package, so `typing` itself is left out
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from jupyter_autotrain.client import Experiment, attach, experiments
     from jupyter_autotrain.client.submitting import submit, trial
+    from jupyter_autotrain.core.cluster import ClusterSpec
     from jupyter_autotrain.errors import AutotrainError
     from jupyter_autotrain.parallel.api import plan
     from jupyter_autotrain.parallel.plan import Plan
@@ -72,9 +74,15 @@ def _mime_bundle(value: object) -> dict[str, str]:
     return bundle
 
 
+def _find_cluster(name: str) -> ClusterSpec | None:
+    found: ClusterSpec | None = import_module("jupyter_autotrain.client.clusters").find(name)
+    return found
+
+
 # This module runs before every other one of the package, so the hooks are there before any value; views load on use.
 _display.hooks.show = _show
 _display.hooks.mime_bundle = _mime_bundle
+_named_clusters.hooks.find = _find_cluster
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

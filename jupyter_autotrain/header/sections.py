@@ -96,7 +96,7 @@ class ShipSection(Section):
 class ParallelSection(Section):
     """What `--dry-run` plans: how a big model is split over devices."""
 
-    cluster: Text | None = Field(default=None, description="The devices.", examples=["2x8xH100"])
+    cluster: Text | None = Field(default=None, description="The devices, or a backend.", examples=["2x8xH100"])
     mode: Annotated[str, OneOf(PARALLEL_MODES)] = Field(
         default="auto_parallel", description="What is searched.", examples=["auto_parallel"]
     )

@@ -17,7 +17,14 @@ from pydantic_core import CoreSchema, core_schema
 from jupyter_autotrain.core.credentials import names_credential
 from jupyter_autotrain.header.document import resolve
 from jupyter_autotrain.header.faults import UnfitError, expected_instead, looks_secret
-from jupyter_autotrain.header.quantities import DURATION_FORM, SIZE_FORM, parse_duration, parse_size
+from jupyter_autotrain.header.quantities import (
+    DURATION_FORM,
+    RATE_FORM,
+    SIZE_FORM,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
@@ -200,6 +207,15 @@ def _quantity(parse: Callable[[str | float], float], form: str) -> Callable[[obj
     return read
 
 
+def _rate(value: object) -> float:
+    """Bytes per second, which a checked profile keeps as a number."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    if not isinstance(value, str):
+        raise UnfitError(f"expected {RATE_FORM}")
+    return _quantity(parse_rate, RATE_FORM)(value)
+
+
 def _schema(*kinds: str, **more: object) -> WithJsonSchema:
     return WithJsonSchema({"type": list(kinds) if len(kinds) > 1 else kinds[0], **more})
 
@@ -218,6 +234,7 @@ Workers = Annotated[int, Field(ge=1, le=10_000), AS_INTEGER]
 Few = Annotated[int, Field(ge=0, le=10_000), AS_INTEGER]
 Size = Annotated[int, BeforeValidator(_quantity(parse_size, SIZE_FORM)), _schema("string", "integer")]
 Duration = Annotated[float, BeforeValidator(_quantity(parse_duration, DURATION_FORM)), _schema("string", "number")]
+Rate = Annotated[float, BeforeValidator(_rate), _schema("string", "number")]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
 VariableNames = Annotated[tuple[VariableName, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
 Pattern = Annotated[str, BeforeValidator(_pattern)]

@@ -13,6 +13,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.matching import closest_match
+from jupyter_autotrain.core.named_clusters import hooks
 from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.graph import OpGraph
@@ -62,7 +63,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
     Args:
         model: A module, or a graph that was traced or built before.
         example_inputs: A tensor, a tuple of arguments, or a mapping of keyword arguments; their batch is planned for.
-        cluster: `"8xH100"`, `"2x8xA100-80GB"`, `"pod(32x8xNNP-T1000, ring)"`, `"8xH100+8xA100"`, or a mapping.
+        cluster: `"8xH100"`, `"2x8xA100-80GB"`, `"pod(32x8xNNP-T1000, ring)"`, `"8xH100+8xA100"`, a mapping, or the name
+            of a backend, whose devices are meant.
         mode: `auto_parallel`, `hybrid_parallel` (pins are kept, the rest is searched), `data_parallel`, `stand_alone`.
         search: `dynamic_programming` (proved), `recursive_programming` (instant), `exhaustive` (tiny graphs).
         memory_limit: Most memory per device (`"80GB"`); the device's own unless given.
@@ -81,7 +83,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
             graph with a cycle.
         MissingExtraError: torch is not installed and `model` is no graph.
     """
-    machine = ClusterSpec.parse(cluster)
+    named = hooks.find(cluster) if isinstance(cluster, str) else None
+    machine = named or ClusterSpec.parse(cluster)
     plan_mode = _member(Mode, mode, "mode")
     solver = _member(Method, search, "search")
     limits = SearchLimits(None if memory_limit is None else memory_of(memory_limit), time_limit_s, proof_s)

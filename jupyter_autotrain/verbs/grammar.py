@@ -121,7 +121,7 @@ def _add_clean(clean: argparse.ArgumentParser) -> None:
 def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("model", metavar="EXPR", help="expression that gives the model; quote it if it has spaces")
     plan.add_argument("--inputs", metavar="EXPR", help="expression that gives example inputs")
-    plan.add_argument("--cluster", help="2x8xH100, 8xA100-80GB, pod(32x8xNNP-T1000, ring) ...")
+    plan.add_argument("--cluster", help="2x8xH100, 8xA100-80GB, pod(32x8xNNP-T1000, ring) ..., or a backend")
     plan.add_argument("--mode", default="auto_parallel", help="auto_parallel, data_parallel, stand_alone")
     plan.add_argument("--search", default="dynamic_programming", help="dynamic_programming, recursive_programming")
     plan.add_argument("--memory", help="most memory per device, such as 80GB")

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.local import cancelling, gpus, starting, trial_directory
+from jupyter_autotrain.backends.gpu_links import link_of
+from jupyter_autotrain.backends.local import cancelling, gpus, nvidia_smi, starting, trial_directory
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -63,11 +64,14 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
 
     def discover(self) -> Inventory:
         """What this machine has, as far as this process may use it."""
+        accelerators = gpus.find(self._nvml)
+        link = link_of(nvidia_smi.topology(), nvidia_smi.pcie()) if len(accelerators) > 1 else None
         node = Node(
             platform.node(),
             cpus=float(len(system.usable_cpus())),
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            accelerators=gpus.find(self._nvml),
+            accelerators=accelerators,
+            link=link,
             machine_id=system.boot_id(),
         )
         return Inventory((node,), limits=describe())

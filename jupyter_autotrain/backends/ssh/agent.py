@@ -210,7 +210,7 @@ class Agent:
         return [receipt.pids_ended, receipt.pids_killed, receipt.pids_left, receipt.elapsed_s, receipt.note]
 
     def _remove(self, request: AgentRequest) -> None:
-        agent_files.remove(self._directory(request["job"]))
+        agent_files.remove(self._directory(request["job"]), _CONTACT)
 
     def _endpoint(self, request: AgentRequest) -> object:
         directory = self._directory(request["job"])

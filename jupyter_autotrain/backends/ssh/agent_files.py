@@ -76,16 +76,21 @@ def listing(directory: Path, path: str) -> dict[str, int] | int:
     return sizes
 
 
-def remove(directory: Path) -> None:
+def remove(directory: Path, beside: str) -> None:
     """Delete a trial directory, and the folder around it when it was the last one.
+
+    Args:
+        directory: The trial's.
+        beside: A file of the folder that does not keep it.
 
     Raises:
         OSError: It cannot be deleted.
     """
     if directory.is_dir():
         shutil.rmtree(directory)
-    with contextlib.suppress(OSError):  # another trial of the same home
-        directory.parent.rmdir()
+    with contextlib.suppress(OSError):  # another agent may do the same
+        if [path.name for path in directory.parent.iterdir()] in ([], [beside]):
+            shutil.rmtree(directory.parent)
 
 
 def piece(directory: Path, path: str, offset: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from jupyter_autotrain.backends.gpu_links import link_of
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.inventory import Accelerator, Node
@@ -33,5 +34,6 @@ def node(name: str, machine: JsonObject) -> Node:
         cpus=cpus,
         memory_bytes=cast("int", machine["memory_bytes"]),
         accelerators=tuple(gpus),
+        link=link_of(str(machine.get("topology", "")), cast("list[int] | None", machine.get("pcie"))),
         machine_id=str(machine["machine_id"]),
     )

@@ -16,7 +16,7 @@ from jupyter_autotrain.backends.environments import InterpreterCheck
 from jupyter_autotrain.backends.ssh import agent_responses, data_sending, fetching, interpreters
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
-from jupyter_autotrain.backends.ssh.host_configs import host_configs
+from jupyter_autotrain.backends.ssh.host_configs import host_configs, network_of
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.multi_node import MultiNode, job_id_of, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
@@ -115,7 +115,7 @@ class SshBackend(HostChecks):
                 machine = cast("JsonObject", answer)
                 nodes.append(agent_responses.node(name, machine))
                 limits = limits or str(machine["limits"])
-        return Inventory(tuple(nodes), limits=limits or "not known: no host answers")
+        return Inventory(tuple(nodes), network_of(self._profile), limits or "not known: no host answers")
 
     def _ask_all(self, do: str, patience_s: float | None) -> dict[str, JsonValue | AutotrainError]:
         """Ask all hosts at the same time; gives each one's answer, or why there is none."""

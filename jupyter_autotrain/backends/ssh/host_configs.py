@@ -7,11 +7,15 @@ from pathlib import Path
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.connecting import check_installed
+from jupyter_autotrain.core.devices import Link, LinkKind
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import BackendError
 
 _PING_S = 15.0
 _PINGS_OF_A_LEASE = 5
+
+_NETWORK_LATENCY_S = 10e-6  # as of the networks in `core.devices`
+_NETWORK_EFFICIENCY = 0.9
 
 
 def host_configs(profile: Profile) -> dict[str, HostConfig]:
@@ -49,6 +53,14 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
     if len(configs) < len(options.hosts):
         raise BackendError(f"The profile {profile.name!r} names a host twice.", "", "Remove one of them.")
     return configs
+
+
+def network_of(profile: Profile) -> Link | None:
+    """The network between the hosts, as the profile says; None where it says nothing."""
+    rate = profile.options.get("network")
+    if not isinstance(rate, int | float):
+        return None
+    return Link(LinkKind.SWITCH, float(rate), _NETWORK_LATENCY_S, _NETWORK_EFFICIENCY)
 
 
 def _path(text: str | None) -> str:

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Size, Text
+from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Rate, Size, Text
 from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 Port = Annotated[int, Field(ge=1, le=65_535), AS_INTEGER]
@@ -60,6 +60,11 @@ class SshOptions(Section):
     key_file: LocalPath | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
     config_file: LocalPath | None = Field(
         default=None, description="An SSH configuration in the place of your own.", examples=["./ssh_config"]
+    )
+    network: Rate | None = Field(
+        default=None,
+        description="Bandwidth between the hosts, for plans; else that of the GPUs' data sheet.",
+        examples=["100Gbit/s"],
     )
     python: Text = Field(
         default="python3", description="The interpreter on the hosts.", examples=["/opt/py/bin/python"]
