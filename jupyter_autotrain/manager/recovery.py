@@ -97,7 +97,7 @@ def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
         may_run=trial.ref is None,
     )
     if unreachable.node_name(attempt) in {node.name for node in run.unreachable_nodes}:
-        attempt.unreachable = "it has not answered since"
+        attempt.unreachable = "it does not answer"
     if end := ends.get((number, trial.attempt)):
         run.schedule_cancel(attempt, end)
     return attempt

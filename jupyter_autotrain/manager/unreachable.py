@@ -36,7 +36,8 @@ def block_reasons(run: ExperimentRun, backends: Mapping[str, str], nodes: list[U
         if reason:
             name = node_name(attempt)
             since = clock_time(since_s[name])
-            reasons[number] = f"is on {name}, which does not answer since {since}: {reason}"
+            cause = "" if "not answer" in reason else f": {reason}"
+            reasons[number] = f"is on {name}, which does not answer since {since}{cause}"
     return reasons
 
 

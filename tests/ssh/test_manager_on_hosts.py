@@ -1,0 +1,168 @@
+"""A real manager with trials on real hosts: killed, cut off, and with a host that is restarted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.testing import wait_until, write_bundle
+from jupyter_autotrain.testing.ssh_lab import SshLab
+
+TRIALS = 30 if os.environ.get("AUTOTRAIN_ALL_TRANSPORTS") else 9
+COUNTS = """
+import time
+for step in range({steps}):
+    report(step=step, count=step)
+    time.sleep(0.1)
+    if should_stop():
+        break
+"""
+until = partial(wait_until, within_s=120.0)
+
+
+class Served:
+    """A home with a real manager inside the lab's network."""
+
+    def __init__(self, root: Path, lab: SshLab) -> None:
+        self.home = Home(root)
+        self.store = Store.open(self.home)
+        self._lab = lab
+
+    def submit(self, hosts: tuple[str, ...], steps: int, **spec: object) -> Experiment:
+        bundle = write_bundle(self.home.bundle("e1"), COUNTS.format(steps=steps))
+        options = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable}
+        choice = BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
+        self.store.add_experiment("e1", ExperimentSpec("exp", bundle, backends=(choice,), **spec), time.time())  # type: ignore[arg-type]  # by name
+        self.begin()
+        return Experiment(self.home, self.store, "e1", {})
+
+    def begin(self) -> None:
+        manager.ensure(self.home)
+        manager.notify(self.home)
+
+    def kill(self) -> None:
+        identity = ManagerIdentity.read(self.home.manager_lock)
+        if identity is not None and identity.alive:
+            os.kill(identity.pid, signal.SIGKILL)
+            until(lambda: not identity.alive, "the manager's end")
+
+    def states(self) -> list[TrialState]:
+        return [trial.state for trial in self.store.trials("e1")]
+
+    def nodes(self) -> dict[int, str]:
+        return {trial.number: trial.nodes[0] for trial in self.store.trials("e1") if trial.nodes}
+
+    def steps(self) -> dict[tuple[int, int], list[int]]:
+        found: dict[tuple[int, int], list[int]] = {}
+        for point in self.store.points("e1"):
+            found.setdefault((point.number, point.attempt), []).append(point.step)
+        return found
+
+    def all_run(self, count: int) -> None:
+        until(lambda: self.states() == [TrialState.RUNNING] * count and len(self.steps()) == count, "all trials")
+
+    def end(self) -> None:
+        until(lambda: self.store.experiment("e1").state.is_final, "the end")
+
+
+@pytest.fixture
+def served(tmp_path: Path, lab: SshLab) -> Iterator[Served]:
+    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    made = Served(tmp_path / "home", lab)
+    yield made
+    made.kill()
+    made.store.close()
+    for host in lab.hosts:
+        host.reboot()
+
+
+def nothing_left(lab: SshLab) -> bool:
+    return not any("start_supervisor" in command for host in lab.hosts for command in host.commands().values())
+
+
+def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_or_doubled(
+    served: Served, lab: SshLab
+) -> None:
+    served.submit(("h1", "h2", "h3"), 60, trials=TRIALS, concurrency=TRIALS)
+    until(lambda: len(served.steps()) > TRIALS // 2, "the first reports")
+    for _ in range(2):
+        served.kill()
+        served.begin()
+        before = sum(map(len, served.steps().values()))
+        until(lambda before=before: sum(map(len, served.steps().values())) > before + TRIALS, "more reports")  # type: ignore[misc]  # bound at once
+    served.end()
+    assert served.states() == [TrialState.SUCCEEDED] * TRIALS
+    assert served.steps() == {(number, 1): list(range(60)) for number in range(1, TRIALS + 1)}
+    assert set(served.nodes().values()) == {"h1", "h2", "h3"}
+    until(lambda: nothing_left(lab), "the end of all supervisors")
+
+
+def test_a_cut_host_is_named_with_its_trials_and_read_on_after_healing_also_by_the_next_manager(
+    served: Served, lab: SshLab
+) -> None:
+    experiment = served.submit(("h1", "h2"), 110, trials=4, concurrency=4)
+    served.all_run(4)
+    here = [number for number, node in served.nodes().items() if node == "h1"]
+    assert len(here) == 2
+    lab.hosts[0].cut()
+    until(lambda: bool(served.store.unreachable_nodes("e1")), "the cut to be noticed")
+    (node,) = served.store.unreachable_nodes("e1")
+    assert (node.name, node.trials) == ("h1", 2)
+    assert any(
+        one.startswith("h1 does not answer since ") and "2 trials go on there" in one for one in experiment.why()
+    )
+    served.kill()
+    served.begin()
+    lab.hosts[0].heal()
+    served.end()
+    assert served.store.unreachable_nodes("e1") == []
+    assert served.steps() == {(number, 1): list(range(110)) for number in range(1, 5)}
+    assert served.states() == [TrialState.SUCCEEDED] * 4
+
+
+def test_a_stop_while_a_host_is_cut_returns_and_is_told_when_it_answers(served: Served, lab: SshLab) -> None:
+    experiment = served.submit(("h1", "h2"), 100_000, trials=2, concurrency=2)
+    served.all_run(2)
+    host = lab.hosts[0]
+    host.cut()
+    begun_s = time.monotonic()
+    receipt = experiment.stop(timeout_s=60.0)
+    assert time.monotonic() - begun_s < 40
+    assert "h1 does not answer since" in str(receipt)
+    assert sorted(served.states()) == [TrialState.CANCELLED, TrialState.RUNNING]
+    served.kill()
+    host.heal()
+    served.begin()
+    served.end()
+    assert served.states() == [TrialState.CANCELLED] * 2
+    until(lambda: nothing_left(lab), "the end of all supervisors")
+
+
+def test_a_trial_of_a_host_that_is_restarted_is_lost_for_that_reason_and_tried_again_on_another(
+    served: Served, lab: SshLab
+) -> None:
+    served.submit(("h1", "h2"), 30, trials=2, concurrency=2, retries=1)
+    served.all_run(2)
+    (number,) = [number for number, node in served.nodes().items() if node == "h1"]
+    lab.hosts[0].reboot()
+    served.end()
+    assert served.states() == [TrialState.SUCCEEDED] * 2
+    assert served.nodes()[number] == "h2"
+    (reason,) = [change.reason for change in served.store.state_changes("e1") if change.state is TrialState.LOST]
+    assert "the machine was restarted" in reason
+    assert served.steps()[number, 2] == list(range(30))
