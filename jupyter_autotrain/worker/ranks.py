@@ -88,6 +88,11 @@ class Ranks:
         return any(worker.is_running for worker in self._own)
 
     @property
+    def have_begun(self) -> bool:
+        """True when the interpreter of one has come up; of those that a launcher starts that is not told."""
+        return self._launch is not None or any(worker.has_begun for worker in self._own)
+
+    @property
     def child_pids(self) -> set[int]:
         """The supervisor's own children among them."""
         own = {worker.pid for worker in self._own}

@@ -33,6 +33,7 @@ GRACE_S = 5.0  # where no request says how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_S = 1.0
 _WATCH_REPORTS_S = 0.2  # where several ranks may report together
+_WATCH_MAKING_S = 0.05  # while the trial's environment is made: a fraction of what the shortest making takes
 
 
 class Supervisor:
@@ -55,6 +56,8 @@ class Supervisor:
         self.limits: ResourceLimits | None = None
         self.me = ProcessIdentity.of(os.getpid())
         self.peak_bytes = 0
+        self.deadline: float | None = None
+        self.has_begun = False
         self.cause: termination_causes.Cause | None = None
         self.lease = Lease(trial)
         self.termination: termination.Termination | None = None
@@ -78,8 +81,10 @@ class Supervisor:
             self.status.write({"limits": self.limits.text(), "groups": folders})
         if not self._is_cancelled():
             self._start(self.limits)
-            with contextlib.suppress(OSError):  # as above
-                self.status.write({"state": "RUNNING", **self.ranks.to_json()})
+            if environments.is_made(self.trial):
+                self._write_status({"reason": environments.MAKING, **self.ranks.to_json()})
+            else:
+                self._mark_begun()
             self._watch()
             self._clean_up()
         self._conclude()
@@ -87,27 +92,38 @@ class Supervisor:
     def _start(self, limits: ResourceLimits) -> None:
         self.ranks.start(environment.complete(self.trial, self.environ), limits.apply)
 
+    def _mark_begun(self) -> None:
+        """The cell begins, and so does the time it may take."""
+        limit = self.trial.get("timeout_s")
+        self.deadline = time.monotonic() + limit if isinstance(limit, (int, float)) else None
+        self.has_begun = True
+        self._write_status({"state": "RUNNING", "reason": "", **self.ranks.to_json()})
+
     def _watch(self) -> None:
         """Wait for the workers' end, or end them."""
-        limit = self.trial.get("timeout_s")
-        deadline = time.monotonic() + limit if isinstance(limit, (int, float)) else None
         assert self.limits is not None
         pause_s = _WATCH_REPORTS_S if self.ranks.is_distributed else _WATCH_S
         pause_s = min(pause_s, system.MEMORY_POLL_S) if self.limits.polls_memory else pause_s
         self._reap()
         while self.ranks.is_running:
-            if self._must_end(deadline):
+            if not self.has_begun and self.ranks.have_begun:
+                self._mark_begun()
+            if self._must_end(self.deadline):
                 self._end(termination_causes.grace(self.cause, GRACE_S))
                 continue
-            left_s = pause_s if deadline is None else min(pause_s, max(0.0, deadline - time.monotonic()))
+            left_s = pause_s if self.has_begun else min(pause_s, _WATCH_MAKING_S)
+            left_s = left_s if self.deadline is None else min(left_s, max(0.0, self.deadline - time.monotonic()))
             if self.event_waiter.wait(left_s) and self.ranks.pump():
                 self._write_processes()
             self._reap()
             self.ranks.reduce()
 
     def _write_processes(self) -> None:
+        self._write_status(self.ranks.to_json())
+
+    def _write_status(self, changes: dict[str, object]) -> None:
         with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
-            self.status.write(self.ranks.to_json())
+            self.status.write(changes)
 
     def _must_end(self, deadline: float | None) -> bool:
         """True on a request, at a limit, when the trial directory is gone, and when one of several workers failed.

@@ -41,6 +41,11 @@ class Worker:
         """True from its start until it is reaped."""
         return self.pid != 0 and self.exit_status is None
 
+    @property
+    def has_begun(self) -> bool:
+        """True when its interpreter has come up."""
+        return outcome.read(self.outcome)[0]
+
     def start(
         self, argv: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None] = lambda: None
     ) -> None:

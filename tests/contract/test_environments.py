@@ -109,6 +109,7 @@ def test_a_stop_while_an_environment_is_made_ends_the_installer_and_leaves_nothi
     os.mkfifo(trials.wheels / "slow-1.tar.gz")
     ref = trials.venv(f"slow @ file://{trials.wheels}/slow-1.tar.gz")
     wait_until(lambda: "Processing" in trials.text(ref, "stderr"), "the installer", within_s=60)
+    assert trials.status(ref).state is TrialState.PREPARING
     receipt = trials.backend.cancel(ref, 5.0)
     assert len(receipt.pids_ended) + len(receipt.pids_killed) >= 2
     assert not receipt.pids_left
@@ -127,6 +128,15 @@ def test_trials_that_waited_for_an_environment_that_fails_fail_with_it(trials):
     reasons = {trials.end(ref).reason for ref in (first, second)}
     assert len(reasons) == 1
     assert "Making the Python environment" not in trials.text(second, "stderr")
+
+
+def test_the_time_of_a_trial_begins_when_its_environment_is_made(trials):
+    code = "import time\nwhile True:\n    time.sleep(0.01)"
+    ref = trials.venv("small==1.0", code=code, timeout_s=0.5)
+    wait_until(lambda: trials.status(ref).state is not TrialState.PREPARING, "the cell to begin", within_s=60)
+    assert trials.end(ref).state is TrialState.FAILED
+    assert "0.5 s" in trials.end(ref).reason
+    assert len(trials.made()) == 1
 
 
 def test_another_interpreter_runs_the_trial(trials):

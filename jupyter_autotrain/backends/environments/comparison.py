@@ -31,7 +31,7 @@ def refuse(reports: Sequence[InterpreterReport], packages: Sequence[PythonPackag
         raise BackendUnavailableError(
             f"Not all that this cell needs is there: {'; '.join(_first(found))}.",
             "Its interpreter was expected to have what the cell imports, and data was expected to be readable there.",
-            "\n".join([*_first(actions), "Or write `environment: match`, to have it made there."]),
+            "\n".join([*_first(actions), "Or write `environment: match`, to have one made there."]),
         )
 
 
@@ -56,7 +56,7 @@ def differences(
 def _problems(report: InterpreterReport, packages: Sequence[PythonPackage]) -> Iterator[tuple[str, str]]:
     """What was found and what to do, of one node."""
     if report.fault:
-        yield f"{report.command} cannot be used: {report.fault.rstrip('.')}", "correct `environment:`, or the profile"
+        yield report.fault.rstrip("."), "correct `environment:`, or the profile"
         return
     if not report.python_version:
         return  # not known yet

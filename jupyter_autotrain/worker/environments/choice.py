@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from jupyter_autotrain.core import system
 from jupyter_autotrain.worker import fields
 
+MAKING = "Its Python environment is made."
 _SCRIPT = "start_in_environment.py"
 
 
@@ -20,6 +21,11 @@ def kind_and_value(trial: Mapping[str, object]) -> tuple[str, str]:
     """
     asked = fields.mapping(trial.get("python_environment"))
     return str(asked.get("kind") or "place"), str(asked.get("value") or "")
+
+
+def is_made(trial: Mapping[str, object]) -> bool:
+    """True when the environment may have to be made before the cell begins."""
+    return kind_and_value(trial)[0] in {"match", "requirements"}
 
 
 def command(trial: Mapping[str, object], argv: Sequence[str]) -> list[str]:

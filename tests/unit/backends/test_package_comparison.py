@@ -28,7 +28,7 @@ def test_all_that_is_missing_on_all_nodes_is_named_with_the_lines_that_install_i
     assert error.action.splitlines() == [
         "gpu1: /opt/venv/bin/python -m pip install torch==2.13.0 scikit-learn==1.9.1",
         "gpu2: /opt/venv/bin/python -m pip install scikit-learn==1.9.1",
-        "Or write `environment: match`, to have it made there.",
+        "Or write `environment: match`, to have one made there.",
     ]
 
 

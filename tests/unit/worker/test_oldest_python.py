@@ -14,6 +14,9 @@ LIST_MODULES = """
 import sys
 import jupyter_autotrain.worker.cell_runner
 import jupyter_autotrain.worker.child_definitions
+import jupyter_autotrain.worker.environments.container_main
+import jupyter_autotrain.worker.environments.interpreters
+import jupyter_autotrain.worker.environments.starting
 import jupyter_autotrain.worker.pictures
 import jupyter_autotrain.worker.supervisor_main
 import jupyter_autotrain.worker.worker_main
