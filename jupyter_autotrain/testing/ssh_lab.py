@@ -248,6 +248,11 @@ class SshLab:
         command = ("nsenter", "--target", str(self._controller.pid), "--net", *argv)
         return subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
 
+    @property
+    def controller_pid(self) -> int:
+        """The first process of the controller's network."""
+        return self._controller.pid
+
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         """Put the calling thread, and all threads and processes that it starts, into the controller's network."""

@@ -14,6 +14,7 @@ from typing import cast
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
 from jupyter_autotrain.backends.ssh.connecting import TransportKind, connect
+from jupyter_autotrain.backends.ssh.folder_channel import FolderChannel
 from jupyter_autotrain.backends.ssh.pushed_jobs import PushedJobs
 from jupyter_autotrain.backends.ssh.sending import Receiver
 from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
@@ -65,6 +66,7 @@ class AgentConnection:
             self._agent = Receiver(self.transport, config.python, self.name, _SERVE)
             self._agent.send(agent_folder(), config.workdir, "agents")
             self.greeting = self._agent.line()
+            self.folders = FolderChannel(self.transport, config.python, self.name)
         except BaseException:
             self.transport.close()
             raise

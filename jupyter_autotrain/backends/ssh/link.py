@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
-from jupyter_autotrain.backends.ssh.sending import FolderManifest, ProgressCallback, Receiver, scan_folder, send_folder
+from jupyter_autotrain.backends.ssh.sending import FolderManifest, ProgressCallback, scan_folder
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -107,8 +107,7 @@ class HostLink:
         """Send a folder, unless it is there; gives its path on the host. Errors as `send_bundle`."""
         connection = self.connection()
         try:
-            receiver = Receiver(connection.transport, self.config.python, self.name)
-            return send_folder(receiver, folder, root, kind, progress)
+            return connection.folders.send(folder, root, kind, progress)
         except LinkLostError as error:
             raise self.lost(connection, error) from error
 

@@ -84,6 +84,7 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
                 host.key_name, port=22, username=host.user, key_filename=list(host.key_files) or None,
                 sock=_socket(host, carrier), allow_agent=not host.only_key_files, look_for_keys=False,
                 timeout=CONNECT_S, banner_timeout=CONNECT_S, auth_timeout=CONNECT_S,
+                transport_factory=_transport,
             )  # fmt: skip
     except BaseException:
         client.close()
@@ -92,6 +93,14 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
     assert transport is not None
     transport.set_keepalive(KEEPALIVE_S)
     return client
+
+
+def _transport(stream: socket.socket | paramiko.Channel, **options: object) -> paramiko.Transport:
+    """A transport that prefers ciphers that authenticate too: one pass over the data in the place of two."""
+    transport = paramiko.Transport(stream, **options)
+    security = transport.get_security_options()
+    security.ciphers = sorted(security.ciphers, key=lambda name: "gcm" not in name)
+    return transport
 
 
 def _socket(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> socket.socket | paramiko.Channel:

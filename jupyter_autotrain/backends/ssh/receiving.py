@@ -23,13 +23,15 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import sys
 import tarfile
 from pathlib import Path
 from typing import IO, Any
 
 _BLOCK_BYTES = 1 << 20
-_COMPILED = frozenset({"agents", "bundles"})  # kinds of folders that Python imports from
+_SILENCE_S = 60
+_COMPILED = "bundles"  # of an agent's many modules Python compiles those that it imports, and keeps them
 _DATA_KIND = "folders"  # of the cache of data, see `worker.data_cache`
 Message = dict[str, Any]
 
@@ -49,17 +51,21 @@ def _receive_into(root: Path, goal: Path) -> None:
     blobs = root / "blobs"
     for folder in (root, goal.parent, blobs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fcntl.flock(os.open(blobs, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH)  # no file goes until this process ends
+    lock = os.open(blobs, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_SH)  # no file goes until the folder is complete, or this process ends
     _answer({"is_complete": False})
     wanted = _line()
     sizes = {sha256: size for _, size, sha256, _ in wanted["files"]}
     _answer({"needed": _needed(blobs, sizes)})
     received = _unpack(blobs, sizes)
     _assemble(blobs, wanted, goal, received)
+    os.close(lock)
 
 
 def _line() -> Message:
+    signal.alarm(_SILENCE_S)  # a server does not notice that a link is cut, so this program would stay forever
     line = sys.stdin.buffer.readline()
+    signal.alarm(0)
     if not line.endswith(b"\n"):  # the other end is gone
         os._exit(0)
     content: Message = json.loads(line)
@@ -110,8 +116,7 @@ def _unpack(blobs: Path, sizes: dict[str, int]) -> set[str]:
             content = archive.extractfile(member)
             if sha256 not in sizes or content is None:
                 raise ValueError(f"{member.name} was not asked for")
-            _write_part(content, _part(blobs, sha256), int(offset))
-            _accept(blobs, sha256)
+            _accept(blobs, sha256, _write_part(content, _part(blobs, sha256), int(offset)))
             received.add(sha256)
             end = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
     if end % tarfile.RECORDSIZE == tarfile.RECORDSIZE - tarfile.BLOCKSIZE:
@@ -120,22 +125,36 @@ def _unpack(blobs: Path, sizes: dict[str, int]) -> set[str]:
     return received
 
 
-def _write_part(source: IO[bytes], path: Path, offset: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as part:
+def _write_part(source: IO[bytes], path: Path, offset: int) -> str:
+    """Write a part on from an offset; gives the digest of all of it."""
+    total = hashlib.sha256()
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as part:
         part.truncate(offset)
-        part.seek(offset)
-        shutil.copyfileobj(source, part, 1 << 16)
+        for block in iter(lambda: part.read(_BLOCK_BYTES), b""):
+            total.update(block)
+        for block in iter(lambda: source.read(_BLOCK_BYTES), b""):
+            signal.alarm(_SILENCE_S)
+            _write(part, block)
+            total.update(block)
+    signal.alarm(0)
+    return total.hexdigest()
 
 
-def _accept(blobs: Path, sha256: str) -> None:
+def _write(file: IO[bytes], block: bytes) -> None:
+    """Write all of a block: a file without a buffer may take only a part of it."""
+    view = memoryview(block)
+    while view:
+        view = view[file.write(view) or 0 :]
+
+
+def _accept(blobs: Path, sha256: str, found: str) -> None:
     """Give a part its name if its content has the digest; all other parts of it are of no use any more."""
     own = _part(blobs, sha256)
+    if found != sha256:
+        own.unlink()
+        raise ValueError(f"a file was damaged on its way: {found} came for {sha256}")
     try:
-        found = _digest(own)
-        if found != sha256:
-            own.unlink()
-            raise ValueError(f"a file was damaged on its way: {found} came for {sha256}")
         own.replace(blobs / sha256)
     except FileNotFoundError:
         if not (blobs / sha256).exists():  # else another receiver was faster, and has removed this part
@@ -171,7 +190,7 @@ def _assemble(blobs: Path, wanted: Message, goal: Path, received: set[str]) -> N
                 _link(blobs / sha256, target, 0o500 if is_executable else 0o400, is_checked=sha256 in received)
             else:
                 _copy(blobs / sha256, target, 0o700 if is_executable else 0o600)
-        if goal.parent.name in _COMPILED:
+        if goal.parent.name == _COMPILED:
             compileall.compile_dir(str(draft), quiet=2, ddir=str(goal))
         if not goal.is_dir():  # else another one was faster
             draft.rename(goal)
@@ -181,9 +200,13 @@ def _assemble(blobs: Path, wanted: Message, goal: Path, received: set[str]) -> N
 
 def _copy(blob: Path, target: Path, mode: int) -> None:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    shutil.copyfile(blob, target)
+    total = hashlib.sha256()
+    with blob.open("rb", buffering=0) as source, target.open("wb", buffering=0) as copy:
+        for block in iter(lambda: source.read(_BLOCK_BYTES), b""):
+            _write(copy, block)
+            total.update(block)
     target.chmod(mode)
-    if _digest(target) != blob.name:
+    if total.hexdigest() != blob.name:
         blob.unlink()
         raise ValueError(f"{target.name} is damaged in the cache of this host; it is sent again the next time")
 
@@ -212,3 +235,9 @@ def main() -> Path:
     except (OSError, ValueError, KeyError, tarfile.TarError) as error:
         _answer({"error": str(error) or type(error).__name__})
         os._exit(1)
+
+
+def serve() -> None:
+    """Receive folders until no more come."""
+    while True:
+        main()

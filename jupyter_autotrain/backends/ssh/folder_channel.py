@@ -1,0 +1,60 @@
+"""The channel of a connection that folders are sent over; the program at its other end stays for the next ones."""
+
+from __future__ import annotations
+
+import threading
+
+from jupyter_autotrain.backends.ssh.sending import FolderManifest, ProgressCallback, Receiver
+from jupyter_autotrain.backends.ssh.transport import Transport
+from jupyter_autotrain.errors import AutotrainError
+
+_RECEIVE_FOLDERS = "serve()"
+
+
+class FolderChannel:
+    """Sends folders to a host; thread-safe. Several at the same time have a channel each.
+
+    Args:
+        transport: The connection.
+        python: The interpreter there.
+        name: The host, for messages.
+    """
+
+    def __init__(self, transport: Transport, python: str, name: str) -> None:
+        self._transport = transport
+        self._python = python
+        self._name = name
+        self._kept: Receiver | None = None
+        self._lock = threading.Lock()
+
+    def send(self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None) -> str:
+        """As `Receiver.send`."""
+        receiver = self._take()
+        if receiver is not None:
+            try:
+                return self._send(receiver, folder, root, kind, progress)
+            except AutotrainError:
+                pass  # it had ended, as after a minute without a folder
+        return self._send(self._start(), folder, root, kind, progress)
+
+    def _start(self) -> Receiver:
+        return Receiver(self._transport, self._python, self._name, _RECEIVE_FOLDERS)
+
+    def _take(self) -> Receiver | None:
+        with self._lock:
+            receiver, self._kept = self._kept, None
+        return receiver
+
+    def _send(
+        self, receiver: Receiver, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None
+    ) -> str:
+        try:
+            path = receiver.send(folder, root, kind, progress)
+        except BaseException:
+            receiver.channel.close()
+            raise
+        with self._lock:
+            spare, self._kept = self._kept, receiver
+        if spare is not None:
+            spare.channel.close()
+        return path
