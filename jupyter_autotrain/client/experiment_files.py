@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.client import logs, outputs, returned_objects, trial_selection
+from jupyter_autotrain.client import elsewhere, logs, outputs, returned_objects, trial_selection
 from jupyter_autotrain.client.orphans import folder_bytes
 from jupyter_autotrain.client.outputs import Output
 from jupyter_autotrain.core import ranking, wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 
@@ -83,6 +85,7 @@ class ExperimentFiles:
         """
         record = self._trial(trial)
         directory = self.directory(record)
+        self._check_here(record, directory, name)
         if not returned_objects.has_returned(directory, name) and (others := self._returned_by(name)):
             numbers = ", ".join(map(str, others[:_NAMED]))
             more = " ..." if len(others) > _NAMED else ""
@@ -92,6 +95,15 @@ class ExperimentFiles:
                 f"Choose one: %autotrain load {self.name} {name} --trial {others[0]}",
             )
         return returned_objects.unpickle(directory, name)
+
+    def _check_here(self, trial: TrialRecord, directory: Path, name: str) -> None:
+        size_bytes = elsewhere.sizes(directory).get(f"{wire.OUTPUTS}/{name}.pkl")
+        if size_bytes is not None:
+            raise AutotrainError(
+                f"{name!r} of trial {trial.number} has {format_bytes(size_bytes)} and is still where the trial ran.",
+                f"At a trial's end {format_bytes(self.record.spec.fetch_limit_bytes)} come here (`fetch_limit:`).",
+                f"Bring it: %autotrain pull {self.name} --trial {trial.number}, then load it.",
+            )
 
     def outputs(self, trial: int | TrialRecord | None = None, *, written_only: bool = False) -> list[Output]:
         """The files a trial has left: what it wrote where it ran and, unless `written_only`, returned or showed."""
@@ -104,13 +116,18 @@ class ExperimentFiles:
         *,
         overwrite: bool = False,
         written_only: bool = False,
+        show: Callable[[str], object] = lambda _: None,
     ) -> list[str]:
         """Copy the `outputs` of a trial into a folder here, each to the place the cell gave it; gives their names.
+
+        What is still where the trial ran is brought first; `show` is called with lines about its progress.
 
         Raises:
             AutotrainError: Without `overwrite`: other files lie there. They are too many, or cannot be written.
         """
-        found = self.outputs(trial, written_only=written_only)
+        record = self._trial(trial)
+        elsewhere.bring(self.home, self.record.spec, record, self.directory(record), show)
+        found = self.outputs(record, written_only=written_only)
         return outputs.copy(self.directory(trial), Path(directory), found, overwrite=overwrite)
 
     def directory(self, trial: int | TrialRecord | None = None) -> Path:

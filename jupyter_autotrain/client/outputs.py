@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from jupyter_autotrain.client import elsewhere
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.text_format import count
@@ -29,11 +30,13 @@ class Output:
         name: Its place in the folder that it is copied to: as the cell wrote it, relative to the notebook.
         source: Its place in the trial directory.
         size_bytes: Its size.
+        is_elsewhere: Whether it is still where the trial ran.
     """
 
     name: str
     source: str
     size_bytes: int
+    is_elsewhere: bool = False
 
 
 def find(directory: Path, shipped: Path | None = None, *, written_only: bool = False) -> list[Output]:
@@ -50,7 +53,19 @@ def find(directory: Path, shipped: Path | None = None, *, written_only: bool = F
     returned = {} if written_only else {name: f"{wire.OUTPUTS}/{name}" for name in _made(directory / wire.OUTPUTS)}
     named = written | {place if name in written else name: place for name, place in returned.items()}
     found = [Output(name, source, (directory / source).lstat().st_size) for name, source in sorted(named.items())]
-    return [one for one in found if shipped is None or not _is_unchanged(directory / one.source, shipped / one.name)]
+    found += _still_there(directory, written_only=written_only)
+    if shipped is None:
+        return found
+    return [one for one in found if one.is_elsewhere or not _is_unchanged(directory / one.source, shipped / one.name)]
+
+
+def _still_there(directory: Path, *, written_only: bool) -> list[Output]:
+    found = []
+    for source, size_bytes in sorted(elsewhere.sizes(directory).items()):
+        folder, _, name = source.partition("/")
+        if folder == wire.WORK or not written_only:
+            found.append(Output(name, source, size_bytes, is_elsewhere=True))
+    return found
 
 
 def copy(directory: Path, target: Path, outputs: Sequence[Output], *, overwrite: bool = False) -> list[str]:

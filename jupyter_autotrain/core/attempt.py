@@ -33,6 +33,7 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         secrets=spec.secrets,
         returns=spec.returns,
         data=tuple(replace(source, local_path="") for source in spec.data),
+        fetch_limit_bytes=spec.fetch_limit_bytes,
         resume_attempt=trial.attempt - 1 if trial.attempt > 1 else None,
         options=spec.choice(trial.placement.backend).options,
     )

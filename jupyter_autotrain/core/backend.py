@@ -1,4 +1,4 @@
-"""The contract of a training service: ten methods and `close`, plain, synchronous, thread-safe, stateless.
+"""The contract of a training service: eleven methods and `close`, plain, synchronous, thread-safe, stateless.
 
 All state travels in the arguments, so that a restarted manager continues with a fresh instance.
 A new backend is one file with a `BackendType`, one entry-point line in the group `jupyter_autotrain.backends`, and one
@@ -183,6 +183,16 @@ class Backend(Protocol):
 
         Raises:
             BackendError: There is no such file or folder, or it cannot be read.
+        """
+        ...
+
+    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
+        """The bytes of all regular files below a folder of the trial directory, by their paths in the folder.
+
+        A folder of `wire.FOLDERS` that is not there is an empty one.
+
+        Raises:
+            BackendError: There is no such folder, or it cannot be read.
         """
         ...
 

@@ -13,6 +13,8 @@ from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.python_environment import PythonEnvironment, PythonPackage
 from jupyter_autotrain.core.space import Distribution
 
+FETCH_LIMIT_BYTES = 100_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Resources:
@@ -123,6 +125,7 @@ class ExperimentSpec:
         secrets: Names only; values never enter a spec.
         returns: Names of the cell's variables to bring back.
         data: What its trials read besides, by the header's section `data:`.
+        fetch_limit_bytes: How much of what a trial leaves elsewhere is copied at its end; the rest on request.
         retries: How often a failed trial is tried again.
         header: The header as the user wrote it, for the record.
         origin: The notebook it was submitted from.
@@ -150,6 +153,7 @@ class ExperimentSpec:
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
     data: tuple[DataSource, ...] = ()
+    fetch_limit_bytes: int = FETCH_LIMIT_BYTES
     retries: int = 0
     header: str = ""
     origin: Origin = field(default_factory=Origin)
@@ -187,6 +191,7 @@ class TrialSpec:
         data: What it reads besides; the backend says where each lies, and sends what has to be sent.
         python_environment: The interpreter and packages it runs with.
         python_packages: The installed distributions that its code and data need.
+        fetch_limit_bytes: As that of its experiment.
         resume_attempt: The attempt whose checkpoints it continues from; None: from the beginning.
         options: Options of the backend, from its section of the header.
     """
@@ -210,6 +215,7 @@ class TrialSpec:
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
     data: tuple[DataSource, ...] = ()
+    fetch_limit_bytes: int = FETCH_LIMIT_BYTES
     resume_attempt: int | None = None
     options: JsonObject = field(default_factory=dict)
 

@@ -73,6 +73,7 @@ CANCEL_FILE = "control/cancel"
 NOTED = "control/noted-"
 CHECKPOINTS = "checkpoints"
 OUTPUTS = "outputs"
+ELSEWHERE_FILE = "elsewhere.json"  # in the home's copy only: {path: size} of files that are still where the trial ran
 CONTROL = "control"
 WORK = "work"
 FOLDERS = (CHECKPOINTS, OUTPUTS, CONTROL, WORK)

@@ -15,7 +15,15 @@ from jupyter_autotrain.core.environment import passed
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
-from jupyter_autotrain.core.spec import LAUNCHERS, Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
+from jupyter_autotrain.core.spec import (
+    FETCH_LIMIT_BYTES,
+    LAUNCHERS,
+    Budget,
+    Bundle,
+    EarlyStopOptions,
+    ExperimentSpec,
+    Resources,
+)
 from jupyter_autotrain.header.backend_models import BackendForms, BackendTypes, section_model
 from jupyter_autotrain.header.data_section import DataEntry
 from jupyter_autotrain.header.distributions import read_distribution, read_name
@@ -39,6 +47,7 @@ from jupyter_autotrain.header.types import (
     Patterns,
     Secrets,
     ShortForm,
+    Size,
     Truth,
     VariableName,
     VariableNames,
@@ -163,6 +172,12 @@ class Header(Section):
     returns: VariableNames = Field(
         default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
     )
+    fetch_limit: Size = Field(
+        default=FETCH_LIMIT_BYTES,
+        description="How much of what a trial returns and writes on another machine is copied here at its end, small "
+        "files first; the rest stays there until `%autotrain pull`.",
+        examples=["1GB"],
+    )
     on_rerun: Annotated[str, OneOf(("keep", "stop", "ask"))] = Field(
         default="keep",
         description="What becomes of this cell's earlier run when it still runs: it continues next to the new one, is "
@@ -248,6 +263,7 @@ class Header(Section):
             secrets=self.secrets,
             returns=self.returns,
             data=tuple(entry.to_source(name) for name, entry in self.data.items()),
+            fetch_limit_bytes=self.fetch_limit,
             retries=self.retries,
             header=self._text,
         )

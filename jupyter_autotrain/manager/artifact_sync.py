@@ -9,7 +9,10 @@ from pathlib import Path
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.text_format import count
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _log = logging.getLogger(__name__)
@@ -60,19 +63,56 @@ def log_copies(directory: Path, trial: TrialSpec) -> tuple[LogCopy, ...]:
     return tuple(LogCopy(directory / name) for name in names)
 
 
-def fetch_results(backend: Backend, ref: JobRef, directory: Path, status: JobStatus) -> list[str]:
-    """Copy the outputs and checkpoints of an ended job, and keep its status beside them.
+def fetch_results(
+    backend: Backend, ref: JobRef, directory: Path, status: JobStatus, limit_bytes: int
+) -> list[tuple[str, str]]:
+    """Copy what an ended job has left, up to a limit and small files first, and keep its status beside it.
+
+    What is left out is noted in the home (`wire.ELSEWHERE_FILE`). Checkpoints stay there; small ones of a job that may
+    be tried again come too.
 
     Returns:
-        What went wrong, for the user.
+        Notes for the user: their level and text.
     """
+    notes = []
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if backend.capabilities.artifacts:
-            for folder in (wire.OUTPUTS, wire.CHECKPOINTS):
-                backend.fetch(ref, folder, str(directory / folder))
+            left = _fetch(backend, ref, directory, (wire.OUTPUTS, wire.WORK), limit_bytes)
+            if left:
+                data = json.dumps(left).encode()
+                wire.write_atomically(str(directory / wire.ELSEWHERE_FILE), data)
+                notes.append(("info", _left_there(backend, ref, left)))
+            if status.state is not TrialState.SUCCEEDED:
+                _fetch(backend, ref, directory, (wire.CHECKPOINTS,), limit_bytes)
         wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status.detail).encode())
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises: the trial's end and its metrics count
         _log.exception("could not bring home the files of %s", ref.job_id)
-        return [f"its files could not be brought home: {error}"]
-    return []
+        notes.append(("error", f"its files could not be brought home: {error}"))
+    return notes
+
+
+def _fetch(
+    backend: Backend, ref: JobRef, directory: Path, folders: tuple[str, ...], limit_bytes: int
+) -> dict[str, int]:
+    """Copy folders, or of larger ones as many files as the limit allows; gives those left out, with their sizes."""
+    sizes = {f"{folder}/{name}": size for folder in folders for name, size in backend.sizes(ref, folder).items()}
+    if sum(sizes.values()) <= limit_bytes:
+        for folder in folders:
+            backend.fetch(ref, folder, str(directory / folder))
+        return {}
+    left = {}
+    total_bytes = 0
+    for path, size in sorted(sizes.items(), key=lambda one: one[1]):
+        total_bytes += size
+        if total_bytes > limit_bytes:
+            left[path] = size
+        else:
+            backend.fetch(ref, path, str(directory / path))
+    return left
+
+
+def _left_there(backend: Backend, ref: JobRef, left: dict[str, int]) -> str:
+    host = str(ref.data.get("host") or backend.name)
+    size = format_bytes(sum(left.values()))
+    return f"{count(len(left), 'file')} ({size}) stayed on {host}: `%autotrain pull` brings them (`fetch_limit:`)"

@@ -32,6 +32,14 @@ class FilesContract(BackendHarness):
         backend.fetch(ref, "outputs", str(tmp_path / "all"))
         assert (tmp_path / "all" / "a" / "b.txt").read_text() == "hi"
 
+    def test_the_sizes_of_all_files_of_a_folder_are_told(self, backend: Backend, home: Home) -> None:
+        code = "from pathlib import Path\nPath('deep').mkdir()\nPath('deep/b.txt').write_text('hi')"
+        ref, _ = self.run(backend, home, code)
+        assert backend.sizes(ref, wire.WORK) == {"deep/b.txt": 2}
+        assert backend.sizes(ref, wire.OUTPUTS) == {}
+        with pytest.raises(BackendError):
+            backend.sizes(ref, "no-such-folder")
+
     def test_a_folder_that_the_trial_left_empty_is_no_error(self, backend: Backend, home: Home, tmp_path: Path) -> None:
         ref, _ = self.run(backend, home, "")
         for folder in wire.FOLDERS:

@@ -23,10 +23,16 @@ def pull(command: CommandContext, arguments: argparse.Namespace) -> None:
     experiment = command.find(arguments.experiment)
     trial = trial_or_best(experiment.store, experiment.record, arguments.trial)
     folder = _folder(experiment, trial.number, arguments)
-    found = experiment.outputs(trial, written_only=arguments.in_place)
+    written_only = arguments.in_place
+
+    def show(line: str) -> None:
+        if not arguments.json:
+            command.write(f"{line}\n")
+
     if not arguments.list:
         target = command.cwd / folder
-        experiment.pull(target, trial, overwrite=arguments.overwrite, written_only=arguments.in_place)
+        experiment.pull(target, trial, overwrite=arguments.overwrite, written_only=written_only, show=show)
+    found = experiment.outputs(trial, written_only=written_only)
     if arguments.json:
         write_json(command, {"trial": trial.number, "folder": str(folder), "files": [one.name for one in found]})
     elif not found:
@@ -48,6 +54,10 @@ def _folder(experiment: Experiment, trial: int, arguments: argparse.Namespace) -
 
 
 def _listed(found: Sequence[Output]) -> str:
-    lines = [f"  {one.name}  ({format_bytes(one.size_bytes)})\n" for one in found[:_MAX_LISTED]]
+    lines = [f"  {one.name}  ({format_bytes(one.size_bytes)}{_place(one)})\n" for one in found[:_MAX_LISTED]]
     more = [f"  ... and {len(found) - _MAX_LISTED} more\n"] if len(found) > _MAX_LISTED else []
     return "".join([*lines, *more])
+
+
+def _place(one: Output) -> str:
+    return ", still where the trial ran" if one.is_elsewhere else ""

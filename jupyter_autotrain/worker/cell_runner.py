@@ -42,6 +42,8 @@ class CellRunner:
     def _run(self) -> tuple[dict[str, str], int]:
         if missing := self._missing_data():
             return {"state": "FAILED", "reason": missing, "kind": "start", "traceback": "", "cell_line": ""}, 1
+        if note := self.trial.get("resume_note"):
+            self.context.note_once("warning", f"attempt {self.trial.get('attempt')} {note}")
         if isinstance(seed := self.trial.get("seed"), int):
             from jupyter_autotrain.core.seeds import seed_everything  # noqa: PLC0415 - only trials with a seed pay
 

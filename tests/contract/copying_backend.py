@@ -108,6 +108,9 @@ class CopyingBackend:
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         self._runner.put(ref, path, data)
 
+    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
+        return self._runner.sizes(ref, path)
+
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
         return self._runner.missing_paths(paths)
 

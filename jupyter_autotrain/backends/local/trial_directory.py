@@ -140,6 +140,16 @@ class TrialDirectoryBackend:
         except OSError as error:
             raise BackendError(f"{path} cannot be written for job {ref.job_id}: {error}.") from error
 
+    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
+        """Look at each file."""
+        folder = _inside(ref, path)
+        if not folder.is_dir():
+            if path in wire.FOLDERS:
+                return {}
+            raise BackendError(f"Job {ref.job_id} has no folder {path!r}.")
+        names = [name for name, kind in files.walk(str(folder)) if kind == stat.S_IFREG]
+        return {name: (folder / name).lstat().st_size for name in names}
+
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
         """Those that are not on this machine."""
         return [(platform.node(), path) for path in paths if not Path(path).expanduser().exists()]

@@ -163,6 +163,14 @@ class SlurmBackend:
         """Copy a file or folder of the trial directory to this machine."""
         self._cluster.fetch(ref, path, target)
 
+    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
+        """The bytes of all files below a folder of the trial directory."""
+        return self._cluster.sizes(ref, path)
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """Those that the login node lacks, which shares its folders with the nodes."""
+        return self._cluster.missing_paths(paths)
+
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Have the supervisor end the tree, and Slurm the job; the pids are those of the node."""
         directory = str(ref.data.get("directory") or "/nonexistent")

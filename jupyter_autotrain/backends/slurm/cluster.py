@@ -62,6 +62,14 @@ class Cluster(Protocol):
         """As `Backend.fetch`."""
         ...
 
+    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
+        """As `Backend.sizes`."""
+        ...
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """As `Backend.missing_paths`."""
+        ...
+
     def close(self) -> None:
         """As `Backend.close`."""
         ...
@@ -157,6 +165,15 @@ class RemoteCluster:
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         """Have the agent read it."""
         fetching.fetch(self._link, _directory(ref), path, Path(target))
+
+    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
+        """Have the agent look at each file."""
+        return fetching.sizes(self._link, _directory(ref), path)
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """Those that the login node lacks."""
+        missing = cast("list[str]", self._link.ask("missing", paths=list(paths)))
+        return [(self._link.name, path) for path in missing]
 
     def close(self) -> None:
         """Give up the connection."""

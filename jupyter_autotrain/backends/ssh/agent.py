@@ -152,7 +152,8 @@ class Agent:
         trial["environments"] = str(self._root / "environments")
         trial["environment"] = {**environment.of_this_machine(os.environ), **trial["environment"]}
         trial["contact"] = str(directory.parent / _CONTACT)
-        trial["resume_from"] = str(self._directory(before) / wire.CHECKPOINTS) if before else ""
+        own = str(self._directory(before) / wire.CHECKPOINTS) if before else ""
+        trial["resume_from"] = trial.get("resume_from") or own
         for name in wire.FOLDERS:
             (directory / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), json.dumps(trial).encode(), sync=False)

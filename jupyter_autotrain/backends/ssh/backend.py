@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.environments import InterpreterCheck
-from jupyter_autotrain.backends.ssh import agent_responses, data_sending, fetching, interpreters
+from jupyter_autotrain.backends.ssh import agent_responses, checkpoints, data_sending, fetching, interpreters
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs, network_of
@@ -183,6 +183,9 @@ class SshBackend(HostChecks):
         number = job.removeprefix(self.job_name(trial.job_id))
         earlier = "" if before is None else self.job_name(f"{trial.experiment_id}-{trial.number}-{before}") + number
         content = self._content(trial, Placement((node,))) | ({"layout": layout} if layout else {})
+        if before is not None:
+            kept = self._context.directory(trial, before) / wire.CHECKPOINTS
+            content |= checkpoints.have(self._links, node.node, earlier, kept)
         bundle = link.send_bundle(self._context.bundle(trial))
         limit_bytes = cast("int | None", self._profile.options.get("data_cache_limit"))
         data = data_sending.place(link, job, trial, self._context, limit_bytes)
@@ -238,6 +241,13 @@ class SshBackend(HostChecks):
             return self.link(placement.nodes[0].node).name
         names = list(self._links)
         return names[zlib.crc32(job_id.encode()) % len(names)]
+
+    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
+        """Have the agents look at each file."""
+        found: dict[str, int] = {}
+        for one in reversed(node_refs(ref)):
+            found.update(fetching.sizes(self.link_to(one), self.name_there(one), path))
+        return found
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
         """Those that are not on a host; a host that does not answer now is left out."""

@@ -11,6 +11,8 @@ from typing import cast
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.errors import BackendError
 
+PART = ".part"
+
 
 def fetch(link: HostLink, job: str, path: str, target: Path) -> None:
     """Copy a file or a folder; in a folder, what is no regular file is left out.
@@ -35,6 +37,17 @@ def fetch(link: HostLink, job: str, path: str, target: Path) -> None:
         raise BackendError(f"{path} of job {job} cannot be written to {target}: {error.strerror}.") from error
 
 
+def sizes(link: HostLink, job: str, path: str) -> dict[str, int]:
+    """The bytes of all regular files below a folder; errors as `fetch`."""
+    found = link.ask("list", job=job, path=path)
+    if not isinstance(found, Mapping):
+        raise BackendError(f"{path} of job {job} is no folder.")
+    known = {name: cast("int", size) for name, size in found.items() if size != -1}
+    for name in known:
+        _inside(Path("/folder"), name)
+    return known
+
+
 def _inside(target: Path, name: str) -> Path:
     goal = Path(os.path.normpath(target / name))
     if target not in goal.parents:
@@ -43,7 +56,10 @@ def _inside(target: Path, name: str) -> Path:
 
 
 def _fetch_file(link: HostLink, job: str, path: str, goal: Path) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(goal, flags, 0o600), "wb") as file:
+    """Copy a file; what was cut goes on where it ended, since files of an ended trial do not change."""
+    part = goal.with_name(f"{goal.name}{PART}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(part, flags, 0o600), "ab") as file:
         while data := base64.b64decode(cast("str", link.ask("get", job=job, path=path, offset=file.tell()))):
             file.write(data)
+    part.replace(goal)

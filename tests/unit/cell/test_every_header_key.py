@@ -75,6 +75,7 @@ OTHER_VALUES = {
     "ship.limits.size": "1GB",
     "data": {"images": {"path": "/mnt/imagenet"}},
     "returns": ["model"],
+    "fetch_limit": "1GB",
     "on_rerun": "stop",
     "retries": 2,
     "local": {"max_trials_per_gpu": 2},
