@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain import header, verbs
-from jupyter_autotrain.backends import header_schema
-from jupyter_autotrain.backends import type_names as backend_names
+from jupyter_autotrain.backends import header_context, header_schema
 from jupyter_autotrain.errors import AutotrainError
 
 _NAME = "autotrain_matcher"
+_NO_KINDS: Mapping[str, str] = MappingProxyType({})
 
 
 def install(
     shell: InteractiveShell,
     experiments: Callable[[], Sequence[str]],
-    backends: Callable[[], Sequence[str]] = backend_names,
+    backends: Callable[[], Mapping[str, str]] | None = None,
 ) -> None:
     """Add the matcher to a shell, once.
 
     Args:
         shell: The running IPython.
         experiments: Gives the names of the experiments, newest first.
-        backends: Gives the names of the backends.
+        backends: Gives the names of the backends, each with where it is defined.
     """
     remove(shell)
+    known = backends or _backends_here
 
     def autotrain_matcher(context: CompletionContext) -> SimpleMatcherResult:
-        return match(context, backends, experiments)
+        return match(context, known, experiments)
 
     autotrain_matcher.__qualname__ = _NAME
     shell.Completer.custom_matchers.append(context_matcher(identifier=_NAME, priority=100)(autotrain_matcher))
@@ -43,25 +47,34 @@ def remove(shell: InteractiveShell) -> None:
 
 
 def match(
-    context: CompletionContext, backends: Callable[[], Sequence[str]], experiments: Callable[[], Sequence[str]]
+    context: CompletionContext, backends: Callable[[], Mapping[str, str]], experiments: Callable[[], Sequence[str]]
 ) -> SimpleMatcherResult:
     """Complete a verb line, or the first line, the header and the names of a `%%autotrain` cell; nothing elsewhere."""
     rows = context.full_text.split("\n")
     line = rows[context.cursor_line][: context.cursor_position].lstrip()
     if line.startswith(f"{verbs.MAGIC} "):
-        return _verb_line(line, experiments)
+        return _verb_line(line, experiments, backends)
     if not context.full_text.startswith(header.MAGIC):
         return {"completions": []}
     offset = sum(len(row) + 1 for row in rows[: context.cursor_line]) + context.cursor_position
-    found = header.completions(context.full_text, offset, backends(), header_schema())
+    origins = backends()
+    found = header.completions(context.full_text, offset, list(origins), header_schema())
     if found.matches:
-        return _result(found.matches, context.full_text[found.start : offset], "keyword", suppress=found.sure)
+        fragment = context.full_text[found.start : offset]
+        return _result(found.matches, fragment, "keyword", suppress=found.sure, kinds=origins)
     return _cell_names(context.token)
 
 
-def _verb_line(line: str, experiments: Callable[[], Sequence[str]]) -> SimpleMatcherResult:
+def _backends_here() -> Mapping[str, str]:
+    """The backends that a cell run now could name, and where each is defined."""
+    return header_context(Path.cwd(), os.environ).profiles()[0].origins()
+
+
+def _verb_line(
+    line: str, experiments: Callable[[], Sequence[str]], backends: Callable[[], Mapping[str, str]]
+) -> SimpleMatcherResult:
     try:
-        matches = verbs.complete_verb(line, experiments)
+        matches = verbs.complete_verb(line, experiments, lambda: list(backends()))
     except AutotrainError:
         # Completion cannot show an error; running the line does.
         matches = ()
@@ -74,9 +87,11 @@ def _cell_names(token: str) -> SimpleMatcherResult:
     return _result(matches, token, "function", suppress=False)
 
 
-def _result(matches: Sequence[str], fragment: str, kind: str, *, suppress: bool) -> SimpleMatcherResult:
+def _result(
+    matches: Sequence[str], fragment: str, kind: str, *, suppress: bool, kinds: Mapping[str, str] = _NO_KINDS
+) -> SimpleMatcherResult:
     return {
-        "completions": [SimpleCompletion(text, type=kind) for text in matches],
+        "completions": [SimpleCompletion(text, type=kinds.get(text, kind)) for text in matches],
         "matched_fragment": fragment,
         "suppress": suppress,
         "ordered": True,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from jupyter_autotrain.header import backend_completions
 from jupyter_autotrain.header.distributions import PARAMETERS
 from jupyter_autotrain.header.document import LIMIT_BYTES
 from jupyter_autotrain.header.flags import FLAGS, spellings
@@ -16,6 +17,8 @@ from jupyter_autotrain.header.schema import Header
 MAGIC = "%%autotrain"
 _KEY_LINE = re.compile(r"(\s*)(?:- )?([^\W\d]\w*)\s*:(.*)")
 _HEADER_LINE = re.compile(r"\s*(?:[^\W\d]\w*\s*:(?:\s.*)?|-\s.*|#.*|[}\]].*|)")
+_CLOSED = re.compile(r"\[[^\[\]{}]*\]|\{[^\[\]{}]*\}")
+_DEEPEST = 8  # brackets in brackets
 _REPORT = re.compile(r"\breport\s*\(([^()]*)")
 _KEYWORD = re.compile(r"\b(\w+)\s*=(?!=)")
 _LITERAL = re.compile(r"^([^\W\d]\w*)\s*(?::[^=\n]*)?=\s*(?:[-+\d'\"]|True|False)", re.MULTILINE)
@@ -121,12 +124,15 @@ def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Iterab
         return _value_at([*path, key.strip()], value.lstrip(), cell)
     if opened == "[" or (not match and tail.lstrip().startswith("- ")):
         return word, _values(".".join(path), cell)
+    if path[:1] == ["backend"]:
+        return word, [f"{name}: " for name in backend_completions.keys(path, rows, cell.schema)]
     return word, _keys(path, cell)
 
 
 def _path_above(rows: Sequence[str]) -> list[str]:
     """The keys that enclose the last row, by indentation."""
     indent = len(rows[-1]) - len(rows[-1].lstrip())
+    indent += rows[-1].lstrip().startswith("- ")  # an item may stand below its key without an indent
     path: list[str] = []
     for row in reversed(rows[:-1]):
         match = _KEY_LINE.fullmatch(row)
@@ -138,12 +144,23 @@ def _path_above(rows: Sequence[str]) -> list[str]:
 
 def _into_brackets(path: list[str], tail: str) -> tuple[list[str], str, str]:
     """Follow `{` and `[` that are still open: the path inside, the text of the last item, the last bracket."""
+    tail = _without_closed(tail)
     opened = re.findall(r"[{}\[\]]", tail)
     if not opened or not set(opened) <= {"{", "["}:
         return path, tail, ""
     *heads, last = re.split(r"[{\[]", tail)
     keys = [_last_word(head.rstrip()[:-1].rstrip()) for head in heads if head.rstrip().endswith(":")]
     return [*path, *filter(None, keys)], re.split(r",\s*", last)[-1], opened[-1]
+
+
+def _without_closed(text: str) -> str:
+    """The text without brackets that are closed again."""
+    for _ in range(_DEEPEST):
+        shorter = _CLOSED.sub("", text)
+        if shorter == text:
+            break
+        text = shorter
+    return text
 
 
 def _last_word(text: str, more: str = "") -> str:
@@ -170,8 +187,8 @@ def _value_at(path: list[str], tail: str, cell: _CompletionInput) -> tuple[str, 
 
 
 def _values(key: str, cell: _CompletionInput) -> list[str]:
-    if key == "backend":
-        return list(cell.backends)
+    if key.partition(".")[0] == "backend":
+        return backend_completions.values(key, cell.backends, cell.schema)
     if key == "objective":
         goals = ("maximize", "minimize")
         return [f"{goal} " for goal in goals] + [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jupyter_autotrain.header.aliases import SECTIONS, canonical
@@ -102,7 +102,8 @@ def definitions(context: HeaderContext) -> tuple[dict[str, Definition], list[Fau
         faults += document.faults
     project = context.project_file()
     if project and project != context.user_file():
-        found |= defined_in(context.read(project), (DEFINITIONS,), project)
+        nearer = defined_in(context.read(project), (DEFINITIONS,), project)
+        found |= {name: replace(definition, hides=found.get(name)) for name, definition in nearer.items()}
     return found, faults
 
 

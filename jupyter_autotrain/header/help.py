@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.header.backend_completions import help_lines
 from jupyter_autotrain.header.distributions import PARAMETERS
 from jupyter_autotrain.header.document import PlainScalar, resolve
 from jupyter_autotrain.header.faults import Fault, combined_error, expected_instead
@@ -109,6 +110,8 @@ def help_text(key: str, schema: type[Header] = Header) -> str:
         lines += [f"  {key}.{name}: {part.description}" for name, part in inner.items()]
     elif entry := keys_of((*key.split("."), "NAME"), schema):
         lines += [f"  {key}.NAME.{name}: {part.description}" for name, part in entry.items()]
+    if key == "backend":
+        lines += help_lines(schema)
     if key == "search":
         lines.append(f"  distributions: {', '.join(_form(name) for name in PARAMETERS)}")
     lines.append(f"  default: {default_of(key, schema)}")

@@ -23,6 +23,7 @@ class Definition:
         path: Where that is in the document.
         document: The whole file.
         file: Its path.
+        hides: The definition of the same name in a file that counts less.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Definition:
     path: KeyPath
     document: Document
     file: Path
+    hides: Definition | None = None
 
     @property
     def location(self) -> SourceLocation:

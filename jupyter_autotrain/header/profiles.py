@@ -41,6 +41,14 @@ class Profiles:
         """All names that `backend:` can take, in alphabetical order."""
         return sorted({*self.definitions, *(name for name in self.types if not self._needed(name))})
 
+    def origins(self) -> dict[str, str]:
+        """Where each of these names is defined: a file and its line, or `type`."""
+        return {name: self._origin(name) for name in self.names()}
+
+    def _origin(self, name: str) -> str:
+        definition = self.definitions.get(name)
+        return str(definition.location) if definition else "type"
+
     def _needed(self, type_name: str) -> list[str]:
         """The options without which a type is no backend."""
         model = self.models.get(type_name)

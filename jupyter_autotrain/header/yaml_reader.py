@@ -220,5 +220,7 @@ def _explain(error: Exception, text: str) -> tuple[str, str, str]:
     row = _line_of(error)
     line = rows[row].strip() if row < len(rows) else ""
     problem = str(getattr(error, "problem", "") or "").split("\n")[0]
-    found = f"{shown(line)} is not YAML" if line else "the header ends too early"
+    if row < len(rows) and "\t" in rows[row][: len(rows[row]) - len(line)]:
+        return f"a tab before {shown(line)}", "expected spaces", "indent it with spaces"
+    found = f"{shown(line)} is not YAML" if line else "the text ends too early"
     return f"{found} ({problem})" if problem else found, "expected `key: value`", "check colons, quotes and brackets"

@@ -6,24 +6,30 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from jupyter_autotrain.verbs.cell_names import CELL_NAMES
-from jupyter_autotrain.verbs.grammar import grammar
+from jupyter_autotrain.verbs.grammar import BACKEND_ACTIONS, grammar
 
 MAGIC = "%autotrain"
 
 
-def complete_verb(text: str, experiments: Callable[[], Sequence[str]]) -> tuple[str, ...]:
+def complete_verb(
+    text: str, experiments: Callable[[], Sequence[str]], backends: Callable[[], Sequence[str]] = tuple
+) -> tuple[str, ...]:
     """The words that fit at the end of a line.
 
     Args:
         text: The line up to the cursor, beginning with `%autotrain`.
         experiments: Gives the names of the experiments, newest first; called only where a name is expected.
+        backends: Gives the names of the backends, likewise.
     """
     words = text.removeprefix(MAGIC).split(" ")[1:]
     if not words:
         return ()
     *before, word = words
     given = [one for one in before if one]
-    known = _verbs() if not given else _after(given, word, experiments)
+    if given[:1] == ["backends"] and len(given) <= 2 and not word.startswith("-"):
+        known: Sequence[str] = BACKEND_ACTIONS if len(given) == 1 else backends()
+    else:
+        known = _verbs() if not given else _after(given, word, experiments)
     return tuple(dict.fromkeys(one for one in known if one.startswith(word) and one != word))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+from dataclasses import dataclass
 
 from jupyter_autotrain import backends as backend_types
 from jupyter_autotrain import header
@@ -53,13 +54,39 @@ def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     if not arguments.explain:
         settings = [setting for setting in settings if setting.origin != "default"]
     home = _shorten(str(command.home.root), command)
+    profiles = _profiles(context) if arguments.explain in {None, "backend"} else []
     if arguments.json:
-        write_json(command, {"home": home, "settings": [to_json(setting) for setting in settings]})
+        known = [to_json(profile) for profile in profiles]
+        write_json(command, {"home": home, "settings": [to_json(setting) for setting in settings], "backends": known})
         return
     if not arguments.explain:
         command.write(f"home  {home}\n")
     for setting in settings:
         command.write(f"{setting}\n")
+    for profile in profiles:
+        hidden = f"; hides {profile.hides}" if profile.hides else ""
+        command.write(f"backend {profile.name}: {profile.type} ({profile.origin}{hidden})\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _ProfileOrigin:
+    """Where a profile is defined, and which definition of the same name it hides."""
+
+    name: str
+    type: str
+    origin: str
+    hides: str
+
+
+def _profiles(context: header.HeaderContext) -> list[_ProfileOrigin]:
+    profiles, _ = context.profiles()
+    found = []
+    for name, definition in sorted(profiles.definitions.items()):
+        profile, _ = profiles.find(name)
+        of_type = f"the type {name}" if name in profiles.types else ""
+        hides = str(definition.hides.location) if definition.hides else of_type
+        found.append(_ProfileOrigin(name, profile.type if profile else "faulty", str(definition.location), hides))
+    return found
 
 
 def _shorten(path: str, command: CommandContext) -> str:

@@ -8,6 +8,7 @@ from typing import Final, NoReturn
 from jupyter_autotrain.core.states import ExperimentState
 from jupyter_autotrain.errors import AutotrainError
 
+BACKEND_ACTIONS: Final = ("list", "check", "add", "edit", "remove", "trust")
 _WITH_JSON: Final = (
     "ls",
     "status",
@@ -91,12 +92,11 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
 
 
 def _add_backends(backends: argparse.ArgumentParser) -> None:
-    actions = ("list", "check", "add", "edit", "remove", "trust")
     texts = (
         "check NAME [HOST ...]: a round trip, step by step; add NAME --type TYPE [HOST ...]; edit NAME ...; "
         "remove NAME; trust NAME HOST [FINGERPRINT]"
     )
-    backends.add_argument("action", nargs="?", choices=actions, metavar="ACTION", help=texts)
+    backends.add_argument("action", nargs="?", choices=BACKEND_ACTIONS, metavar="ACTION", help=texts)
     backends.add_argument("name", nargs="?", metavar="NAME", help="the profile")
     backends.add_argument("words", nargs="*", metavar="HOST", help="hosts; with trust also a fingerprint")
     backends.add_argument("--type", metavar="TYPE", help="what kind of backend, as ssh")

@@ -13,7 +13,9 @@ def shell():
     config = Config()
     config.HistoryManager.enabled = False
     shell = InteractiveShell(config=config)
-    completion.install(shell, lambda: ["digits", "digits@2", "mnist"], lambda: ("local", "debug"))
+    completion.install(
+        shell, lambda: ["digits", "digits@2", "mnist"], lambda: {"local": "type", "debug": "autotrain.yaml line 2"}
+    )
     yield shell
     completion.remove(shell)
 

@@ -126,7 +126,7 @@ def test_a_faulty_profile_that_is_not_used_is_no_fault(places: Places) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("lab:\n\ttype: ssh\n", "~/.jupyter/backends.yaml line 2: 'type: ssh' is not YAML"),
+        ("lab:\n\ttype: ssh\n", "line 2: a tab before 'type: ssh'; expected spaces; indent it with spaces"),
         ("lab: {type: ssh\n", "~/.jupyter/backends.yaml line"),
         ("lab: {type: ssh, hosts: [a]}\nlab: {type: ssh, hosts: [b]}\n", "line 2: 'lab' is given twice"),
     ],
@@ -210,6 +210,40 @@ def test_the_schema_of_the_key_knows_every_form() -> None:
         assert validator.is_valid({"backend": value}), value
     for value in [3.5, {"type": "ssh", "hosts": ["a"], "hostz": []}, {"at_most": 3}, [[]]]:
         assert not validator.is_valid({"backend": value}), value
+
+
+def completed(cell: str) -> set[str]:
+    text = f"%%autotrain\n{cell}\n---\nx = 1"
+    cursor = text.index("|@")
+    return set(header.completions(text.replace("|@", ""), cursor, ["lab", "local"], SCHEMA).matches)
+
+
+@pytest.mark.parametrize(
+    ("cell", "offered"),
+    [
+        ("backend: l|@", {"lab", "local"}),
+        ("backend: [local, la|@", {"lab"}),
+        ("backend:\n- la|@", {"lab"}),
+        ("backend: [{name: la|@", {"lab"}),
+        ("backend: {ty|@", {"type: "}),
+        ("backend: {type: ss|@", {"ssh"}),
+        ("backend: {type: ssh, ho|@", {"hosts: "}),
+        ("backend: {type: ssh, hosts: [a, b], key|@", {"key_file: "}),
+        ("backend: {type: ssh, hosts: [{host: a, po|@", {"port: "}),
+        ("backend: [local, {type: ssh, hosts: [a], at_|@", {"at_most: "}),
+        ("backend:\n  type: ssh\n  config|@", {"config_file: "}),
+        ("backend: [{name: lab, pre|@", {"prefer: "}),
+    ],
+)
+def test_every_form_is_completed(cell: str, offered: set[str]) -> None:
+    assert completed(cell) == offered
+
+
+def test_help_says_the_keys_of_each_type() -> None:
+    lines = header.help_text("backend", SCHEMA).splitlines()
+    assert "  backend.at_most: How many of its trials may be there at the same time." in lines
+    assert "  type ssh:" in lines
+    assert "    hosts: The hosts." in lines
 
 
 def test_a_file_is_read_again_when_it_has_changed(places: Places) -> None:

@@ -12,6 +12,7 @@ from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.core.backend import Probe
 from jupyter_autotrain.errors import AutotrainError, HeaderError
 from jupyter_autotrain.header import profile_editing
+from jupyter_autotrain.verbs import complete_verb
 
 WRITTEN = """\
 # our machines
@@ -44,7 +45,8 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("answering")
 def test_all_backends_are_listed_with_type_hosts_state_and_origin(terminal, file: Path) -> None:
     rows = {row["name"]: row for row in terminal.json("backends")}
-    assert set(rows) == {"debug", "lab", "local", "other"}
+    assert {"debug", "lab", "local", "other"} <= set(rows)
+    assert "ssh" not in rows
     assert rows["lab"]["type"] == "ssh"
     assert rows["lab"]["hosts"] == ["gpu1", "gpu2"]
     assert rows["lab"]["usable"]
@@ -146,6 +148,25 @@ def test_a_profile_that_others_share_is_not_changed(terminal, file: Path) -> Non
         terminal.run("backends", "edit", "team", "--set", "port=1")
     with pytest.raises(AutotrainError, match="is a type of backend"):
         terminal.run("backends", "remove", "local")
+
+
+def test_config_says_which_definition_counts(terminal, file: Path) -> None:
+    (terminal.cwd / "autotrain.yaml").write_text("backends: {lab: {type: ssh, hosts: [t1]}, local: {type: local}}\n")
+    said = terminal.run("config").splitlines()
+    assert "backend lab: ssh (autotrain.yaml line 1; hides ~/.jupyter/backends.yaml line 3)" in said
+    assert "backend other: ssh (~/.jupyter/backends.yaml line 11)" in said
+    assert "backend local: local (autotrain.yaml line 1; hides the type local)" in said
+    assert terminal.json("config")["backends"][0]["name"] == "lab"
+    assert terminal.run("config", "--explain", "backend").splitlines()[0] == "backend = local (default)"
+
+
+def test_actions_and_names_are_completed() -> None:
+    def found(text: str) -> tuple[str, ...]:
+        return complete_verb(text, lambda: ["digits"], lambda: ["lab", "local"])
+
+    assert found("%autotrain backends ch") == ("check",)
+    assert found("%autotrain backends check l") == ("lab", "local")
+    assert "--type" in found("%autotrain backends add lab --")
 
 
 def test_a_file_written_in_braces_is_left_to_its_author() -> None:

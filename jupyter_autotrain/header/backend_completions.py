@@ -1,0 +1,52 @@
+"""What may stand inside `backend:`: names, types, and the keys of a profile that is written out. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jupyter_autotrain.header.backend_models import NamedBackend, inline_model
+from jupyter_autotrain.header.model_faults import keys_of
+from jupyter_autotrain.header.schema import Header
+
+_TYPE = re.compile(r"\btype\s*:\s*['\"]?([\w.-]+)")
+_BACKEND = re.compile(r"\s*(?:- )?backend\s*:")
+
+
+def keys(path: Sequence[str], rows: Sequence[str], schema: type[Header]) -> list[str]:
+    """The keys of the mapping around the cursor: those of its type, once it has one.
+
+    Args:
+        path: The keys around the cursor, beginning with `backend`.
+        rows: The header up to the cursor.
+        schema: It knows the types of backends.
+    """
+    models = dict(schema.backend_types)
+    begun = next((number for number in reversed(range(len(rows))) if _BACKEND.match(rows[number])), 0)
+    types = _TYPE.findall("\n".join(rows[begun:]))
+    if types and types[-1] in models:
+        return list(keys_of(path[1:], inline_model(types[-1], models[types[-1]])))
+    return ["type", *NamedBackend.model_fields] if len(path) == 1 else []
+
+
+def values(key: str, backends: Sequence[str], schema: type[Header]) -> list[str]:
+    """The values of a key inside `backend:` that can be listed.
+
+    Args:
+        key: With dots, beginning with `backend`.
+        backends: Names of backends.
+        schema: It knows the types of backends.
+    """
+    if key in {"backend", "backend.name"}:
+        return list(backends)
+    return [name for name, _ in schema.backend_types] if key == "backend.type" else []
+
+
+def help_lines(schema: type[Header]) -> list[str]:
+    """The keys of `backend:`, and for each type those of its profiles."""
+    lines = [f"  backend.{name}: {field.description}" for name, field in NamedBackend.model_fields.items()]
+    for type_name, options in schema.backend_types:
+        if options.model_fields:
+            lines.append(f"  type {type_name}:")
+            lines += [f"    {name}: {field.description}" for name, field in options.model_fields.items()]
+    return lines
