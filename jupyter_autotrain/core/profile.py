@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from jupyter_autotrain.core.json import JsonObject, to_json
 
 _DIGEST_CHARACTERS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
     """A backend by name: its type (an entry point's name), and options that the type's model has checked.
 
@@ -22,7 +23,7 @@ class Profile:
     type: str
     options: JsonObject = field(default_factory=dict)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Its name, and where it has options a digest: two profiles of one name may differ between notebooks."""
         if not self.options and self.name == self.type:

@@ -69,6 +69,10 @@ class AttemptHistory:
         """How many trials a backend has now."""
         return sum(placed.placement.backend == backend for placed in self._placed.values())
 
+    def is_lost(self, number: int) -> bool:
+        """Whether an earlier attempt of a trial was lost."""
+        return number in self._lost
+
     def lost_by(self, number: int, backend: str) -> frozenset[str]:
         """The nodes of a backend that lost earlier attempts of a trial; "" where they are not known."""
         return frozenset(node for name, node in self._lost.get(number, ()) if name == backend)

@@ -48,14 +48,21 @@ class TrialPlacer:
 
     pool: BackendPool
     _waiting: Counter[tuple[str, str]] = field(default_factory=Counter)  # by experiment and backend, in this round
+    _full: dict[str, Unschedulable] = field(
+        default_factory=dict
+    )  # by experiment: what its trials were told in this round
 
     def begin_round(self) -> None:
         """Begin a round, in which `place` is called for all waiting trials in order."""
         self._waiting.clear()
+        self._full.clear()
         self.pool.begin_round()
 
     def place(self, run: ExperimentRun, number: int) -> Placed | Unschedulable:
         """Where a trial goes; nothing is reserved for it, but what it waits for is kept from those that come later."""
+        is_usual = not run.history.is_lost(number)
+        if is_usual and run.id in self._full:  # nothing becomes free within a round
+            return self._full[run.id]
         offers = [self._offer(run, number, choice) for choice in run.record.spec.backends]
         possible = [offer for offer in offers if offer.is_possible]
         possible = [offer for offer in possible if not offer.is_avoided] or possible
@@ -71,7 +78,10 @@ class TrialPlacer:
             if isinstance(one.answer, Unschedulable):
                 self.pool.allocator(one.choice).wait(run.resource_request(number, one.choice), one.answer)
         self._waiting[run.id, offer.choice.profile.name] += 1
-        return _waits_for(offer, chosen, offers, reason)
+        refusal = _waits_for(offer, chosen, offers, reason)
+        if is_usual and not any(isinstance(one.answer, Reservation) for one in offers):
+            self._full[run.id] = refusal
+        return refusal
 
     def _offer(self, run: ExperimentRun, number: int, choice: BackendChoice) -> _Offer:
         there = run.history.count(choice.profile.name)
