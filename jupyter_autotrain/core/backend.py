@@ -215,8 +215,14 @@ class Backend(Protocol):
 class PushingBackend(Backend, Protocol):
     """A backend that tells when there is something new (`Capabilities.pushes`)."""
 
-    def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
-        """Have a function called, in any thread, with the job ids of jobs that should be polled and read now."""
+    def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:
+        """Have functions called, in any thread.
+
+        Args:
+            on_news: Takes the job ids of jobs that should be polled and read now.
+            on_progress: Takes a job id, and what its submit is doing: the rest of a sentence that begins with the
+                trial; "" when that is over.
+        """
         ...
 
 

@@ -23,6 +23,7 @@ from jupyter_autotrain.manager.events import (
     JobUpdate,
     StatusUnknown,
     SubmitFailed,
+    SubmitProgress,
     Submitted,
     Unreachable,
 )
@@ -123,6 +124,8 @@ class EventHandler:
             self._submit_failed(run, attempt, event)
         elif isinstance(event, Cancelled):
             self._cancelled(run, attempt, event)
+        elif isinstance(event, SubmitProgress):
+            run.set_progress(attempt, event.what)
         elif isinstance(event, StatusUnknown):
             run.set_unknown(attempt, event.reason, unreachable=event.unreachable)
         else:

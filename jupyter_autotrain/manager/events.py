@@ -32,6 +32,14 @@ class Submitted:
 
 
 @dataclass(frozen=True, slots=True)
+class SubmitProgress:
+    """What the submit of a job is doing, as an upload; "" when that is over."""
+
+    job_id: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class SubmitFailed:
     """The backend did not accept a job: it refused, it does not answer, or it is not known whether the job began."""
 
@@ -78,5 +86,5 @@ class Unreachable:
     reason: str
 
 
-JobEvent: TypeAlias = Submitted | SubmitFailed | JobUpdate | StatusUnknown | Cancelled
+JobEvent: TypeAlias = Submitted | SubmitProgress | SubmitFailed | JobUpdate | StatusUnknown | Cancelled
 Event: TypeAlias = JobEvent | Discovered | Unreachable

@@ -171,6 +171,12 @@ class ExperimentRun:
         if status.reason:
             self.blocked[number] = status.reason
 
+    def set_progress(self, attempt: Attempt, what: str) -> None:
+        """Show what the submit of a trial is doing; nothing any more when that is over."""
+        self.blocked.pop(attempt.trial.number, None)
+        if what:
+            self.blocked[attempt.trial.number] = what
+
     def set_unknown(self, attempt: Attempt, reason: str, *, unreachable: bool = False) -> None:
         """Remember why the status of a job is unknown; an empty reason: it is known again."""
         self.blocked.pop(attempt.trial.number, None)

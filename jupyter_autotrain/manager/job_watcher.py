@@ -18,7 +18,15 @@ from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.manager.artifact_sync import fetch_results, log_copies
 from jupyter_autotrain.manager.context import ManagerContext
-from jupyter_autotrain.manager.events import Cancelled, Discovered, Event, JobUpdate, SubmitFailed, Submitted
+from jupyter_autotrain.manager.events import (
+    Cancelled,
+    Discovered,
+    Event,
+    JobUpdate,
+    SubmitFailed,
+    SubmitProgress,
+    Submitted,
+)
 from jupyter_autotrain.manager.job_poller import JobPoller, reason_of
 from jupyter_autotrain.manager.metrics_stream import MetricsStream
 from jupyter_autotrain.manager.watched_job import WatchedJob
@@ -50,7 +58,7 @@ class JobWatcher:
     def start(self) -> None:
         """Begin to watch, in a thread of its own that does not keep the process alive."""
         if self.backend.capabilities.pushes:
-            cast("PushingBackend", self.backend).subscribe(self._note_news)
+            cast("PushingBackend", self.backend).subscribe(self._note_news, self._note_progress)
         threading.Thread(target=self._watch_forever, name=f"jobs-{self.backend.name}", daemon=True).start()
 
     def discover(self) -> None:
@@ -133,6 +141,9 @@ class JobWatcher:
                 if job_id in self._jobs:
                     self._jobs[job_id].has_news = True
             self._changed.notify()
+
+    def _note_progress(self, job_id: str, what: str) -> None:
+        self._emit(SubmitProgress(job_id, what))
 
     def _watch_forever(self) -> None:
         while True:

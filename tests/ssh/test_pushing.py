@@ -12,6 +12,7 @@ from jupyter_autotrain.backends.ssh import agent_watching
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection
 from jupyter_autotrain.backends.ssh.pushed_jobs import PushedJobs
 from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
+from jupyter_autotrain.backends.ssh.upload_progress import UploadProgress
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Cursor
 from jupyter_autotrain.core.home import Home
@@ -57,7 +58,7 @@ def test_a_running_trial_is_followed_without_a_question(make: LabBackends, home:
 def test_whoever_subscribes_is_told_of_each_change(make: LabBackends, home: Home) -> None:
     backend = make(home)
     told: list[str] = []
-    backend.subscribe(told.extend)
+    backend.subscribe(told.extend, lambda _job_id, _what: None)
     ref = start(backend, home, "report(loss=1)")
     wait_until(lambda: told, "the first news")
     end(backend, ref)
@@ -135,3 +136,27 @@ def test_a_host_that_is_late_is_not_waited_for_again() -> None:
     assert side_by_side.call(calls, None) == {"quick": 1}
     answers.set()
     wait_until(lambda: "slow" in side_by_side.call(calls, 0.05), "the slow host")
+
+
+def test_an_upload_is_told_with_size_rate_and_time_left_and_a_quick_one_is_not() -> None:
+    told: list[str] = []
+    now_s = [0.0]
+    progress = UploadProgress("gpu1", told.append, lambda: now_s[0])
+    progress(0, 100_000_000)
+    now_s[0] = 0.4
+    progress(10_000_000, 100_000_000)
+    assert told == []
+    now_s[0] = 1.0
+    progress(25_000_000, 100_000_000)
+    assert len(told) == 1
+    assert "to gpu1: 25%" in told[0]
+    assert "3 s left" in told[0]
+
+
+def test_a_slow_upload_reaches_whoever_subscribes_until_it_is_over(make: LabBackends, home: Home) -> None:
+    backend = make(home)
+    told: list[tuple[str, str]] = []
+    backend.subscribe(lambda _ids: None, lambda job_id, what: told.append((job_id, what)))
+    ref = start(backend, home, "")
+    end(backend, ref)
+    assert told[-1] == (ref.job_id, "")

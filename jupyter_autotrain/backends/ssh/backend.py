@@ -22,6 +22,7 @@ from jupyter_autotrain.backends.ssh.multi_node import MultiNode, job_id_of, node
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
+from jupyter_autotrain.backends.ssh.upload_progress import UploadProgress
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
@@ -78,6 +79,7 @@ class SshBackend(HostChecks):
         self._context = context
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
         self._owner = _owner(context)
+        self._on_progress: Callable[[str, str], None] = lambda _job_id, _what: None
         self._lease_s = cast("float | None", profile.options.get("lease_s"))
         self._observer = Observer(self)
         self._side_by_side = SideBySide()
@@ -186,9 +188,11 @@ class SshBackend(HostChecks):
         if before is not None:
             kept = self._context.directory(trial, before) / wire.CHECKPOINTS
             content |= checkpoints.have(self._links, node.node, earlier, kept)
-        bundle = link.send_bundle(self._context.bundle(trial))
+        progress = UploadProgress(node.node, partial(self._on_progress, trial.job_id))
+        bundle = link.send_bundle(self._context.bundle(trial), progress)
         limit_bytes = cast("int | None", self._profile.options.get("data_cache_limit"))
-        data = data_sending.place(link, job, trial, self._context, limit_bytes)
+        data = data_sending.place(link, job, trial, self._context, limit_bytes, progress)
+        self._on_progress(trial.job_id, "")
         try:
             link.start(job, trial={**content, **data}, bundle=bundle, before=earlier, secrets=dict(secrets))
         except LinkLostError as error:
@@ -274,8 +278,9 @@ class SshBackend(HostChecks):
             )
         return self._links[host]
 
-    def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
+    def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:
         """As `PushingBackend.subscribe`."""
+        self._on_progress = on_progress
         for link in self._links.values():
             link.subscribe(lambda names: on_news([job_id_of(name) for name in names]))
 

@@ -15,7 +15,7 @@ from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.context import Clocks
-from jupyter_autotrain.manager.events import Event
+from jupyter_autotrain.manager.events import Event, SubmitProgress
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.testing import trial_of, wait_until
 
@@ -28,9 +28,11 @@ class PushingBackend:
     def __init__(self) -> None:
         self.polled: list[list[str]] = []
         self.tell: Callable[[Collection[str]], None] = lambda _: None
+        self.tell_progress: Callable[[str, str], None] = lambda _job_id, _what: None
 
-    def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
+    def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:
         self.tell = on_news
+        self.tell_progress = on_progress
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         self.polled.append([ref.job_id for ref in refs])
@@ -46,8 +48,12 @@ def backend() -> PushingBackend:
 
 
 @pytest.fixture
-def watcher(backend: PushingBackend, tmp_path: Path) -> Iterator[JobWatcher]:
-    events: list[Event] = []
+def events() -> list[Event]:
+    return []
+
+
+@pytest.fixture
+def watcher(backend: PushingBackend, events: list[Event], tmp_path: Path) -> Iterator[JobWatcher]:
     context = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
     with ThreadPoolExecutor(1) as pool:
         made = JobWatcher(backend, "lab", events.append, pool, context)  # type: ignore[arg-type]  # all it asks for here
@@ -74,3 +80,11 @@ def test_news_of_an_unknown_job_changes_nothing(backend: PushingBackend, watcher
     assert pause_s is not None
     assert pause_s > 500
     assert backend.polled == []
+
+
+@pytest.mark.usefixtures("watcher")
+def test_what_a_submit_is_doing_becomes_an_event(backend: PushingBackend, events: list[Event]) -> None:
+    backend.tell_progress("e1-1-1", "sends 120 MB to gpu1: 43 %")
+    assert [event for event in events if isinstance(event, SubmitProgress)] == [
+        SubmitProgress("e1-1-1", "sends 120 MB to gpu1: 43 %")
+    ]
