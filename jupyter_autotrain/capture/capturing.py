@@ -73,8 +73,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
             KeyboardInterrupt, ends the capture.
         seed: What trials seed all random generators with, if anything.
         variables: Names and patterns of environment variables that trials get by the header.
-        data: The entries of the header's `data:`: of each the path here, or "" where it lies elsewhere. Files that are
-            sent so are not sent with the code too.
+        data: The entries of the header's `data:`: of each the path here, or ""; they are not sent with the code too.
 
     Raises:
         CaptureError: A name is missing or cannot travel, the data is too big, or something looks like a secret; all

@@ -143,6 +143,11 @@ class ExperimentFiles:
         """The bytes of its files in the home."""
         return folder_bytes(self.home.experiment(self.id))
 
+    def elsewhere_bytes(self) -> int:
+        """The bytes of files that its trials have left on other machines, and that were not pulled."""
+        directories = [self.directory(trial) for trial in self.store.trials(self.id)]
+        return sum(sum(elsewhere.sizes(directory).values()) for directory in directories)
+
     def _trial(self, trial: int | TrialRecord | None) -> TrialRecord:
         number = trial.number if isinstance(trial, TrialRecord) else trial
         return trial_selection.trial_or_best(self.store, self.record, number)

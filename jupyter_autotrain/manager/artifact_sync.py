@@ -82,7 +82,7 @@ def fetch_results(
             if left:
                 data = json.dumps(left).encode()
                 wire.write_atomically(str(directory / wire.ELSEWHERE_FILE), data)
-                notes.append(("info", _left_there(backend, ref, left)))
+                notes.append(("warning", _left_there(backend, ref, left)))
             if status.state is not TrialState.SUCCEEDED:
                 _fetch(backend, ref, directory, (wire.CHECKPOINTS,), limit_bytes)
         wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status.detail).encode())

@@ -159,8 +159,8 @@ class JobWatcher:
     def _emit_final(self, job: WatchedJob, seen: JobUpdate) -> None:
         """Bring the results of an ended job home, then report its end."""
         if not self.backend.capabilities.shares_home:
-            directory, limit_bytes = self._directory(job.trial), job.trial.fetch_limit_bytes
-            notes = fetch_results(self.backend, job.ref, directory, seen.status, limit_bytes)
+            directory = self._directory(job.trial)
+            notes = fetch_results(self.backend, job.ref, directory, seen.status, job.trial.fetch_limit_bytes)
             seen.frames.notes.extend((self._clocks.now_s(), level, text, 1) for level, text in notes)
         self._emit(seen)
 

@@ -42,7 +42,13 @@ def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
     names = ", ".join(experiment.name for experiment in chosen[:8]) + (" ..." if len(chosen) > 8 else "")
     what = count(len(chosen), "experiment")
     if not delete:
-        return f"Would delete {what} ({total}): {names}."
+        elsewhere_bytes = sum(experiment.elsewhere_bytes() for experiment in chosen)
+        lost = (
+            f" {format_bytes(elsewhere_bytes)} on other machines cannot be pulled any more then."
+            if elsewhere_bytes
+            else ""
+        )
+        return f"Would delete {what} ({total}): {names}.{lost}"
     for experiment in chosen:
         experiment.delete()
     return f"Deleted {what}, {total} freed: {names}"

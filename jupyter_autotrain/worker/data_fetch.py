@@ -112,7 +112,8 @@ def _go_on(cache: DataCache, url: str, path: str) -> str:
         return total.hexdigest()
     with answer:
         if answer.status != 206:  # the server sends all of it, or it is a file here, whose status is None
-            total, offset = hashlib.sha256(), 0
+            total = hashlib.sha256()
+            offset = 0
         rest = answer.headers.get("Content-Length")
         size_bytes = offset + int(rest) if rest else None
         cache.make_room(size_bytes - _size(path) if size_bytes else 0)

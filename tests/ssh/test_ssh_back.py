@@ -35,7 +35,7 @@ def test_small_files_come_at_once_and_large_ones_on_request_also_after_a_cut(mak
     directory = home.trial("e1", 1, 1)
     notes = fetch_results(backend, ref, directory, end(backend, ref), 3_000_000)
     assert notes == [
-        ("info", "1 file (6 MB) stayed on h1: `%autotrain pull` brings them (`fetch_limit:`)"),
+        ("warning", "1 file (6 MB) stayed on h1: `%autotrain pull` brings them (`fetch_limit:`)"),
     ]
     assert (directory / wire.WORK / "small.txt").read_text() == "small"
     assert (directory / wire.OUTPUTS / "model.pkl").stat().st_size > 2_000_000

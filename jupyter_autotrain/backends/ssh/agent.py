@@ -184,8 +184,8 @@ class Agent:
 
     def _use_data(self, request: AgentRequest) -> bool:
         directory = self._directory(request["job"])
-        size_bytes, limit_bytes = request["size_bytes"], request["limit_bytes"]
-        return agent_data.use(Path(self._data), directory, request["digest"], size_bytes, limit_bytes)
+        sizes = {name: request[name] for name in ("size_bytes", "limit_bytes")}
+        return agent_data.use(Path(self._data), directory, request["digest"], **sizes)
 
     def _put(self, request: AgentRequest) -> None:
         agent_files.put(self._directory(request["job"]), request["path"], base64.b64decode(request["data"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
@@ -65,3 +66,21 @@ def test_an_experiment_of_today_is_not_old_after_the_wall_clock_was_set_forward(
     with Store.open(terminal.home) as store:
         store.begin_experiment(experiment_id, BootTime.now())
     assert "Nothing to clean" in terminal.run("clean", "--older", "7")
+
+
+def test_clean_says_what_could_not_be_pulled_any_more(terminal, left):
+    directory = terminal.find("mnist").directory(1)
+    directory.mkdir(parents=True)
+    (directory / wire.ELSEWHERE_FILE).write_text('{"work/large.bin": 3000000}')
+    told = terminal.run("clean", "mnist")
+    assert "3 MB on other machines cannot be pulled any more then." in told
+    assert "  large.bin  (3 MB, still where the trial ran)" in terminal.run("pull", "mnist", "--trial", "1", "--list")
+
+
+def test_load_of_what_is_still_elsewhere_says_how_to_bring_it(terminal, left):
+    directory = terminal.find("mnist").directory(1)
+    directory.mkdir(parents=True)
+    (directory / wire.ELSEWHERE_FILE).write_text('{"outputs/model.pkl": 3000000}')
+    with pytest.raises(AutotrainError, match=r"'model' of trial 1 has 3 MB and is still where the trial ran") as caught:
+        terminal.run("load", "mnist", "model", "--trial", "1")
+    assert "%autotrain pull mnist --trial 1" in caught.value.action
