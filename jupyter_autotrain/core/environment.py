@@ -35,7 +35,7 @@ _OF_A_MACHINE: Final = (
     "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "*_proxy", "*_PROXY",
 )  # fmt: skip
 _OF_ANY_MACHINE: Final = frozenset({"PYTHONHASHSEED"})
-_OF_A_MANAGER: Final = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*")
+_OF_A_MANAGER: Final = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*", "SLURM_CONF")
 
 
 def passed(environ: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import sys
 import time
 
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core import environment, files, wire
 from jupyter_autotrain.worker import fields, ports, supervisor_main, trial_lock
 
 _RENDEZVOUS_S = 300.0
 _LOOK_AGAIN_S = 0.05
 _GOOD = frozenset({"SUCCEEDED", "EARLY_STOPPED"})
+_STREAM_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 NODES = "nodes"  # of a trial on several nodes: the directories of all nodes but the first
 
 
@@ -54,12 +54,23 @@ class SlurmTask:
         if self.restart:
             self._begin_again(trial)
         trial["directory"] = self.directory
+        if self.node:
+            self._link_streams(max(1, fields.integer(trial.get("workers"), 1)))
         if self.nodes > 1:
             trial["layout"] = {"node_rank": self.node, "endpoints": self._endpoints(trial)}
         trial["gpus"] = self._gpus(trial)
-        trial["environment"] = {**fields.mapping(trial.get("environment")), **self._variables(trial)}
+        trial["environment"] = self._variables(trial)
         wire.write_atomically(wire.TRIAL_FILE, json.dumps(trial).encode(), sync=False)
         return trial
+
+    def _link_streams(self, workers: int) -> None:
+        """Have what the ranks of this node print and report appear in the trial directory, beside the others."""
+        for rank in range(self.node * workers, (self.node + 1) * workers):
+            for stream in wire.STREAMS:
+                name = wire.stream_of_rank(stream, rank)
+                os.close(os.open(f"{self.trial_directory}/{name}", _STREAM_FLAGS, 0o600))
+                with contextlib.suppress(FileExistsError):  # made by an earlier run
+                    os.link(f"{self.trial_directory}/{name}", name)
 
     def _begin_again(self, trial: dict[str, object]) -> None:
         """Slurm has put the job back into the queue: go on from its own checkpoints, and write on in its streams."""
@@ -77,14 +88,17 @@ class SlurmTask:
         return visible.split(",") if asked and visible else []
 
     def _variables(self, trial: dict[str, object]) -> dict[str, str]:
-        """Slurm's own; where the profile has commands for the job to begin with, all that these have set."""
-        own = {name: value for name, value in self.environ.items() if name.startswith("SLURM_")}
-        return dict(self.environ) if fields.mapping(trial.get("options")).get("setup") else own
+        """The trial's and Slurm's own; where the profile has commands for a job to begin with, what these have set."""
+        given = {name: str(value) for name, value in fields.mapping(trial.get("environment")).items()}
+        own = {name: value for name, value in self.environ.items() if name.startswith("SLURM")}
+        if fields.mapping(trial.get("options")).get("setup"):
+            return {**given, **self.environ}
+        return {**environment.of_this_machine(self.environ), **given, **own}
 
     def _endpoints(self, trial: dict[str, object]) -> list[object]:
         """Of each node its address and free ports, in the order of the nodes."""
         count = max(1, fields.integer(trial.get("workers"), 1)) + 1
-        own = [socket.gethostname(), ports.find_free(count, "")]
+        own = [os.uname().nodename, ports.find_free(count, "")]
         wire.write_atomically(self._endpoint_file(self.node), json.dumps(own).encode())
         deadline_s = time.monotonic() + _RENDEZVOUS_S
         found: list[object] = []

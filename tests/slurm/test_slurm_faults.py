@@ -262,9 +262,7 @@ def test_slurm_and_setup_give_variables_and_nothing_of_ours_leaks(
     make: Make, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OF_THE_MANAGER", "1")
-    code = (
-        "import os\nprint('SLURM_JOB_ID' in os.environ, os.environ.get('OF_SETUP'), os.environ.get('OF_THE_MANAGER'))"
-    )
+    code = "from os import environ as e\nprint('SLURMD_NODENAME' in e, e.get('OF_SETUP'), e.get('OF_THE_MANAGER'))"
     backend = make(setup=["export OF_SETUP=yes"])
     ref = start(backend, home, code)
     assert end(backend, ref).state is TrialState.SUCCEEDED

@@ -17,6 +17,7 @@ from jupyter_autotrain.backends.slurm.cluster import Cluster, LocalCluster, Remo
 from jupyter_autotrain.backends.ssh import agent_responses
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.core import environment as core_environment
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
@@ -123,16 +124,19 @@ class SlurmBackend:
         directory = self._cluster.ref_data(trial.job_id)["directory"]
         before = trial.resume_attempt
         earlier = f"{trial.experiment_id}-{trial.number}-{before}"
-        here = "" if self._profile.options.get("via") else local["python"]
-        python = self._profile.options.get("python") or here
         return {
-            **local, "directory": directory, "python": python, "gpus": [],
+            **local, **(_elsewhere(trial, local) if self._profile.options.get("via") else {}),
+            **_given_python(self._profile), "directory": directory, "gpus": [],
             "resume_from": "" if before is None else self._cluster.ref_data(earlier)["directory"],
         }  # fmt: skip
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Hand the trial to Slurm, with those that are submitted at the same time; twice is once."""
-        content = {**self._content(trial, placement), "bundle": self._cluster.send_bundle(trial)}
+        limit_bytes = cast("int | None", self._options(trial).get("data_cache_limit"))
+        content = {
+            **self._content(trial, placement), "bundle": self._cluster.send_bundle(trial),
+            **self._cluster.place_data(trial, limit_bytes),
+        }  # fmt: skip
         data = self._cluster.ref_data(trial.job_id)
         task: JsonObject = {"directory": data["directory"], "trial": content, "secrets": dict(secrets)}
         self._batcher.submit(task, job_script.render(trial, self._options(trial)))
@@ -181,6 +185,17 @@ class SlurmBackend:
     def close(self) -> None:
         """Give up the connection to the login node; jobs continue."""
         self._cluster.close()
+
+
+def _given_python(profile: Profile) -> JsonObject:
+    return {"python": profile.options["python"]} if profile.options.get("python") else {}
+
+
+def _elsewhere(trial: TrialSpec, local: JsonObject) -> JsonObject:
+    """What is different where this machine's files are not seen; the login node fills in what is empty."""
+    variables = dict(core_environment.travelling(trial.environment))
+    empty: JsonObject = {"data_folder": ""} if "data_folder" in local else {}
+    return {**empty, "python": "", "environments": "", "environment": variables}
 
 
 def _node(row: JsonObject) -> Node:

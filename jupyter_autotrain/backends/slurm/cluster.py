@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.backends.slurm_login.controller import SlurmController
-from jupyter_autotrain.backends.ssh import fetching
+from jupyter_autotrain.backends.ssh import data_sending, fetching
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
@@ -48,6 +48,14 @@ class Cluster(Protocol):
 
     def send_bundle(self, trial: TrialSpec) -> str:
         """Make the bundle of a trial available to the nodes; gives its path there."""
+        ...
+
+    def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:
+        """Make the data of a trial available to the nodes; gives what `trial.json` says of it, where it changes.
+
+        Raises:
+            DataError: It was changed since the submission.
+        """
         ...
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
@@ -111,6 +119,11 @@ class LocalCluster(trial_directory.TrialDirectoryBackend):
             self._has_code = True
         return str(_copy(scan_folder(bundle), self._root / "bundles"))
 
+    def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:  # noqa: ARG002 - nothing is copied
+        """It is read where it lies: the nodes see this machine's files."""
+        trial_directory.check_data(trial, self._context)
+        return {}
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -145,6 +158,11 @@ class RemoteCluster:
     def send_bundle(self, trial: TrialSpec) -> str:
         """Send it, unless it is there."""
         return self._link.send_bundle(self._context.bundle(trial))
+
+    def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:
+        """Send it, unless it is there."""
+        job = str(self.ref_data(trial.job_id)["directory"])
+        return data_sending.place(self._link, job, trial, self._context, limit_bytes)
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """One question for all streams. The agent does not watch them by itself: it would look for processes there."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local.status import Status, UnknownError
-from jupyter_autotrain.backends.slurm_login import batch, commands, job_queue
+from jupyter_autotrain.backends.slurm_login import batch, commands, job_queue, node_directories
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
@@ -44,9 +44,10 @@ def cancel(run: Run, queue: job_queue.JobQueue, root: Path, directory: Path, gra
         return _receipt(status, 0.0, f"it had ended before: {status['state']}")
     if entry is None:
         return [[], [], [], 0.0, "it was never started"]
-    (directory / wire.CONTROL).mkdir(mode=0o700, exist_ok=True)
     request = json.dumps({"grace_s": grace_s, "reason": _REASON}).encode()
-    wire.write_atomically(str(directory / wire.CANCEL_FILE), request)
+    for place in (directory, *node_directories.directories(directory)):
+        (place / wire.CONTROL).mkdir(mode=0o700, exist_ok=True)
+        wire.write_atomically(str(place / wire.CANCEL_FILE), request)
     job_id = str(entry["job"])
     if job_id:
         _end_job(run, queue, directory, job_id, grace_s)
@@ -63,7 +64,7 @@ def _end_job(run: Run, queue: job_queue.JobQueue, directory: Path, job_id: str, 
         _scancel(run, job_id)
     else:
         _scancel(run, "--batch", "--signal=TERM", job_id)
-        if not _wait(lambda: _is_final(directory), grace_s + _STUCK_S):
+        if not _wait(lambda: _is_final(directory) or _has_ended(queue, job_id), grace_s + _STUCK_S):
             _scancel(run, job_id)
     if not _wait(lambda: _has_ended(queue, job_id), _GONE_S):
         _scancel(run, "--full", "--signal=KILL", job_id)

@@ -104,6 +104,9 @@ class SlurmController:
         directory = str(self._directory(task["directory"]))
         trial["directory"] = directory
         trial["python"] = trial["python"] or sys.executable
+        for name, folder in (("environments", "environments"), ("data_folder", "data")):
+            if trial.get(name) == "":
+                trial[name] = str(self._root / folder)
         if trial["resume_from"]:
             trial["resume_from"] = str(self._directory(trial["resume_from"]) / wire.CHECKPOINTS)
         return {**task, "directory": directory, "trial": trial}

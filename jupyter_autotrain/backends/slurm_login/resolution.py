@@ -14,7 +14,7 @@ from pathlib import Path
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local.status import Status
-from jupyter_autotrain.backends.slurm_login import job_states
+from jupyter_autotrain.backends.slurm_login import job_states, node_directories
 from jupyter_autotrain.backends.slurm_login.batch import BatchFolder, Entry
 from jupyter_autotrain.backends.slurm_login.job_states import Ending, SlurmJob
 from jupyter_autotrain.core.states import TrialState
@@ -76,6 +76,7 @@ class Resolution:
     def _explain(self, directory: Path, status: Status, job: SlurmJob | None) -> Status:
         """The supervisor has written the end; where Slurm caused it, say so."""
         ending = None if job is None else job_states.ending_of(job)
+        status = node_directories.first_failure(directory, status)
         changes: Status = {_EXPLAINED: "" if job is None else job.state}
         if ending is not None:
             changes.update({"state": ending.state, "reason": ending.reason})

@@ -1,0 +1,77 @@
+"""Trials on several nodes: one supervisor on each, started by `srun`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.slurm.backend import SlurmBackend
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement, Resources
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.testing.slurm_lab import SlurmLab
+
+TWO = Resources(cpus=2, nodes=2, workers_per_node=2)
+RANKS = """
+import os
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "SLURMD_NODENAME", "MASTER_ADDR", "MASTER_PORT")
+print(*[os.environ[name] for name in names])
+report(loss=float(os.environ["RANK"]))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def backend(cluster: SlurmLab, home: Home) -> SlurmBackend:
+    return SlurmBackend(Profile("cluster", "slurm"), BackendContext(home))
+
+
+def end(backend: SlurmBackend, ref: JobRef) -> JobStatus:
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}", within_s=60)
+    return backend.poll([ref])[0]
+
+
+def read(backend: SlurmBackend, ref: JobRef, stream: str) -> bytes:
+    return backend.read([Cursor(ref, stream, 0)])[0].data
+
+
+def test_ranks_of_two_nodes_know_each_other(backend: SlurmBackend, home: Home) -> None:
+    ref = backend.submit(trial_of(home, RANKS, resources=TWO), Placement(), {})
+    assert (end(backend, ref).reason, end(backend, ref).state) == ("", TrialState.SUCCEEDED)
+    said = [read(backend, ref, wire.stream_of_rank(wire.STDOUT, rank)).split() for rank in range(4)]
+    assert [words[:4] for words in said] == [
+        [b"0", b"0", b"4", b"0"], [b"1", b"1", b"4", b"0"], [b"2", b"0", b"4", b"1"], [b"3", b"1", b"4", b"1"],
+    ]  # fmt: skip
+    assert {words[4] for words in said} == {b"n1", b"n2"}
+    assert len({(words[5], words[6]) for words in said}) == 1
+
+
+def test_a_rank_that_fails_on_another_node_ends_the_trial_and_is_named(
+    backend: SlurmBackend, home: Home, cluster: SlurmLab
+) -> None:
+    code = "import os, time\nif os.environ['RANK'] == '3': raise ValueError('third')\ntime.sleep(1000)"
+    ref = backend.submit(trial_of(home, code, resources=TWO), Placement(), {})
+    ended = end(backend, ref)
+    assert ended.state is TrialState.FAILED
+    assert "third" in ended.reason
+    assert "Rank 3" in ended.reason
+    wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+
+
+def test_a_trial_on_two_nodes_is_cancelled_on_both(backend: SlurmBackend, home: Home, cluster: SlurmLab) -> None:
+    code = "import time\nprint('begun', flush=True)\ntime.sleep(1000)"
+    ref = backend.submit(trial_of(home, code, resources=TWO), Placement(), {})
+    wait_until(lambda: backend.poll([ref]) and b"begun" in read(backend, ref, "stdout-3"), "rank 3")
+    receipt = backend.cancel(ref, 1.0)
+    assert receipt.pids_left == ()
+    assert backend.poll([ref])[0].state is TrialState.CANCELLED
+    wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
