@@ -56,7 +56,9 @@ class Server:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory) -> Iterator[Server]:
     root = tmp_path_factory.mktemp("jupyter")
-    notebooks, home, log = root / "notebooks", root / "home", root / "server.log"
+    notebooks = root / "notebooks"
+    home = root / "home"
+    log = root / "server.log"
     notebooks.mkdir()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -118,7 +120,9 @@ class Lab:
     """A JupyterLab page with one notebook."""
 
     def __init__(self, server: Server, page: Any, name: str) -> None:
-        self.server, self.page, self.name = server, page, name
+        self.server = server
+        self.page = page
+        self.name = name
         self.errors: list[str] = []
         page.on("pageerror", self._keep_error)
 

@@ -52,7 +52,8 @@ class Place:
 
     def curve(self, number, steps):
         rng = random.Random(number)
-        top, speed = 0.75 + 0.2 * rng.random(), 4 + 12 * rng.random()
+        top = 0.75 + 0.2 * rng.random()
+        speed = 4 + 12 * rng.random()
         accuracy = 0.0
         for step in steps:
             noise = rng.gauss(0, 0.006)
@@ -68,7 +69,8 @@ class Place:
             self.begin(number, lr=10 ** rng.uniform(-4, -1), width=rng.choice([32, 64, 128]), dropout=rng.random() / 2)
             self.log(number, "".join(f"epoch {i}: loss {2.3 / (i + 1):.4f}\n" for i in range(60)))
             failed = number == 4
-            self.curve(number, range(12 if failed else 60 if number <= ended else 25))
+            steps = 60 if number <= ended else 25
+            self.curve(number, range(12 if failed else steps))
             if failed:
                 self.end(number, "FAILED", "ran out of memory: 2.1 GB of 2.0 GB; lower width or batch size")
             elif number <= ended:

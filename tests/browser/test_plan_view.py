@@ -200,7 +200,8 @@ def test_the_preview_follows_the_dark_theme(shown):
 def test_a_narrow_cell_puts_the_parts_below_one_another(shown):
     shown.page.set_viewport_size({"width": 800, "height": 1400})
     shown.command("application:toggle-left-area")
-    graph, devices = section(shown, "Model"), section(shown, "Devices")
+    graph = section(shown, "Model")
+    devices = section(shown, "Devices")
     shown.page.wait_for_function("() => document.querySelector('.at-preview').clientWidth < 740")
     assert devices.bounding_box()["y"] > graph.bounding_box()["y"] + graph.bounding_box()["height"] - 1
     assert shown.view.evaluate("(el) => el.scrollWidth <= el.clientWidth + 1")

@@ -79,7 +79,8 @@ class Notebook:
 
     def __init__(self, *sources, cwd="."):
         self.namespace = {"__name__": "__main__", "__builtins__": __builtins__}
-        self.cells, self.cwd = [], Path(cwd)
+        self.cells = []
+        self.cwd = Path(cwd)
         self.flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         for source in sources:
             self.run(source)

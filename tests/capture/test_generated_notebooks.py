@@ -101,7 +101,8 @@ START = [
     st.lists(st.one_of(cells_of(CELLS), st.integers(0, 8)), min_size=1, max_size=9), st.lists(cells_of(FINAL), min_size=1, max_size=3)
 )  # fmt: skip
 def test_a_generated_notebook_prints_the_same_elsewhere(notebook, steps, final):
-    book, ran = notebook(SHOW, *START), []
+    book = notebook(SHOW, *START)
+    ran = []
     for step in steps:
         source = step if isinstance(step, str) else (ran or START)[step % len(ran or START)]
         try:

@@ -16,7 +16,8 @@ from jupyter_autotrain.capture.differences import DifferenceKind
 @pytest.fixture(autouse=True)
 def _same_libraries_afterwards():
     levels = {name: logging.getLogger(name).level for name in ("", "train", "train.a", "train.b")}
-    handlers, table = list(logging.getLogger().handlers), dict(copyreg.dispatch_table)
+    handlers = list(logging.getLogger().handlers)
+    table = dict(copyreg.dispatch_table)
     with warnings.catch_warnings():
         yield
     for name, level in levels.items():

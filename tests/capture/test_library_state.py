@@ -20,7 +20,9 @@ from jupyter_autotrain.capture.differences import DifferenceKind
 
 @pytest.fixture(autouse=True)
 def _same_settings_afterwards():
-    numpy, scikit, context = (np.geterr(), np.get_printoptions()), sklearn.get_config(), decimal.getcontext().copy()
+    numpy = (np.geterr(), np.get_printoptions())
+    scikit = sklearn.get_config()
+    context = decimal.getcontext().copy()
     limits = (
         sys.getrecursionlimit(),
         csv.field_size_limit(),

@@ -20,7 +20,8 @@ class Leaf:
     """A value without parts, and how it is compared."""
 
     def __init__(self, value: object, same: Callable[[object, object], object]) -> None:
-        self.value, self.same = value, same
+        self.value = value
+        self.same = same
 
 
 def differences(left: object, right: object) -> list[str]:
@@ -51,7 +52,8 @@ def _pairs(one: object, other: object) -> list[tuple[str, object, object]] | Non
     """The parts to compare in turn; None when the two differ here."""
     if _type_name(one) != _type_name(other):
         return None
-    first, second = parts(one), parts(other)
+    first = parts(one)
+    second = parts(other)
     if isinstance(first, Leaf) and isinstance(second, Leaf):
         return [] if first.same(first.value, second.value) else None
     if isinstance(first, Leaf) or isinstance(second, Leaf) or first.keys() != second.keys():

@@ -21,7 +21,8 @@ from tests.corpus.kept import dumps
 from tests.corpus.kernel import Kernel, Ran
 from tests.corpus.outcome import Outcome, judge, lines_that_differ, told_lines, unexplained
 
-CELL_LIMIT_S, TRIAL_LIMIT_S = 60.0, 240.0
+CELL_LIMIT_S = 60.0
+TRIAL_LIMIT_S = 240.0
 _NOT_RUNNABLE = frozenset({"ModuleNotFoundError", "NameError", "SyntaxError", "TooLongError", "URLError"})
 _REBINDINGS = ("In", "Out", "_")
 
@@ -37,7 +38,10 @@ class Comparison:
     """
 
     def __init__(self, kernel: Kernel, cell: Cell, tree: ast.Module, folder: Path) -> None:
-        self.kernel, self.cell, self.names, self.folder = kernel, cell, bound(tree), folder
+        self.kernel = kernel
+        self.cell = cell
+        self.names = bound(tree)
+        self.folder = folder
 
     def run(self, outcome: Outcome) -> Ran:
         """Fill in the outcome; gives how the cell ran in the notebook itself, which goes on from there."""
@@ -47,7 +51,8 @@ class Comparison:
         elif self._read("again")["error"] in _NOT_RUNNABLE:
             outcome.why = f"it does not run here: {self._read('again')['error']}: {self._read('again')['message']}"
         elif not self.kernel.fork(self._submit, TRIAL_LIMIT_S + 30):
-            outcome.verdict, outcome.why = "failed", "submitting did not come to an end"
+            outcome.verdict = "failed"
+            outcome.why = "submitting did not come to an end"
         here = self.kernel.run(self.cell.source, CELL_LIMIT_S)
         if (self.folder / "trial").exists():
             self._write("here", asdict(here))
@@ -93,7 +98,8 @@ class Comparison:
     def _submit(self) -> None:
         names = [name for name in self._read("again")["names"] if name not in _REBINDINGS]  # type: ignore[attr-defined]
         header = f"%%autotrain corpus\nreturns: {json.dumps(names, ensure_ascii=False)}\n---\n"
-        before_s, before_cpu_s = time.perf_counter(), time.process_time()
+        before_s = time.perf_counter()
+        before_cpu_s = time.process_time()
         ran = self.kernel.run(header + self.cell.source, TRIAL_LIMIT_S)
         took = {"submit_s": time.perf_counter() - before_s, "submit_cpu_s": time.process_time() - before_cpu_s}
         if ran.error:
@@ -111,22 +117,27 @@ class Comparison:
         trial = self._read("trial")
         if "refused" in trial:
             ours = hasattr(errors, str(trial["refused"]).partition(":")[0])
-            outcome.verdict, outcome.why = "refused" if ours else "failed", str(trial["refused"])
+            outcome.verdict = "refused" if ours else "failed"
+            outcome.why = str(trial["refused"])
             return
         outcome.notice = told_lines(str(trial["notice"]))
-        outcome.submit_s, outcome.submit_cpu_s = trial["submit_s"], trial["submit_cpu_s"]  # type: ignore[assignment]
+        outcome.submit_s = trial["submit_s"]  # type: ignore[assignment]
+        outcome.submit_cpu_s = trial["submit_cpu_s"]  # type: ignore[assignment]
         outcome.verdict = "failed"
         if not self.kernel.fork(lambda: self._compare(outcome), 300):
             outcome.why = "the comparison did not come to an end"
             return
         compared = self._read("compared")
-        outcome.compared, outcome.left_out = compared["count"], compared["left_out"]  # type: ignore[assignment]
+        outcome.compared = compared["count"]  # type: ignore[assignment]
+        outcome.left_out = compared["left_out"]  # type: ignore[assignment]
         endings = {"here": self._read("here")["error"], "trial": trial["error"], "reason": trial["reason"]}
         judge(outcome, endings, compared["paths"])  # type: ignore[arg-type]
 
     def _compare(self, outcome: Outcome) -> None:
         """Runs in a fork: what a pickle brings along stays out of the notebook."""
-        here, again, trial = self._read("here"), self._read("again"), self._read("trial")
+        here = self._read("here")
+        again = self._read("again")
+        trial = self._read("trial")
         values = pickle.loads((self.folder / "values").read_bytes())
         paths = lines_that_differ(str(here["stdout"]), str(again["stdout"]), str(trial["stdout"]))
         left_out: list[str] = []

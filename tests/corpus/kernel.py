@@ -116,7 +116,8 @@ class Kernel:
         """
         self.shaken = [bytearray(size) for size in range(1, 512) for _ in range(40)][:: secrets.randbelow(5) + 2]
         text = "\n".join(self.sources)
-        numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+        numpy = sys.modules.get("numpy")
+        torch = sys.modules.get("torch")
         if numpy and "random.seed(" not in text:
             numpy.random.seed(None)
         if "seed(" not in text.replace("np.random.seed(", "").replace("numpy.random.seed(", ""):

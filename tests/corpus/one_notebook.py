@@ -19,7 +19,9 @@ def main() -> None:
     notebook, name, results, memory_bytes, most_cells = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), int(memory_bytes)))
     sys.path.insert(0, "")  # as a kernel has it
-    kernel, training, left = Kernel(), Training(), int(most_cells)
+    kernel = Kernel()
+    training = Training()
+    left = int(most_cells)
     for cell in read(Path(notebook)):
         tree = parse(cell.source)
         if tree is None or not training.trains(tree) or not left:

@@ -78,7 +78,7 @@ def unexplained(trial: Sequence[str], again: Sequence[str]) -> list[str]:
     """
     if any("time" not in path for path in again):
         return []
-    return [path for path in trial if not any(path.startswith(own) for own in again)]
+    return [path for path in trial if not path.startswith(tuple(again))]
 
 
 def lines_that_differ(here: str, again: str, trial: str) -> list[str]:
@@ -116,6 +116,7 @@ def judge(outcome: Outcome, errors: Mapping[str, str], paths: Sequence[str]) -> 
         return
     outcome.why = "; ".join(paths[:4]) + (f"; and {len(paths) - 4} more" if len(paths) > 4 else "")
     if not paths:
-        outcome.verdict, outcome.why = "equal", f"both end with {errors['here']}" if errors["here"] else ""
+        outcome.verdict = "equal"
+        outcome.why = f"both end with {errors['here']}" if errors["here"] else ""
     else:
         outcome.verdict = "told" if all(is_told(path, outcome.notice) for path in paths) else "different"

@@ -12,10 +12,14 @@ from tests.corpus.outcome import VERDICTS, Outcome
 def table(outcomes: Sequence[Outcome]) -> str:
     """Verdicts by project, the time of submissions, and one line for each cell that is not equal."""
     projects = sorted({_project(outcome) for outcome in outcomes})
-    rows = [_row(name, [one for one in outcomes if _project(one) == name]) for name in projects]
+    rows = [_row(name, _of_project(name, outcomes)) for name in projects]
     head = f"{'project':44}{'cells':>7}" + "".join(f"{verdict:>10}" for verdict in VERDICTS)
     parts = [head, *rows, _row("all", outcomes), "", _variables(outcomes), _times(outcomes), ""]
     return "\n".join([*parts, *(_line(outcome) for outcome in outcomes if outcome.verdict != "equal")])
+
+
+def _of_project(name: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if _project(outcome) == name]
 
 
 def _project(outcome: Outcome) -> str:

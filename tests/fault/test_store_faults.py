@@ -169,7 +169,8 @@ except StoreError as error:
 
 
 def check_a_full_disk(home, lines, grow):
-    count, clauses = int(lines[0]), lines[1].split("|")
+    count = int(lines[0])
+    clauses = lines[1].split("|")
     assert count > 0
     assert all(clauses)
     assert is_whole(home)

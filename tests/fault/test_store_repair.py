@@ -21,7 +21,10 @@ from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.store.repair import repair
 
 pytestmark = pytest.mark.fault
-EXPERIMENTS, TRIALS, STEPS, PAGE_BYTES = 30, 4, 50, 4096
+EXPERIMENTS = 30
+TRIALS = 4
+STEPS = 50
+PAGE_BYTES = 4096
 OBJECTIVE = Objective("loss")
 METRICS = '["v",1]\n' + "".join(f'["m",{step},0.0,{{"loss":{step}}}]\n' for step in range(STEPS))
 
@@ -96,7 +99,8 @@ def test_what_lies_between_two_damaged_pages_is_saved(home, capsys):
 @pytest.mark.parametrize("seed", range(8))
 def test_what_lies_on_whole_pages_is_saved_and_the_rest_is_named(home, capsys, seed):
     fill(home)
-    before, damaged_bytes = rows(home.store), None
+    before = rows(home.store)
+    damaged_bytes = None
     spoil(home, random.Random(seed).sample(range(2, page_count(home)), 3))
     damaged_bytes = home.store.read_bytes()
     assert cli.main(["doctor", "--repair"]) == 0
@@ -143,7 +147,8 @@ def without_its_first_page(data):
 @pytest.mark.parametrize("damage", [cut_short, without_its_magic, of_another_page_size, without_its_first_page])
 def test_a_file_that_is_refused_as_a_whole_is_read_from_a_mended_copy(home, capsys, damage):
     fill(home)
-    before, data = rows(home.store), damage(home.store.read_bytes())
+    before = rows(home.store)
+    data = damage(home.store.read_bytes())
     home.store.write_bytes(data)
     assert cli.main(["doctor", "--repair"]) == 0
     told = capsys.readouterr().out

@@ -38,7 +38,9 @@ while True:
 
 
 def test_a_submitter_killed_at_any_instant_leaves_whole_experiments_and_no_draft(tmp_path, monkeypatch):
-    home, choose, acknowledged = Home(tmp_path / "home"), random.Random(11), []
+    home = Home(tmp_path / "home")
+    choose = random.Random(11)
+    acknowledged = []
     kills = 8
     for _ in range(kills):
         argv = [sys.executable, "-c", SUBMITTER, str(home.root)]

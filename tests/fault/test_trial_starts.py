@@ -36,7 +36,8 @@ pytestmark = pytest.mark.fault
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A start that goes on only once this file is there."""
-    shim, gate = tmp_path / "start_supervisor.py", tmp_path / "gate"
+    shim = tmp_path / "start_supervisor.py"
+    gate = tmp_path / "gate"
     shim.write_text(
         textwrap.dedent(f"""
         import os, sys, time
@@ -108,7 +109,8 @@ def test_a_start_that_only_seems_to_have_failed_is_looked_for(
 def test_what_a_machine_lacks_for_a_moment_is_waited_for(
     backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch, fault: OSError | tuple[int, str]
 ) -> None:
-    run, faults = starting._run, [fault] * 3
+    run = starting._run
+    faults = [fault] * 3
 
     def at_first(argv: Sequence[str], env: Mapping[str, str]) -> tuple[int | None, str]:
         if not faults:
@@ -127,7 +129,8 @@ def test_what_a_machine_lacks_for_a_moment_is_waited_for(
 def test_a_look_that_fails_before_a_start_is_made_again(
     backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, faults = starting.has_begun, [OSError(errno.EMFILE, "Too many open files")] * 2
+    look = starting.has_begun
+    faults = [OSError(errno.EMFILE, "Too many open files")] * 2
 
     def at_first(directory: Path) -> bool:
         if faults:

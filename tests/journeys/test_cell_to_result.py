@@ -130,7 +130,7 @@ def test_an_objective_that_no_report_names_is_told_before_anything_is_sent(noteb
     assert "line 4" in text
     assert "Did you mean 'val_accuracy'?" in text
     assert len(lines) <= 6
-    assert not [name for name in (experiment.name for experiment in at.experiments()) if name == "unsent"]
+    assert "unsent" not in {experiment.name for experiment in at.experiments()}
 
 
 def test_an_exported_script_gives_the_same_metrics_alone_in_an_empty_folder(notebook, tmp_path):

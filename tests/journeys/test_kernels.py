@@ -75,7 +75,8 @@ def kernels(home, tmp_path):
 
 
 def test_two_kernels_know_their_own_experiments_also_after_a_restart(kernels):
-    one, other = kernels("one.ipynb"), kernels("other.ipynb")
+    one = kernels("one.ipynb")
+    other = kernels("other.ipynb")
     one.run("%%autotrain twin\nobjective: maximize max(acc)\n---\n" + WAITS)
     other.run("%%autotrain twin --wait\nobjective: maximize max(acc)\n---\nreport(acc=0.75)")
     one.restart()

@@ -16,7 +16,9 @@ import torch.distributed as dist
 import transformers
 from torch.distributed.tensor import DTensor
 
-STEPS, BATCH, LENGTH = 3, 4, 16
+STEPS = 3
+BATCH = 4
+LENGTH = 16
 SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4}
 WORDS = {"vocab_size": 128, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 QUIET = {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "loss_type": "ForCausalLM"}
@@ -66,7 +68,8 @@ def compare(case):
     expected = train(alone, torch.optim.AdamW(alone.parameters(), lr=3e-4))
     names = {"model": model}
     exec(compile(case["code"].replace('"cuda"', '"cpu"'), "plan", "exec"), names)
-    model, size = names["model"], BATCH // dist.get_world_size()
+    model = names["model"]
+    size = BATCH // dist.get_world_size()
     part = slice(dist.get_rank() * size, (dist.get_rank() + 1) * size) if case["split"] else slice(None)
     optimizer = names.get("optimizer") or torch.optim.AdamW(model.parameters(), lr=3e-4)
     with names["step"]() if "step" in names else warnings.catch_warnings():

@@ -35,7 +35,9 @@ class Place:
 
 def makespan(places, trials, concurrency):
     """Run an experiment: each round asks the rule for the trials that wait, oldest first."""
-    now, left, waiting = 0.0, trials, 0
+    now = 0.0
+    left = trials
+    waiting = 0
     ends = []
     while left or waiting or ends:
         while left and waiting + len(ends) < concurrency:
@@ -108,7 +110,8 @@ def test_without_measurements_it_is_never_worse_than_the_best_backend_alone_by_m
 
 
 def test_a_trial_waits_for_the_fast_backend_where_that_ends_sooner_than_the_slow_one_that_is_free():
-    fast, slow = Place(1, 0.0, 2.0).measured(), Place(1, 0.0, 60.0).measured()
+    fast = Place(1, 0.0, 2.0).measured()
+    slow = Place(1, 0.0, 60.0).measured()
     fast.placed_s = [0.0]
     found = estimates([candidate([fast, slow], index, 1.0, 0) for index in (0, 1)])
     assert choose(found).candidate.name == "0"
@@ -117,10 +120,14 @@ def test_a_trial_waits_for_the_fast_backend_where_that_ends_sooner_than_the_slow
 
 
 def test_a_trial_that_is_long_overdue_is_not_waited_for():
-    fast, slow = Place(1, 0.0, 2.0).measured(), Place(1, 0.0, 60.0).measured()
+    fast = Place(1, 0.0, 2.0).measured()
+    slow = Place(1, 0.0, 60.0).measured()
     fast.placed_s = [0.0]
-    at = {now: choose(estimates([candidate([fast, slow], index, now, 0) for index in (0, 1)])) for now in (30.0, 70.0)}
-    assert [chosen.candidate.name for chosen in at.values()] == ["0", "1"]
+    chosen = []
+    for now in (30.0, 70.0):
+        found = estimates([candidate([fast, slow], index, now, 0) for index in (0, 1)])
+        chosen.append(choose(found).candidate.name)
+    assert chosen == ["0", "1"]
 
 
 def test_a_weight_prefers_a_backend_up_to_that_many_times_the_time():
@@ -132,14 +139,16 @@ def test_a_weight_prefers_a_backend_up_to_that_many_times_the_time():
 
 
 def test_each_backend_that_is_free_is_tried_once_in_order_of_preference():
-    first, second = Candidate("a", BackendTimes()), Candidate("b", BackendTimes(), prefer=2.0)
+    first = Candidate("a", BackendTimes())
+    second = Candidate("b", BackendTimes(), prefer=2.0)
     found = estimates([first, second])
     assert choose(found).candidate is second
     assert explain(choose(found), found) == "b as the first one there, which measures it"
 
 
 def test_a_backend_where_trials_fail_at_once_is_not_a_fast_one():
-    good, broken = Place(1, 0.0, 10.0).measured(), Place(1, 0.0, 0.1)
+    good = Place(1, 0.0, 10.0).measured()
+    broken = Place(1, 0.0, 0.1)
     for _ in range(3):
         broken.times.add(TrialState.FAILED, 0.0, 0.1)
     found = estimates([Candidate("good", good.times), Candidate("broken", broken.times)])
@@ -148,7 +157,8 @@ def test_a_backend_where_trials_fail_at_once_is_not_a_fast_one():
 
 
 def test_a_backend_where_nothing_succeeds_is_kept_away_from_however_long_the_others_take():
-    times, broken = BackendTimes(), BackendTimes()
+    times = BackendTimes()
+    broken = BackendTimes()
     for _ in range(4):
         times.add(TrialState.SUCCEEDED, 0.0, 600.0)
     broken.add(TrialState.FAILED, 0.0, 0.4)

@@ -174,7 +174,8 @@ def test_microbatches_shrink_activations_and_keep_the_states():
 
 def halves():
     """Three layers down, three up; the first one up reads what is between, the others a layer down each."""
-    b, made = Builder("halves", "float32"), []
+    b = Builder("halves", "float32")
+    made = []
     x = b.input("x", 64, 8)
     for i in range(3):
         x = linear(b, x, 8, f"down.{i}.one")
@@ -192,8 +193,10 @@ def test_edges_between_two_runs_are_their_own():
     graph = halves()
     folded = fold(graph)
     assert len(folded.repeated_blocks) == 2
-    mesh, cluster = MeshSpec(("a",), (2,)), ClusterSpec.parse("2xA100")
-    once, each = CostModel(folded, cluster, mesh), CostModel(graph, cluster, mesh)
+    mesh = MeshSpec(("a",), (2,))
+    cluster = ClusterSpec.parse("2xA100")
+    once = CostModel(folded, cluster, mesh)
+    each = CostModel(graph, cluster, mesh)
     for op in graph.ops:
         for short, full in zip(once.edges_into(op.id), each.edges_into(op.id), strict=True):
             assert (short.source, short.target) == (full.source, full.target)

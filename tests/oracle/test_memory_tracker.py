@@ -12,7 +12,9 @@ from jupyter_autotrain.parallel.trace import trace
 
 transformers = pytest.importorskip("transformers")
 CPU = torch.device("cpu")
-BATCH, LENGTH, WORDS = 8, 128, 1000
+BATCH = 8
+LENGTH = 128
+WORDS = 1000
 SIZES = {"vocab_size": WORDS, "bos_token_id": 0, "eos_token_id": 0, "use_cache": False}
 
 
@@ -98,7 +100,8 @@ def test_a_device_with_fused_kernels_keeps_a_byte_per_dropped_element_and_no_sco
         solve(graph, f"1x{device}", SearchRequest(mode=Mode.STAND_ALONE)).cost.ranks[0].activation_bytes
         for device in ("CPU", "A100")
     )
-    scores, width = BATCH * 4 * LENGTH * LENGTH, BATCH * LENGTH * 128
+    scores = BATCH * 4 * LENGTH * LENGTH
+    width = BATCH * LENGTH * 128
     assert on_cpu - on_gpu == 3 * (3 * scores * 4) + 7 * width * 3
 
 

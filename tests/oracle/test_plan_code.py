@@ -68,7 +68,8 @@ def run(code):
 def test_tensor_parallel_code_splits_columns_and_rows(ranks):
     code = planned(Megatron(tensor=8)).to_code()
     model = run(code)["model"]
-    up, down = model.layers[2].up.weight, model.layers[2].down.weight
+    up = model.layers[2].up.weight
+    down = model.layers[2].down.weight
     assert [str(p) for p in up.placements] == ["S(0)"]
     assert [str(p) for p in down.placements] == ["S(1)"]
     assert '"layers.*.up": ColwiseParallel()' in code
@@ -101,7 +102,8 @@ def test_a_table_on_the_host_is_looked_up_and_updated_there():
         "embed", ("data",), ZeroLevel.NONE, Recompute.NONE, 0, 256 * 64, offload=True, host_table=True
     )
     names = run(f"import torch\n{tables([embed])}")
-    model, before = names["model"], names["model"].embed.weight.detach().clone()
+    model = names["model"]
+    before = names["model"].embed.weight.detach().clone()
     model(torch.zeros(16, 32, dtype=torch.long)).sum().backward()
     names["tables_optimizer"].step()
     changed = (model.embed.weight != before).any(dim=1)
@@ -111,9 +113,8 @@ def test_a_table_on_the_host_is_looked_up_and_updated_there():
 def test_recompute_wraps_the_layers_that_do(ranks):
     code = planned({"recompute": "full", "mesh": (8,), "zero": 3}).to_code()
     model = run(code)["model"]
-    wrapped = {
-        int(n) for n in re.findall(r"layers\.(\d)\._checkpoint_wrapped", "\n".join(n for n, _ in model.named_modules()))
-    }
+    names = "\n".join(name for name, _ in model.named_modules())
+    wrapped = set(re.findall(r"layers\.(\d)\._checkpoint_wrapped", names))
     assert len(wrapped) >= 3
 
 

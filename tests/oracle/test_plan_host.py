@@ -16,10 +16,13 @@ from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import StrategySpace
 
-WORDS, WIDTH, ROWS = 200_000, 256, 16 * 128
+WORDS = 200_000
+WIDTH = 256
+ROWS = 16 * 128
 GRAPH = gpt(width=WIDTH, layers=4, heads=8, sequence=128, batch=16, vocabulary=WORDS)
 SMALL = StrategySpace(max_axes=1, stages=(1,))
-ON_DEVICE, ON_HOST = StateSharding(ZeroLevel.NONE), StateSharding(ZeroLevel.NONE, offload=True, host_table=True)
+ON_DEVICE = StateSharding(ZeroLevel.NONE)
+ON_HOST = StateSharding(ZeroLevel.NONE, offload=True, host_table=True)
 
 
 def planned(memory=None, *, offload, graph=GRAPH):
@@ -79,7 +82,8 @@ def test_the_host_never_makes_a_plan_slower_where_memory_binds():
     free = planned(offload=False)
     for share in (1.0, 0.8, 0.7):
         memory = free.cost.peak_memory_bytes * share
-        without, with_host = planned(memory, offload=False), planned(memory, offload=True)
+        without = planned(memory, offload=False)
+        with_host = planned(memory, offload=True)
         assert with_host.cost.step_s <= without.cost.step_s * (1 + 1e-9)
         assert with_host.cost.peak_memory_bytes <= memory
 

@@ -99,7 +99,8 @@ def test_folded_nodes_stand_for_every_op_once(found):
     assert sum(node["count"] for node in view["nodes"]) == len(found.graph.ops)
     assert len(view["nodes"]) < len(found.graph.ops)
     assert max(group["count"] for group in view["groups"]) > 1
-    numbers, tensors = {node["id"] for node in view["nodes"]}, {tensor["id"] for tensor in view["tensors"]}
+    numbers = {node["id"] for node in view["nodes"]}
+    tensors = {tensor["id"] for tensor in view["tensors"]}
     assert all({edge["source"], edge["target"]} <= numbers and edge["tensor"] in tensors for edge in view["edges"])
     assert all(set(node["tensors"]) <= tensors for node in view["nodes"])
 
@@ -162,14 +163,16 @@ def test_data_parallel_sends_each_weight_as_often_as_its_zero_level_says(zero, p
 
 
 def test_bytes_of_collectives_are_what_the_cost_model_prices():
-    mesh, n = MeshSpec(("a", "b"), (2, 4)), 1e6
+    mesh = MeshSpec(("a", "b"), (2, 4))
+    n = 1e6
     link = {"name": "all", "size": 8, "kind": "switch", "bytes_per_s": 1e9, "latency_s": 0.0}
     axes = axes_of(mesh, ClusterSpec.parse({"device": "H100", "levels": [link]}))
     codes = list(product((-2, -1, 0, 1), repeat=2))
     for source, target in product(codes, repeat=2):
         if -2 in target:
             continue
-        lies, wanted = np.array([source]), np.array([target])
+        lies = np.array([source])
+        wanted = np.array([target])
         seconds = Redistribution(axes).seconds(Layouts.of(lies), Layouts.of(wanted), n)[0, 0]
         found = collectives(as_placements(lies[0]), as_placements(wanted[0]), n, mesh.shape)
         assert sum(one.sent_bytes for one in found) == pytest.approx(seconds * 1e9)
@@ -180,7 +183,8 @@ class Tags(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.seen = [], set()
+        self.open = []
+        self.seen = set()
 
     def handle_starttag(self, tag, attrs):
         self.seen.add(tag)
@@ -194,7 +198,8 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_static_small_and_well_formed(found):
-    page, tags = found.to_html(), Tags()
+    page = found.to_html()
+    tags = Tags()
     tags.feed(page)
     assert not tags.open
     # Viewers that clean a page strip SVG elements and leave their texts: pictures are images that carry their data.

@@ -42,7 +42,8 @@ def test_a_step_is_the_sum_over_its_ops(found):
 @pytest.mark.parametrize("op", ["wte", "h.0.attn.c_attn", "h.2.mlp.c_fc", "h.3.mlp.c_proj", "ln_f", "lm_head"])
 def test_the_runner_up_costs_what_the_explanation_says(found, op):
     told = found.explain(op)
-    rival, name = told.runner_up, told.op
+    rival = told.runner_up
+    name = told.op
     op = found.op(name)
     names = [loop.name for loop in op.loops]
     loops = [None if loop is None else names.index(loop) for loop in rival.loops]
@@ -150,7 +151,8 @@ def test_what_is_no_model_is_refused(model):
 @pytest.mark.parametrize("reader", [0, 1])
 def test_a_graph_with_a_cycle_is_answered_in_three_clauses(reader):
     graph = mlp(width=64, layers=3, batch=64)
-    op, later = graph.ops[reader], graph.ops[3 + reader]
+    op = graph.ops[reader]
+    later = graph.ops[3 + reader]
     looped = replace(op, inputs=(replace(op.inputs[0], tensor=later.outputs[0].tensor), *op.inputs[1:]))
     with pytest.raises(PlanError, match="no cycle") as caught:
         plan(replace(graph, ops=(*graph.ops[:reader], looped, *graph.ops[reader + 1 :])), None, "8xA100")

@@ -57,7 +57,8 @@ def planned_case(script, case):
 @pytest.fixture(scope="module")
 def ran(script, tmp_path_factory):
     """Case → how far its ranks end from one process; all cases in one start of torchrun, which takes long."""
-    folder, cases = tmp_path_factory.mktemp("torchrun"), {}
+    folder = tmp_path_factory.mktemp("torchrun")
+    cases = {}
     for case in CASES:
         found, missing = planned_case(script, case)
         assert missing == ()

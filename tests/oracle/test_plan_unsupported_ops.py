@@ -69,7 +69,9 @@ def test_a_recurrent_model_is_priced_and_proved():
     class Tagger(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.cells, self.head = nn.Embedding(1000, 256), nn.LSTM(256, 512, 2), nn.Linear(512, 1000)
+            self.embed = nn.Embedding(1000, 256)
+            self.cells = nn.LSTM(256, 512, 2)
+            self.head = nn.Linear(512, 1000)
 
         def forward(self, ids):
             return self.head(self.cells(self.embed(ids))[0])

@@ -61,7 +61,8 @@ def test_elimination_equals_exhaustion_on_thousands_of_graphs(start):
 @pytest.mark.parametrize("start", range(0, 2_000, 100))
 def test_under_a_memory_bound_the_answer_is_still_the_best_on_thousands_of_graphs(start):
     for seed, problem in enumerate(graphs(range(start, start + 100)), start):
-        heaviest, least = minimise(problem.weighted(0.0))[1], minimise(problem.bytes_only())[0]
+        heaviest = minimise(problem.weighted(0.0))[1]
+        least = minimise(problem.bytes_only())[0]
         limit = least + (0.0, 0.15, 0.3, 0.5, 0.7)[seed % 5] * max(0.0, problem.bytes_of(heaviest) - least)
         found = minimise_bounded(problem, limit)
         assert found.gap == 0.0
@@ -90,13 +91,16 @@ def test_more_memory_never_makes_the_answer_worse(seed):
 
 def as_program(problem, limit):
     """One 0/1 variable per entry of each factor, tied to the values of its variables by row sums."""
-    initial_meshes, costs, held = {}, [], []
+    initial_meshes = {}
+    costs = []
+    held = []
     for index, f in enumerate(problem.factors):
         initial_meshes[index] = len(costs)
         costs += f.seconds.ravel().tolist()
         held += f.bytes.ravel().tolist()
     unary = {f.scope[0]: i for i, f in enumerate(problem.factors) if len(f.scope) == 1}
-    rows, sums = [], []
+    rows = []
+    sums = []
     for index, f in enumerate(problem.factors):
         for axis, v in enumerate(f.scope):
             for value in range(f.seconds.shape[axis]):
@@ -122,7 +126,8 @@ def as_program(problem, limit):
 def test_elimination_equals_the_mixed_integer_program_on_larger_graphs(seed, bounded):
     edges = [(i, i + 1) for i in range(17)] + [(i, i + 3) for i in range(0, 15, 3)]
     problem = random_problem(seed, edges=edges, values=5)
-    heavy, least = minimise(problem.weighted(0.0))[1], minimise(problem.bytes_only())[0]
+    heavy = minimise(problem.weighted(0.0))[1]
+    least = minimise(problem.bytes_only())[0]
     limit = (least + problem.bytes_of(heavy)) // 2 if bounded else 1e9
     found = minimise_bounded(problem, limit)
     assert found.gap == 0.0
@@ -194,12 +199,17 @@ def test_the_dual_is_its_value_at_the_best_multiplier_and_never_above_the_optimu
     assert found.bound_s <= exhaustive(problem, limit)[0] + 1e-9
 
 
+def fill_in(near, variable):
+    """The edges that eliminating a variable adds between its neighbours."""
+    return sum(b not in near[a] for a, b in combinations(near[variable], 2))
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_the_order_of_elimination_is_min_fill(seed):
     scopes = [factor.scope for factor in random_problem(seed).factors]
     near = neighbours(scopes)
     for v in min_fill_order(scopes, frozenset()):
-        fills = {u: sum(b not in near[a] for a, b in combinations(near[u], 2)) for u in near}
+        fills = {u: fill_in(near, u) for u in near}
         assert (fills[v], len(near[v]), v) == min((fills[u], len(near[u]), u) for u in near)
         others = near.pop(v)
         for u in others:

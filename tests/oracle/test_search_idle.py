@@ -100,7 +100,8 @@ def test_no_device_stays_idle_where_that_was_asked():
 @pytest.mark.parametrize("cluster", ["6xH100", "2x3xA100", "3xH100+2xA100-40GB"])
 @pytest.mark.parametrize("model", MODELS)
 def test_no_plan_takes_less_than_what_its_devices_can_compute(model, cluster):
-    graph, machine = MODELS[model], ClusterSpec.parse(cluster)
+    graph = MODELS[model]
+    machine = ClusterSpec.parse(cluster)
     run = max(graph.repeated_blocks, key=lambda run: run.count)
     blocks = range(run.start, run.start + run.length * run.count)
     reach = device_count_bound(graph, machine, Efficiency(), blocks, run.count)

@@ -44,7 +44,8 @@ def test_whole_plans_are_within_five_percent_of_exact(devices, memory_gb):
 )
 def test_where_memory_slows_the_first_plan_that_fits_others_are_tried(batch, cluster, memory_gb):
     """At first too few microbatches, with most layers computed twice."""
-    graph, limits = prepare(llama(batch=batch, **BILLIONS)), SearchLimits(memory_bytes=memory_gb * 1e9, proof_s=0.0)
+    graph = prepare(llama(batch=batch, **BILLIONS))
+    limits = SearchLimits(memory_bytes=memory_gb * 1e9, proof_s=0.0)
     exact, instant = both(graph, cluster, SearchRequest(limits=limits, baselines=False))
     hasty = solve(
         graph, cluster, SearchRequest(search=Method.RECURSIVE_PROGRAMMING, limits=replace(limits, effort=0.0))

@@ -34,7 +34,8 @@ class Encoder(nn.Module):
 class Pictures(nn.Module):
     def __init__(self, *, norm):
         super().__init__()
-        self.first, self.second = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+        self.first = nn.Conv2d(3, 8, 3, padding=1)
+        self.second = nn.Conv2d(8, 8, 3, padding=1)
         self.norms = nn.ModuleList(norm(8) for _ in range(2))
         self.head = nn.Linear(8, 10)
 
@@ -49,7 +50,8 @@ class Graph(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first, self.second = geometric.GCNConv(16, 32), geometric.GCNConv(32, 4)
+        self.first = geometric.GCNConv(16, 32)
+        self.second = geometric.GCNConv(32, 4)
 
     def forward(self, x, edges, y):
         return functional.cross_entropy(self.second(functional.relu(self.first(x, edges)), edges), y)
@@ -60,7 +62,8 @@ class Loss(nn.Module):
 
     def __init__(self, loss):
         super().__init__()
-        self.product, self.loss = nn.Linear(8, 16), loss
+        self.product = nn.Linear(8, 16)
+        self.loss = loss
 
     def forward(self, x):
         return self.loss(self.product(x))
@@ -101,7 +104,8 @@ def test_a_transformer_is_cut_along_its_batch_wherever_that_is(batch_first, shap
 
 
 def test_a_sequence_first_transformer_of_eight_samples_never_has_sixteen_microbatches():
-    model, inputs = Encoder(batch_first=False, layers=4), (torch.randn(16, 8, 32),)
+    model = Encoder(batch_first=False, layers=4)
+    inputs = (torch.randn(16, 8, 32),)
     found = plan(model, inputs, "2xA100", pins={"stages": 2, "microbatches": 8})
     assert found.microbatches == 8
     assert any("cut along dim 1 of" in note for note in found.notes)
@@ -173,7 +177,8 @@ def test_the_plan_says_why_its_batch_is_not_cut_and_what_data_parallelism_then_n
 @pytest.mark.parametrize("shape", [(16, 8, 32), (15, 6, 32)])
 def test_a_cut_where_the_graph_says_so_leaves_loss_and_gradients_as_they_were(shape):
     torch.manual_seed(0)
-    model, x = Encoder(batch_first=False).double(), torch.randn(shape, dtype=torch.float64)
+    model = Encoder(batch_first=False).double()
+    x = torch.randn(shape, dtype=torch.float64)
     graph = trace(Encoder(batch_first=False), (torch.randn(shape),))
     batch, _ = batch_in(graph)
     (dim,) = batch.dims(next(t.id for t in graph.tensors if t.name.startswith("input")))
@@ -194,7 +199,8 @@ def test_samples_are_followed_through_views_that_join_and_part_dims():
 
 
 def test_a_cut_divides_the_memory_of_a_sequence_first_model():
-    model, inputs = Encoder(batch_first=False, layers=4), (torch.randn(64, 32, 32),)
+    model = Encoder(batch_first=False, layers=4)
+    inputs = (torch.randn(64, 32, 32),)
     held = []
     for microbatches in (1, 4, 32):
         pins = {"stages": 2, "mesh": (1,), "microbatches": microbatches, "schedule": "1f1b", "recompute": "none"}

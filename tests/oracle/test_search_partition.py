@@ -40,7 +40,8 @@ def within(pipeline, limit_bytes):
 def test_partitions_of_any_number_of_blocks_over_any_number_of_stages_lose_none(seed, recompute):
     draw = Random(seed)
     stages = draw.choice((2, 3, 4, 6, 8))
-    layers, microbatches = draw.randint(stages, 40), draw.choice((4, 8, 16, 64))
+    layers = draw.randint(stages, 40)
+    microbatches = draw.choice((4, 8, 16, 64))
     pipeline = piped(layers, stages, microbatches, draw.choice((ONE_F_ONE_B, Schedule.GPIPE)), recompute)
     even_bytes = max(pipeline.problem(i, n).lightest().bytes for i, n in enumerate(pipeline.even_partition))
     for share in (2.0, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5, 0.4):
@@ -61,7 +62,9 @@ def test_what_fits_is_found_wherever_looking_at_every_partition_finds_it(stages,
     every = [counts for counts in product(range(1, layers), repeat=stages) if sum(counts) == layers]
     most = range(1, layers - stages + 2)
     lightest = {(i, n): pipeline.problem(i, n).lightest().bytes for i in range(stages) for n in most}
-    needs = {counts: max(lightest[i, n] for i, n in enumerate(counts)) for counts in every}
+    needs = {}
+    for counts in every:
+        needs[counts] = max(lightest[i, n] for i, n in enumerate(counts))
     for share in (0.9, 0.99, 1.0001, 1.1, 1.4, 2.0):
         limit_bytes = min(needs.values()) * share
         limited = within(pipeline, limit_bytes)
@@ -80,7 +83,8 @@ def widest(values, counts):
 @pytest.mark.parametrize("seed", range(60))
 def test_the_least_level_of_a_table_is_that_of_every_partition_looked_at(seed):
     draw = np.random.default_rng(seed)
-    stages, blocks = int(draw.integers(2, 5)), int(draw.integers(5, 11))
+    stages = int(draw.integers(2, 5))
+    blocks = int(draw.integers(5, 11))
     rows = draw.random((stages, blocks - stages + 2)).cumsum(axis=1)
     values = np.where(rows > draw.uniform(0.8, 6.0), inf, rows)
     values[:, 1] = rows[:, 1]

@@ -25,7 +25,8 @@ from jupyter_autotrain.parallel.search.request.space import mesh_shapes
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
 
-INSTANT, ORACLE = Method.RECURSIVE_PROGRAMMING, Method.EXHAUSTIVE
+INSTANT = Method.RECURSIVE_PROGRAMMING
+ORACLE = Method.EXHAUSTIVE
 
 
 def tiny_gpt(layers=4, batch=16, **sizes):
@@ -81,7 +82,8 @@ def test_the_decision_holds_the_strategies_that_were_priced(method):
 def test_the_exact_search_equals_the_oracle_on_random_models(seed):
     graph = replace(random_graph(seed, ops=4), repeated_blocks=())
     asked = replace(PLACEMENTS, space=replace(StrategySpace.placements(1), zero=(ZeroLevel.NONE, ZeroLevel.PARAMETERS)))
-    exact, oracle = solve(graph, "4xCPU", asked), solve(graph, "4xCPU", replace(asked, search=ORACLE))
+    exact = solve(graph, "4xCPU", asked)
+    oracle = solve(graph, "4xCPU", replace(asked, search=ORACLE))
     assert exact.gap == 0.0
     assert exact.cost.step_s == pytest.approx(oracle.cost.step_s, rel=1e-9)
 
@@ -96,7 +98,8 @@ def test_the_exact_search_equals_the_oracle_under_a_memory_bound(seed):
     least = refused.value.least_memory_bytes
     for share in (0.0, 0.4, 0.8):
         bounded = replace(asked, limits=SearchLimits(memory_bytes=least + share * (free - least)))
-        exact, oracle = solve(graph, "4xCPU", bounded), solve(graph, "4xCPU", replace(bounded, search=ORACLE))
+        exact = solve(graph, "4xCPU", bounded)
+        oracle = solve(graph, "4xCPU", replace(bounded, search=ORACLE))
         assert exact.gap == 0.0
         assert exact.cost.step_s == pytest.approx(oracle.cost.step_s, rel=1e-9)
 
@@ -141,7 +144,8 @@ def test_a_step_is_its_parts_and_a_rank_its_memory(roomy):
 
 
 def test_less_memory_or_bandwidth_never_makes_the_plan_better(roomy):
-    peak, last = roomy.cost.peak_memory_bytes, roomy.cost.step_s
+    peak = roomy.cost.peak_memory_bytes
+    last = roomy.cost.step_s
     asked = SearchRequest(space=StrategySpace(max_axes=1, stages=(1,), microbatches=(1, 2)), baselines=False)
     times = [
         solve(MODELS["gpt"], "8xA100", replace(asked, limits=SearchLimits(memory_bytes=peak * share))).cost.step_s
@@ -227,7 +231,8 @@ def test_a_contradiction_is_named(pins, word):
 
 def test_a_cyclic_graph_is_refused():
     graph = MODELS["mlp"]
-    first, last = graph.ops[0], graph.ops[-1]
+    first = graph.ops[0]
+    last = graph.ops[-1]
     looped = replace(first, inputs=(replace(first.inputs[0], tensor=last.outputs[0].tensor), *first.inputs[1:]))
     with pytest.raises(PlanError, match="topological"):
         solve(replace(graph, ops=(looped, *graph.ops[1:])), "8xA100")

@@ -35,7 +35,8 @@ def test_a_stage_lies_between_its_bound_and_the_optimum_of_the_unfolded_graph(sh
     chain = chain_of(graph)
     model = CostModel(graph, ClusterSpec.parse("4xA100"), MeshSpec(("a",), (4,)))
     stage = StageProblem(model, chain, chain.run.count, TableCache())
-    light, free = stage.lightest().bytes, stage.minimise().point.bytes
+    light = stage.lightest().bytes
+    free = stage.minimise().point.bytes
     limit = light + share * (free - light)
     exact = minimise_bounded(problem_of(model), limit * ROUNDED)
     found = stage.minimise(limit * ROUNDED)

@@ -32,7 +32,8 @@ def piped(memory_bytes, pins=PINS):
 
 
 def test_where_an_even_share_does_not_fit_early_stages_hold_fewer_blocks():
-    roomy, tight = piped(1e9), piped(0.4e9)
+    roomy = piped(1e9)
+    tight = piped(0.4e9)
     assert [stage.blocks for stage in roomy.decision.stages] == [3, 3, 3, 3]
     assert tight.decision.stages[0].blocks < 3
     assert tight.cost.peak_memory_bytes <= 0.4e9
@@ -88,7 +89,8 @@ def test_time_for_proof_changes_the_gap_and_never_makes_a_plan_slower():
 
 
 def test_a_bound_that_no_multiplier_betters_keeps_its_own():
-    heavy, light = DualPoint(1.0, 10.0, "heavy"), DualPoint(9.0, 1.0, "light")
+    heavy = DualPoint(1.0, 10.0, "heavy")
+    light = DualPoint(9.0, 1.0, "light")
     found = maximise_dual(
         lambda multiplier: Relaxation(1.0, heavy), Bracket(heavy, light, 5.0, multiplier=0.7), limit=4.0
     )

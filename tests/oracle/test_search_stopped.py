@@ -37,7 +37,8 @@ class Clock:
     """Time stands still; at one reading Ctrl-C is pressed."""
 
     def __init__(self, press_at):
-        self.readings, self._press_at = count(), press_at
+        self.readings = count()
+        self._press_at = press_at
 
     def __call__(self):
         if next(self.readings) == self._press_at:
@@ -233,7 +234,8 @@ def test_an_interrupt_of_the_tracing_is_said_in_three_clauses_and_leaves_the_mod
                 raise KeyboardInterrupt
             return super().forward(x)
 
-    model, inputs = Slow(4, 4), torch.zeros(8, 4)
+    model = Slow(4, 4)
+    inputs = torch.zeros(8, 4)
     with pytest.raises(TraceError, match="still being traced") as told:
         plan(model, inputs, "2xA100")
     assert len(str(told.value).splitlines()) == 3

@@ -58,14 +58,18 @@ def test_attention_costs_what_the_counter_says_of_fused_kernels():
     from torch.utils.flop_counter import sdpa_backward_flop, sdpa_flop
 
     (op,) = [op for op in made("llama")[2].ops if op.kind == "attention"][:1]
-    q, k, v = (2, 4, 16, 16), (2, 4, 16, 16), (2, 4, 16, 16)
+    q = (2, 4, 16, 16)
+    k = (2, 4, 16, 16)
+    v = (2, 4, 16, 16)
     assert op.flops_forward == sdpa_flop(q, k, v)
     assert op.flops_backward == sdpa_backward_flop(q, q, k, v)
 
 
 def test_experts_cost_what_their_chosen_tokens_cost():
     graph = made("mixtral")[2]
-    rows, width, inner = 2 * 16 * 2, 64, 128  # two experts per token
+    rows = 2 * 16 * 2  # two experts per token
+    width = 64
+    inner = 128
     (cost,) = {op.flops_forward for op in graph.ops if op.kind == "experts"}
     assert cost == 2 * rows * width * (2 * inner + inner)
     experts = [op for op in graph.ops if op.kind == "experts"]
@@ -154,7 +158,8 @@ def test_a_trace_leaves_nothing_behind():
 def test_the_models_own_checkpointing_is_left_out_and_noted(reentrant):
     model, inputs = llama()
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": reentrant})
-    graph, plain = trace(model, inputs), made("llama")[2]
+    graph = trace(model, inputs)
+    plain = made("llama")[2]
     assert "checkpointing" in graph.meta["note"]
     assert "note" not in plain.meta
     assert graph.ops == tuple(replace(op, source=found.source) for op, found in zip(plain.ops, graph.ops, strict=True))

@@ -83,7 +83,8 @@ class Output:
 class Returning(nn.Module):
     def __init__(self, form):
         super().__init__()
-        self.inner, self.form = nn.Linear(4, 4), form
+        self.inner = nn.Linear(4, 4)
+        self.form = form
 
     def forward(self, x):
         return self.form(self.inner(x))

@@ -120,7 +120,8 @@ def gcn():
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.a, self.b = geometric.GCNConv(8, 16), geometric.GCNConv(16, 4)
+            self.a = geometric.GCNConv(8, 16)
+            self.b = geometric.GCNConv(16, 4)
 
         def forward(self, x, edges):
             return self.b(self.a(x, edges).relu(), edges)
@@ -143,9 +144,10 @@ EXACT = ("mlp", "resnet", "gpt2", "llama", "bert", "vit", "gcn")
 
 
 def call(model, inputs):
-    out = (
-        model(**inputs) if isinstance(inputs, dict) else model(*inputs) if isinstance(inputs, tuple) else model(inputs)
-    )
+    if isinstance(inputs, dict):
+        out = model(**inputs)
+    else:
+        out = model(*inputs) if isinstance(inputs, tuple) else model(inputs)
     return out.loss if hasattr(out, "loss") else out.sum()
 
 

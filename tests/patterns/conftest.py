@@ -74,7 +74,8 @@ def try_notebook(cells, line="", modules=None):
     text = "\n".join(cells)
     if modules is None:
         modules = HEAVY if re.search(r"numpy|pandas|torch|sklearn|matplotlib", text) else ()
-    kernel, trial = side("kernel", modules), side("trial", modules)
+    kernel = side("kernel", modules)
+    trial = side("trial", modules)
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         (root / "notebook").mkdir()
@@ -86,12 +87,15 @@ def try_notebook(cells, line="", modules=None):
         log = (root / "log").read_text()
         assert (root / "result").exists(), log
         result = json.loads((root / "result").read_text())
-        there, ended_there, script = "", 0, ""
+        there = ""
+        ended_there = 0
+        script = ""
         if not result["refused"]:
             job["log"] = str(root / "there")
             job["folder"] = str(root / "trial")
             ended_there = ask(trial, job)
-            there, script = (root / "there").read_text(), (root / "trial" / "bundle" / "main.py").read_text()
+            there = (root / "there").read_text()
+            script = (root / "trial" / "bundle" / "main.py").read_text()
         here = TIMES.sub("", (root / "here").read_text())
         return Outcome(
             result["refused"], tuple(result["told"]), tuple(result["notes"]), here, there, ended_here, ended_there,

@@ -115,7 +115,8 @@ def trial(job):
 
 def main():
     """Load what both sides need, then wait for jobs."""
-    side, modules = sys.argv[1], sys.argv[2:]
+    side = sys.argv[1]
+    modules = sys.argv[2:]
     del sys.path[0]
     for module in modules:
         importlib.import_module(module)

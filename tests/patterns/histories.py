@@ -169,7 +169,9 @@ STATE_PYTHON = (
     "import math\nprint('math, floor:', math.floor(2.5))",
     "pass",
 )  # fmt: skip
-NAMES, FUNCTIONS, CLASSES = ("a", "b", "c"), ("f", "g"), ("A", "B")
+NAMES = ("a", "b", "c")
+FUNCTIONS = ("f", "g")
+CLASSES = ("A", "B")
 START_PYTHON = [
     LOOK,
     "a, b = [1], {'k': [2]}\nc = [a, b]",
@@ -223,7 +225,8 @@ def histories(draw, start, templates, states):
     cells = list(start)
     for step in draw(st.lists(cells_of(templates) | st.integers(0, 9), min_size=2, max_size=9)):
         cells.append(step if isinstance(step, str) else cells[1 + step % (len(cells) - 1)])
-    state, change = draw(st.sampled_from(states)), draw(cells_of(CHANGES))
+    state = draw(st.sampled_from(states))
+    change = draw(cells_of(CHANGES))
     text = "\n".join(cells)
     fair = all(needed in text for one, needed in NEEDS.items() if one in state)
     names = draw(st.permutations([*NAMES, *FUNCTIONS, *CLASSES]))[: draw(st.integers(2, 7))]

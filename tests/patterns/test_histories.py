@@ -30,7 +30,8 @@ HISTORIES = load_histories()
 
 def silently_different(outcome):
     """The first printed line that differs although nothing told names anything that stands in it; "" when none does."""
-    here, there = outcome.here.splitlines(), outcome.there.splitlines()
+    here = outcome.here.splitlines()
+    there = outcome.there.splitlines()
     for number, line in enumerate(here):
         other = there[number] if number < len(there) else ""
         if line == other:

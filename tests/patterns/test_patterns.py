@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-HEAD, NEXT_CELL = "=== ", "# %%\n"
+HEAD = "=== "
+NEXT_CELL = "# %%\n"
 FEWEST = 60
 
 

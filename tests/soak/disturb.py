@@ -15,7 +15,8 @@ import psutil
 from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 
-LONGEST_PAUSE_S, LONGEST_CALM_S = 2.5, 1.0
+LONGEST_PAUSE_S = 2.5
+LONGEST_CALM_S = 1.0
 
 
 class Disturber:
@@ -28,7 +29,9 @@ class Disturber:
 
     def __init__(self, home: Home, choose: random.Random) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
-        self._home, self._choose, self._due_s = home, choose, 0.0
+        self._home = home
+        self._choose = choose
+        self._due_s = 0.0
         self._resumes: list[threading.Timer] = []
 
     def act(self, users: list[psutil.Popen]) -> None:

@@ -80,7 +80,8 @@ class Soak:
     """All rounds in one home."""
 
     def __init__(self, home: Home, options: argparse.Namespace) -> None:
-        self.home, self.options = home, options
+        self.home = home
+        self.options = options
         self.users = [User() for _ in range(options.users)]
         self.disturber = Disturber(home, random.Random(options.seed))
         self.idle_exits = 0
@@ -98,7 +99,8 @@ class Soak:
             self._await_idle_exit()
 
     def _until_all(self, word: str, *, disturb: bool) -> None:
-        waiting, deadline_s = list(self.users), time.monotonic() + ROUND_LIMIT_S
+        waiting = list(self.users)
+        deadline_s = time.monotonic() + ROUND_LIMIT_S
         while waiting:
             assert time.monotonic() < deadline_s, f"a user never said {word!r}"
             waiting = [user for user in waiting if not user.has_said(word)]

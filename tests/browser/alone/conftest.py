@@ -82,7 +82,8 @@ class Alone:
     """One view on an empty page."""
 
     def __init__(self, page: Any, *, dark: bool = False, width: int = 900) -> None:
-        self.page, self.seq = page, 1
+        self.page = page
+        self.seq = 1
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.set_viewport_size({"width": width, "height": 900})

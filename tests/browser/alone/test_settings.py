@@ -45,7 +45,8 @@ def test_smoothing_is_set_by_keyboard_and_the_reported_value_is_still_told(opene
 
 
 def test_curves_lie_along_steps_the_time_of_the_trial_or_the_time_of_day(opened):
-    last, tips = [colours(opened)], []
+    last = [colours(opened)]
+    tips = []
     for axis in ("Time of the trial", "Time of day", "Step"):
         field(opened, "Along the x axis").select_option(axis)
         opened.until(lambda: colours(opened) != last[-1])
@@ -63,7 +64,8 @@ def test_curves_lie_along_steps_the_time_of_the_trial_or_the_time_of_day(opened)
 
 
 def test_limits_of_the_y_axis_hold_for_their_metric_and_are_taken_back_by_emptying_them(opened):
-    low, high = field(opened, "Least value of the y axis"), field(opened, "Greatest value of the y axis")
+    low = field(opened, "Least value of the y axis")
+    high = field(opened, "Greatest value of the y axis")
     expect(low).to_have_attribute("placeholder", "-0.1")
     low.fill("0.5")
     high.fill("0.9")

@@ -98,7 +98,8 @@ def trial(notebook, result_folder):
     captured = notebook(cwd=result_folder).capture(
         "open('data/a.csv')\nopen('data/log.csv', 'a')\nopen('models/m', 'w')"
     )
-    bundle, directory = result_folder.parent / "bundle", result_folder.parent / "trial"
+    bundle = result_folder.parent / "bundle"
+    directory = result_folder.parent / "trial"
     capture.write_bundle(captured, bundle)
     (directory / "work").mkdir(parents=True)
     _link(f"{bundle}/files", f"{directory}/work")
@@ -106,7 +107,8 @@ def trial(notebook, result_folder):
 
 
 def test_a_trial_writes_to_its_own_copy_and_links_to_what_it_reads(trial):
-    work, shipped = trial / "work", trial.parent / "bundle" / "files"
+    work = trial / "work"
+    shipped = trial.parent / "bundle" / "files"
     assert (work / "data" / "a.csv").is_symlink()
     with (work / "data" / "log.csv").open("a") as file:
         file.write("two\n")
@@ -118,7 +120,8 @@ def test_a_trial_writes_to_its_own_copy_and_links_to_what_it_reads(trial):
 
 
 def test_what_a_trial_left_as_it_was_goes_when_it_ends_and_what_it_changed_stays(trial):
-    work, bundle = trial / "work", trial.parent / "bundle"
+    work = trial / "work"
+    bundle = trial.parent / "bundle"
     (work / "models" / "m").write_text("model")
     with (work / "data" / "log.csv").open("a") as file:
         file.write("two\n")

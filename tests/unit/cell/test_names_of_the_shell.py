@@ -19,7 +19,8 @@ class Shell:
     def __init__(self, folder):
         config = Config()
         config.HistoryManager.hist_file = str(folder / "history.sqlite")
-        self.shell, self.folder = InteractiveShell(config=config), folder
+        self.shell = InteractiveShell(config=config)
+        self.folder = folder
 
     def run(self, *cells):
         for cell in cells:

@@ -21,7 +21,9 @@ class SimulatedBackend:
     name = "backend"
 
     def __init__(self, capabilities, reason="", *, may_return=False):
-        self.capabilities, self.reason, self.may_return = capabilities, reason, may_return
+        self.capabilities = capabilities
+        self.reason = reason
+        self.may_return = may_return
 
     def probe(self):
         self.probes = getattr(self, "probes", 0) + 1

@@ -57,7 +57,8 @@ def test_a_file_gives_its_name_size_digest_and_place_beside_the_notebook(tmp_pat
 
 def test_a_big_file_that_did_not_change_is_read_once(tmp_path: Path) -> None:
     settled(tmp_path / "big.bin", b"x" * 2_000_000)
-    first, second = Counting(), Counting()
+    first = Counting()
+    second = Counting()
     before, _ = read(tmp_path, "big.bin", first)
     after, _ = read(tmp_path, "big.bin", second)
     assert (first.read_bytes, second.read_bytes) == (2_000_000, 0)

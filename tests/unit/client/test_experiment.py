@@ -23,7 +23,11 @@ class FakeManager:
     """Answers requests in its own thread when it is notified, as the real one does."""
 
     def __init__(self, home, answer):
-        self.home, self.answer, self.told, self.starts, self.threads = home, answer, [], 0, []
+        self.home = home
+        self.answer = answer
+        self.told = []
+        self.starts = 0
+        self.threads = []
 
     def ensure(self, home):
         self.starts += 1
@@ -106,7 +110,8 @@ def test_several_of_one_name_carry_their_numbers(home, store):
 
 @pytest.mark.parametrize(("direction", "best"), [(Direction.MAXIMIZE, 2), (Direction.MINIMIZE, 4)])
 def test_every_trial_that_reported_the_objective_may_be_best_whatever_became_of_it(home, store, direction, best):
-    cancelled, lost = (*RUNNING, "CANCELLED"), (*RUNNING, "LOST")
+    cancelled = (*RUNNING, "CANCELLED")
+    lost = (*RUNNING, "LOST")
     trials = [(DONE, 0.2), (cancelled, 9.0), (RUNNING, 0.6), (lost, -9.0), (DONE, None), (FAILED, 9.0)]
     assert add(home, store, trials=trials, objective=Objective("acc", direction)).best.number == best
     assert add(home, store, trials=trials, experiment_id="no-objective").best is None

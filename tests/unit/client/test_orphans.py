@@ -72,7 +72,8 @@ def test_nothing_of_a_submit_under_way_counts_as_left(home, store):
 
 
 def test_a_submit_is_under_way_until_its_transaction(home, store, monkeypatch):
-    keep, seen = Store.add_experiment, []
+    keep = Store.add_experiment
+    seen = []
 
     def look(*arguments):
         seen.append(orphans.remove(home, store))
@@ -87,7 +88,8 @@ def test_a_submit_is_under_way_until_its_transaction(home, store, monkeypatch):
 def test_half_written_files_of_dead_processes_are_removed_and_those_of_living_ones_stay(home, store):
     trial = home.trial(send(home, SPEC, write, {}).id, 1, 1)
     (trial / "control").mkdir(parents=True)
-    dead, alive = dead_pid(), os.getpid()
+    dead = dead_pid()
+    alive = os.getpid()
     left = [
         home.root / f"x.{dead}.7.draft",
         trial.parents[2] / f"waiting.json.{dead}.7.draft",

@@ -84,7 +84,8 @@ def test_a_folder_that_is_a_link_itself_is_where_the_user_wants_it(trial, tmp_pa
 
 
 def test_pull_never_overwrites_another_file_by_itself(trial, tmp_path):
-    found, here = outputs.find(trial), tmp_path / "here"
+    found = outputs.find(trial)
+    here = tmp_path / "here"
     outputs.copy(trial, here, found)
     assert outputs.copy(trial, here, found) == ["model.pkl", "sub/out.csv"]  # the same again is no other file
     (here / "sub" / "out.csv").write_text("mine")

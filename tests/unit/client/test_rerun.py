@@ -17,7 +17,10 @@ HERE = Origin("/home/ada/train.ipynb", "s1")
 
 class Cell:
     def __init__(self, home):
-        self.home, self.said, self.asked, self.answer = home, [], [], "n"
+        self.home = home
+        self.said = []
+        self.asked = []
+        self.answer = "n"
         self.spec = ExperimentSpec("digits", Bundle(), trials=3, origin=HERE)
 
     def rerun(self, choice, **changes):

@@ -26,7 +26,8 @@ def test_an_error_passes_by_what_it_says_or_by_what_caused_it() -> None:
 
 @pytest.mark.parametrize("free", [0, 3])
 def test_any_error_may_pass_while_hardly_a_descriptor_is_free(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
-    left, real = [free], os.open
+    left = [free]
+    real = os.open
 
     def scarce(path: str, flags: int) -> int:
         left[0] -= 1

@@ -61,7 +61,8 @@ def child() -> Iterator[subprocess.Popen[str]]:
 def test_both_ways_have_the_same_functions_and_constants() -> None:
     assert sorted(_public(linux)) == sorted(_public(portable))
     for name in _public(linux):
-        one, other = getattr(linux, name), getattr(portable, name)
+        one = getattr(linux, name)
+        other = getattr(portable, name)
         if callable(one):
             assert inspect.signature(one) == inspect.signature(other), name
 

@@ -14,7 +14,8 @@ def pattern():
     return header.json_schema()["properties"]["objective"]["anyOf"][0]["pattern"]
 
 
-MIN, MAX = Direction.MINIMIZE, Direction.MAXIMIZE
+MIN = Direction.MINIMIZE
+MAX = Direction.MAXIMIZE
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ class Job:
         self.metrics += json.dumps(["m", step, 100.0 + step, values]).encode() + b"\n"
 
     def end(self, state=TrialState.SUCCEEDED, reason="", **detail):
-        self.state, self.reason, self.detail = state, reason, detail
+        self.state = state
+        self.reason = reason
+        self.detail = detail
 
 
 class SimulatedBackend:

@@ -37,7 +37,8 @@ def test_how_long_it_took_is_counted_from_the_retry_of_what_had_ended(world):
     assert world.store.experiment(experiment).took_s(world.now) < 5
     world.backend.job(2, attempt=2).end()
     world.step()
-    record, again = world.store.experiment(experiment), world.trials(experiment)[1]
+    record = world.store.experiment(experiment)
+    again = world.trials(experiment)[1]
     assert record.took_s(world.now + 86_400) < 5
     assert (record.created_s, again.attempt) == (1000.0, 2)
     assert again.ended_s - again.started_s < 5

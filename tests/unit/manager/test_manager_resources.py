@@ -63,7 +63,8 @@ def test_a_second_trial_waits_for_the_only_gpu_and_knows_who_holds_it():
 
 
 def test_gpus_are_shared_only_when_all_that_share_agree():
-    allocator, shared = pool_of(gpu(0)), AcceleratorPolicy(max_trials_per_gpu=2)
+    allocator = pool_of(gpu(0))
+    shared = AcceleratorPolicy(max_trials_per_gpu=2)
     take(allocator, need(1, gpus=1, options=shared))
     assert isinstance(allocator.try_allocate(need(2, gpus=1)), Unschedulable)
     allocator.table.waiting.clear()
@@ -72,7 +73,8 @@ def test_gpus_are_shared_only_when_all_that_share_agree():
 
 
 def test_trials_spread_over_the_gpus():
-    allocator, shared = pool_of(gpu(0), gpu(1)), AcceleratorPolicy(max_trials_per_gpu=2)
+    allocator = pool_of(gpu(0), gpu(1))
+    shared = AcceleratorPolicy(max_trials_per_gpu=2)
     given_out = [take(allocator, need(n, gpus=1, options=shared)).placement.accelerators[0] for n in range(4)]
     assert sorted(given_out) == ["GPU-0", "GPU-0", "GPU-1", "GPU-1"]
     assert given_out[0] != given_out[1]
@@ -112,7 +114,8 @@ def test_what_can_never_be_given_is_said_at_once(resources, options, words):
 
 
 def test_gpu_memory_promised_to_one_trial_is_not_promised_again():
-    allocator, shared = pool_of(gpu(0)), AcceleratorPolicy(max_trials_per_gpu=4)
+    allocator = pool_of(gpu(0))
+    shared = AcceleratorPolicy(max_trials_per_gpu=4)
     take(allocator, need(1, gpus=1, gpu_memory_bytes=5 * GB, options=shared))
     assert (
         "has 3 GB of 8 GB free"
@@ -211,7 +214,8 @@ def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
             check_sums(allocator)
             continue
         named = {job for job, grant in allocator.table.jobs.items() if grant.request.label in answer.sentence}
-        spared, lifted = copy.deepcopy(allocator), copy.deepcopy(allocator)
+        spared = copy.deepcopy(allocator)
+        lifted = copy.deepcopy(allocator)
         for job in allocator.table.jobs:
             (lifted if job in named else spared).table.release(job)
         spared.table.waiting.clear()

@@ -24,7 +24,8 @@ class Counting:
 
 def test_a_broken_tuner_fails_its_own_experiment_only(world):
     world.tuner = Broken()
-    bad, good = world.submit("bad", search={"x": RandInt(0, 9)}), world.submit("good")
+    bad = world.submit("bad", search={"x": RandInt(0, 9)})
+    good = world.submit("good")
     world.step()
     assert world.states(bad) == ["FAILED"]
     assert "the tuner 'tpe' failed: RuntimeError: no idea" in world.trials(bad)[0].reason

@@ -107,7 +107,8 @@ def test_a_stop_of_an_ended_experiment_has_an_empty_receipt_and_of_an_unknown_on
     world.step()
     world.backend.job(1).end()
     world.step()
-    ended, unknown = world.request("stop", experiment), world.request("stop", "nothing")
+    ended = world.request("stop", experiment)
+    unknown = world.request("stop", "nothing")
     world.step()
     assert world.store.request(ended).result["trials"] == []
     assert "No experiment has the name" in world.store.request(unknown).result["error"]

@@ -25,7 +25,10 @@ class File:
     """A metrics file that is read in bounded pieces, some of which fail."""
 
     def __init__(self, data):
-        self.data, self.faults, self.stream, self.tick_s = data, [], MetricsStream(0, ""), 0.0
+        self.data = data
+        self.faults = []
+        self.stream = MetricsStream(0, "")
+        self.tick_s = 0.0
 
     def read(self, offset):
         fault = self.faults.pop(0) if self.faults else ""
@@ -75,7 +78,8 @@ def test_a_wide_report_that_is_still_being_written_is_waited_for():
 def test_an_endless_line_is_skipped_with_one_note_and_what_follows_is_kept(monkeypatch):
     monkeypatch.setattr(streams, "LONGEST_LINE_BYTES", 2 * MOST)
     file = File(line(1) + b"x" * (5 * MOST) + b"\n" + line(2))
-    notes, found = [], []
+    notes = []
+    found = []
     for _ in range(10):
         frames = file.take()
         notes += frames.notes
@@ -154,7 +158,8 @@ def test_a_job_whose_files_cannot_be_taken_does_not_keep_another_from_ending(wor
 
 def counted(world):
     """Counts what each read of the backend asks for."""
-    read, asked = world.backend.read, []
+    read = world.backend.read
+    asked = []
 
     def count(cursors):
         asked.append([(cursor.ref.job_id, cursor.stream) for cursor in cursors])

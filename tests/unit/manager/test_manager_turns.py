@@ -123,7 +123,8 @@ def test_a_failing_store_delays_and_loses_nothing(world, monkeypatch):
 
     experiment = world.submit()
     world.step()
-    ingest, failures = world.store.ingest, [OSError(28, "full")] * 3
+    ingest = world.store.ingest
+    failures = [OSError(28, "full")] * 3
 
     def full_disk(rows):
         if failures:

@@ -110,7 +110,8 @@ def test_the_preferred_backend_gets_the_first_trial(world, backends):
 
 
 def test_a_trial_whose_submit_finds_no_answer_goes_to_another_backend(world, backends):
-    backends["here"].refuses, backends["here"].refusal = "no route to host", BackendUnavailableError
+    backends["here"].refuses = "no route to host"
+    backends["here"].refusal = BackendUnavailableError
     world.submit(backends=BOTH, trials=1)
     world.step(8)
     assert places(world) == ["lab"]
@@ -138,7 +139,8 @@ def test_a_trial_of_a_host_that_finds_no_answer_goes_to_the_next_host(world, bac
 
 def test_a_trial_that_may_have_been_started_stays_where_it_may_run(world, backends):
     lab = backends["lab"]
-    lab.refuses, lab.refusal = "gpu1 does not answer", SubmitUnknownError
+    lab.refuses = "gpu1 does not answer"
+    lab.refusal = SubmitUnknownError
     world.submit(backends=(replace(LAB, prefer=2.0), HERE), trials=1)
     world.step(6)
     assert places(world) == ["lab"]
@@ -171,7 +173,8 @@ def test_what_waits_goes_elsewhere_when_a_backend_does_not_answer_and_what_runs_
 
 def test_a_backend_that_cannot_be_used_for_now_fails_nothing_and_is_used_when_it_can(world, backends):
     for backend in backends.values():
-        backend.unusable, backend.unusable_for_good = "no host answers", False
+        backend.unusable = "no host answers"
+        backend.unusable_for_good = False
     world.submit(backends=BOTH, trials=1)
     world.step(8)
     assert world.states("id0") == ["WAITING"]
@@ -247,16 +250,19 @@ def test_a_stop_while_a_node_does_not_answer_returns_and_is_carried_out_later(wo
     assert backends["lab"].cancelled == ["id0-2-1"]
 
 
+def nodes_of(trial):
+    return [placed.node for placed in trial.placement.nodes]
+
+
 def test_two_profiles_that_name_the_same_machine_do_not_double_book_it(world, backends):
     backends["here"].inventory = Inventory((Node("here", 1.0, machine_id="m1"),))
     world.submit(backends=(HERE,), trials=1, resources=ONE_CPU)
     world.step()
     world.submit("other", backends=(LAB,), trials=2, concurrency=2, resources=ONE_CPU)
     world.step()
-    nodes = [[placed.node for placed in trial.placement.nodes] for trial in world.trials("id1")]
-    assert nodes == [["gpu2"], []]
+    assert [nodes_of(trial) for trial in world.trials("id1")] == [["gpu2"], []]
     assert "on gpu1 it waits for 1 CPU" in world.store.block_reasons("id1")[2]
     assert "trial 1 of mnist@1 holds 1 CPU" in world.store.block_reasons("id1")[2]
     world.restart()
     world.step()
-    assert nodes == [[placed.node for placed in trial.placement.nodes] for trial in world.trials("id1")]
+    assert [nodes_of(trial) for trial in world.trials("id1")] == [["gpu2"], []]

@@ -61,7 +61,8 @@ def test_an_experiment_goes_on_where_one_of_its_backends_cannot_be_made(world, t
 
 
 def test_profiles_of_one_name_with_other_options_are_two_backends():
-    first, second = Profile("lab", "ssh", {"hosts": ["a"]}), Profile("lab", "ssh", {"hosts": ["b"]})
+    first = Profile("lab", "ssh", {"hosts": ["a"]})
+    second = Profile("lab", "ssh", {"hosts": ["b"]})
     assert first.key != second.key
     assert first.key == Profile("lab", "ssh", {"hosts": ["a"]}).key
     assert Profile("local", "local").key == "local"

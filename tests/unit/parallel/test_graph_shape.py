@@ -111,7 +111,8 @@ def encoder_decoder(layers):
     x = b.input("x", 8, 4, 16)
     for i in range(layers):
         x = linear(b, b.apply("relu", [linear(b, x, 32, f"e{i}.a")], (8, 4, 32), f"e{i}.r"), 16, f"e{i}.b")
-    memory, y = x, b.input("y", 8, 4, 16)
+    memory = x
+    y = b.input("y", 8, 4, 16)
     for i in range(layers):
         y = linear(b, y, 16, f"d{i}.a")
         y = b.apply("attention", [b.apply("view", [t], (8, 1, 4, 16)) for t in (y, memory, memory)], (8, 1, 4, 16))
@@ -126,7 +127,8 @@ def test_an_encoder_and_a_decoder_are_two_runs():
 
 def test_layers_that_share_weights_are_not_folded():
     b = Builder("shared", "float32")
-    x, weight = b.input("x", 8, 16), b.parameter("w", 16, 16)
+    x = b.input("x", 8, 16)
+    weight = b.parameter("w", 16, 16)
     for _ in range(8):
         x = b.apply("relu", [b.apply("linear", [x, weight], (8, 16))], (8, 16))
     assert fold(b.graph()).repeated_blocks == ()
@@ -151,7 +153,8 @@ def test_any_graph_fuses_to_a_well_formed_graph_of_the_same_cost(seed, ops):
 
 def test_work_grows_in_proportion_to_the_graph():
     def calls(layers):
-        graph, counted = example_graphs.gpt(layers=layers, **SMALL), itertools.count()
+        graph = example_graphs.gpt(layers=layers, **SMALL)
+        counted = itertools.count()
         sys.setprofile(lambda *_: next(counted))
         try:
             folded = fold(fuse(graph))

@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import inf
+from operator import itemgetter
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,7 +28,8 @@ def test_of_equally_fast_plans_the_one_with_less_memory_ranks_first():
 
 
 def test_the_search_keeps_the_lighter_of_equally_fast_plans_whichever_comes_first():
-    light, heavy = outcome(1.0, 10.0), outcome(1.0, 11.0)
+    light = outcome(1.0, 10.0)
+    heavy = outcome(1.0, 11.0)
     for order in ((light, heavy), (heavy, light)):
         search = BranchAndBound(context=None)
         for found in order:
@@ -36,7 +38,9 @@ def test_the_search_keeps_the_lighter_of_equally_fast_plans_whichever_comes_firs
 
 
 def test_alternatives_are_listed_in_that_order():
-    fast, light, heavy = outcome(1.0, 99.0, "a"), outcome(2.0, 10.0, "b"), outcome(2.0, 11.0, "c")
+    fast = outcome(1.0, 99.0, "a")
+    light = outcome(2.0, 10.0, "b")
+    heavy = outcome(2.0, 11.0, "c")
     assert list(alternatives([heavy, light, fast], 3)) == [fast, light, heavy]
 
 
@@ -46,7 +50,8 @@ def test_the_oracle_takes_the_lightest_of_the_fastest():
 
 
 def test_the_dual_keeps_the_lighter_of_equally_fast_assignments():
-    heavy, light = DualPoint(1.0, 10.0, "heavy"), DualPoint(9.0, 3.0, "light")
+    heavy = DualPoint(1.0, 10.0, "heavy")
+    light = DualPoint(9.0, 3.0, "light")
     found = maximise_dual(lambda _: Relaxation(-inf, DualPoint(9.0, 2.0, "lighter")), Bracket(heavy, light, 0.0), 4.0)
     assert found.best.assignment == "lighter"
 
@@ -60,7 +65,7 @@ def test_of_equally_light_assignments_the_fastest_is_found_however_many_bytes_th
     tables = [CostTable(scope, b + 1j * s) for scope, b, s in zip(scopes, held, seconds, strict=True)]
 
     def rank_of(values):
-        at = [tuple(values[v] for v in scope) for scope in scopes]
+        at = [itemgetter(*scope)(values) for scope in scopes]
         return sum(b[i] for b, i in zip(held, at, strict=True)), sum(s[i] for s, i in zip(seconds, at, strict=True))
 
     value, chosen, _ = minimise(tables)

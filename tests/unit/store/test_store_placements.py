@@ -32,7 +32,8 @@ def test_a_placement_comes_back_as_it_was_given(tmp_path):
 
 
 def test_the_placement_of_each_attempt_stays_in_the_log_of_state_changes(tmp_path):
-    first, second = Placement((NodePlacement("gpu1", (), "machine-1"),), "lab"), Placement((), "local")
+    first = Placement((NodePlacement("gpu1", (), "machine-1"),), "lab")
+    second = Placement((), "local")
     with Store.open(Home(tmp_path)) as store:
         store.add_experiment("a1", ExperimentSpec("mnist", Bundle()), 0.0)
         store.add_trial("a1", 1, {}, 1.0)

@@ -28,8 +28,11 @@ class Moves(RuleBasedStateMachine):
         self.home = Home(Path(self.folder.name))
         self.store = Store.open(self.home)
         self.store.add_experiment("a1", ExperimentSpec("a", Bundle()), 0.0)
-        self.states, self.attempts, self.kept = {}, {}, []
-        self.cursors, self.points = {}, []
+        self.states = {}
+        self.attempts = {}
+        self.kept = []
+        self.cursors = {}
+        self.points = []
         self.closed = self.stopping = False
 
     def teardown(self):
@@ -43,7 +46,8 @@ class Moves(RuleBasedStateMachine):
                 self.store.add_trial("a1", number, {}, now_s)
             return
         self.store.add_trial("a1", number, {}, now_s)
-        self.states[number], self.attempts[number] = TrialState.WAITING, 1
+        self.states[number] = TrialState.WAITING
+        self.attempts[number] = 1
         self.kept.append((number, 1, TrialState.WAITING, now_s))
 
     @rule(number=NUMBERS, state=STATES, now_s=CLOCK)

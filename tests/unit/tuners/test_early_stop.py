@@ -91,8 +91,11 @@ def test_alone_a_trial_goes_on(name):
                                                      (MIN, [False] * 3 + [True] * 6)])  # fmt: skip
 def test_asha_lets_the_best_third_of_a_rung_go_on(direction, stopped):
     values = [i / 9 for i in range(9)]
-    rivals = {value: [flat(other, 3) for other in values if other != value] for value in values}
-    assert [is_stopped("asha", flat(value, 3), rivals[value], direction) for value in values] == stopped
+    found = []
+    for value in values:
+        rivals = [flat(other, 3) for other in values if other != value]
+        found.append(is_stopped("asha", flat(value, 3), rivals, direction))
+    assert found == stopped
 
 
 def test_asha_says_at_which_rung_and_against_whom():

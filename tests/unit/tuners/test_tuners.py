@@ -63,7 +63,8 @@ def _fields(value):
 
 
 def best_of(tuner, search, height, trials, seed):
-    algorithm, history = tuners.create(spec(search, tuner, seed)), []
+    algorithm = tuners.create(spec(search, tuner, seed))
+    history = []
     for number in range(1, trials + 1):
         params = algorithm.suggest(number, history)
         history.append(Observation(number, params, TrialState.SUCCEEDED, height(params)))
@@ -140,7 +141,8 @@ SPACES = st.dictionaries(st.sampled_from("abcd"), FLAT | NESTED, min_size=1, max
 @settings(derandomize=True, max_examples=12, deadline=None)
 @given(search=SPACES, seed=st.integers(0, 2**32 - 1))
 def test_every_suggestion_lies_in_any_space(tuner, search, seed):
-    algorithm, history = tuners.create(spec(search, tuner, seed)), []
+    algorithm = tuners.create(spec(search, tuner, seed))
+    history = []
     for number in range(1, 14):
         params = algorithm.suggest(number, history)
         if params is None:

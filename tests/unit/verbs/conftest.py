@@ -21,8 +21,11 @@ class Terminal:
     """Runs verbs in a home and gives what they write."""
 
     def __init__(self, home, cwd):
-        self.home, self.cwd, self.shown = home, cwd, []
-        self.origin, self.noted = None, []
+        self.home = home
+        self.cwd = cwd
+        self.shown = []
+        self.origin = None
+        self.noted = []
         self.now_s = 100.0
 
     def run(self, *words):

@@ -37,7 +37,8 @@ def report(store, number, steps, cursor, attempt=1):
 
 def rows(frame):
     steps = np.frombuffer(frame.steps)
-    taken, found = 0, {}
+    taken = 0
+    found = {}
     for metric, number, attempt, first, count in frame.content["series"]:
         found[metric, number, attempt] = (first, list(steps[taken : taken + count]))
         taken += count
@@ -124,7 +125,8 @@ def test_the_time_left_follows_from_the_trials_that_ended(store):
 
 class Inbox:
     def __init__(self):
-        self.messages, self._arrived = [], threading.Condition()
+        self.messages = []
+        self._arrived = threading.Condition()
 
     def __call__(self, content, buffers):
         with self._arrived:
@@ -138,7 +140,8 @@ class Inbox:
 
 def test_a_sender_sends_the_last_row_before_it_ends_with_the_experiment(store):
     begin(store, 1)
-    inbox, ended = Inbox(), threading.Event()
+    inbox = Inbox()
+    ended = threading.Event()
     sender = FeedSender(store, "e1", inbox, ended.set)
     sender.start()
     report(store, 1, [0, 1], 10)
@@ -156,7 +159,8 @@ def test_a_sender_flushes_at_most_ten_times_a_second(store):
     inbox = Inbox()
     sender = FeedSender(store, "e1", inbox, lambda: None)
     sender.start()
-    begun_s, step = time.monotonic(), 0
+    begun_s = time.monotonic()
+    step = 0
     while len(inbox.messages) < 4 and time.monotonic() < begun_s + 5:
         report(store, 1, [step], step + 1)
         step += 1
@@ -176,7 +180,8 @@ def test_a_stopped_sender_ends_without_calling_the_experiment_ended(store):
 
 
 def test_a_followed_log_is_sent_at_once_and_when_it_grows(store, tmp_path):
-    inbox, path = Inbox(), tmp_path / "stdout"
+    inbox = Inbox()
+    path = tmp_path / "stdout"
     path.write_text("one\n")
     sender = FeedSender(store, "e1", inbox, lambda: None)
     sender.start()

@@ -96,7 +96,9 @@ def test_an_op_is_explained_for_the_plan_that_the_page_shows(plan, view):
 
 
 def test_the_newest_request_is_run_and_those_before_it_are_dropped():
-    begun, go, done = threading.Event(), threading.Event(), []
+    begun = threading.Event()
+    go = threading.Event()
+    done = []
 
     def work(request):
         begun.set()

@@ -162,13 +162,16 @@ def entry(cache: DataCache, digest: str, used_s: float, size_bytes: int = 4_000_
 
 
 def test_the_entry_that_was_used_least_recently_goes_first(cache: DataCache) -> None:
-    old, older, new = entry(cache, "b", 200), entry(cache, "a", 100), entry(cache, "c", 300, 1_000_000)
+    old = entry(cache, "b", 200)
+    older = entry(cache, "a", 100)
+    new = entry(cache, "c", 300, 1_000_000)
     cache.make_room(4_000_000)
     assert [folder.exists() for folder in (older, old, new)] == [False, True, True]
 
 
 def test_what_a_running_trial_uses_stays_and_the_room_is_refused(cache: DataCache, tmp_path: Path) -> None:
-    used, free = entry(cache, "a", 100), entry(cache, "b", 200)
+    used = entry(cache, "a", 100)
+    free = entry(cache, "b", 200)
     job = tmp_path / "job"
     job.mkdir()
     (job / wire.STATUS_FILE).write_text("{}")

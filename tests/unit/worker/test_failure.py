@@ -97,8 +97,10 @@ def test_a_hidden_cause_stays_hidden_and_a_circle_of_causes_ends() -> None:
             raise RuntimeError("outer") from None
 
     def circle() -> None:
-        first, second = RuntimeError("first"), RuntimeError("second")
-        first.__cause__, second.__cause__ = second, first
+        first = RuntimeError("first")
+        second = RuntimeError("second")
+        first.__cause__ = second
+        second.__cause__ = first
         raise first
 
     assert "caused by" not in failure_of(hidden).reason
@@ -116,7 +118,8 @@ def test_the_last_own_line_may_stand_in_a_module_beside_the_notebook(tmp_path: P
 
 
 def test_a_file_beside_the_notebook_that_was_not_sent_is_told_by_its_ship_line(tmp_path: Path) -> None:
-    work, cwd = tmp_path / "work", tmp_path / "notebook"
+    work = tmp_path / "work"
+    cwd = tmp_path / "notebook"
     for folder in (work, cwd / "data sets"):
         folder.mkdir(parents=True)
     (cwd / "data sets" / "x.csv").write_text("1")
@@ -138,7 +141,8 @@ def test_a_file_beside_the_notebook_that_was_not_sent_is_told_by_its_ship_line(t
 
 
 def test_a_missing_file_that_does_not_lie_beside_the_notebook_gets_no_ship_line(tmp_path: Path) -> None:
-    work, cwd = tmp_path / "work", tmp_path / "notebook"
+    work = tmp_path / "work"
+    cwd = tmp_path / "notebook"
     work.mkdir()
     cwd.mkdir()
     (cwd / "train").mkdir()

@@ -26,7 +26,9 @@ def launcher(name: str, **changes: object) -> launchers.Launcher:
 
 
 def test_the_variables_of_ranks_are_as_they_were_golden(request: pytest.FixtureRequest) -> None:
-    found = {name: [launcher(name).variables(local_rank) for local_rank in range(2)] for name in LAUNCHERS}
+    found = {}
+    for name in LAUNCHERS:
+        found[name] = [launcher(name).variables(local_rank) for local_rank in range(2)]
     elastic = launcher("torchrun", elastic=True)
     commands = [elastic.command(["RANK-COMMAND"]), launcher("torchrun").command(["RANK-COMMAND"])]
     text = json.dumps({**found, "torchrun commands": commands}, indent=1, sort_keys=True) + "\n"

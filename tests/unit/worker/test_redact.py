@@ -94,7 +94,8 @@ def test_texts_with_half_a_surrogate_pair_are_masked_and_do_not_fail() -> None:
 
 
 def test_names_of_files_are_masked_and_links_not_followed(tmp_path: Path) -> None:
-    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside = tmp_path / "inside"
+    outside = tmp_path / "outside"
     for folder in (inside, outside, inside / f"run-{SECRET}"):
         folder.mkdir()
     for name in (f"a-{SECRET}.txt", f"b-{SECRET.encode().hex()}", "plain", "a-***.txt", f"run-{SECRET}/{SECRET}"):

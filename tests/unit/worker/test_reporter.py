@@ -38,7 +38,8 @@ class Tensor:
     """Has `.item()` as a torch tensor has."""
 
     def __init__(self, value: float, size: int = 1) -> None:
-        self.value, self.size = value, size
+        self.value = value
+        self.size = size
 
     def item(self) -> float:
         if self.size != 1:

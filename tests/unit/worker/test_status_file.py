@@ -28,7 +28,8 @@ def said(trial: Path) -> dict[str, object]:
 
 
 def fails_once(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    real, faults = wire.write_atomically, [OSError(number, os.strerror(number))]
+    real = wire.write_atomically
+    faults = [OSError(number, os.strerror(number))]
 
     def write(path: str, data: bytes, *, sync: bool = True) -> None:
         if faults:

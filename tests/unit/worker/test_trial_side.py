@@ -175,7 +175,8 @@ print(random.random(), numpy.random.rand(), type(numpy.random.__loader__).__name
 """
     import numpy as np
 
-    first, second = python(code, tmp_path), python(code, tmp_path)
+    first = python(code, tmp_path)
+    second = python(code, tmp_path)
     state = np.random.RandomState(3)
     assert first == second == f"{random.Random(3).random()} {state.rand()} SourceFileLoader\n"
 
