@@ -143,7 +143,8 @@ def test_a_job_that_is_preempted_says_so(make: Make, home: Home, cluster: SlurmL
         begun(backend, ref)
     cluster.run("sbatch", "--partition=urgent", "--cpus-per-task=8", "--output=/dev/null", "--wrap=sleep 1")
     wait_until(lambda: any(status(backend, ref).state.is_final for ref in refs), "a preemption", within_s=60)
-    ended = [one for one in (status(backend, ref) for ref in refs) if one.state.is_final]
+    found = [status(backend, ref) for ref in refs]
+    ended = [one for one in found if one.state.is_final]
     assert [one.state for one in ended] == [TrialState.PREEMPTED]
     assert "higher priority" in ended[0].reason
     for ref in refs:

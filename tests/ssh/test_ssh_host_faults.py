@@ -98,7 +98,8 @@ def test_a_host_that_is_gone_for_good_stays_a_doubt_and_refuses_new_trials_at_on
 
 
 def test_two_kernels_of_one_home_follow_the_same_trial(make: LabBackends, home: Home, host: LabHost) -> None:
-    first, second = make(home), make(home)
+    first = make(home)
+    second = make(home)
     ref = start(first, home, COUNTS)
     assert start(second, home, COUNTS) == ref
     for backend in (first, second):

@@ -19,6 +19,7 @@ from jupyter_autotrain.backends.ssh.host_configs import host_configs
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.sending import FolderManifest, scan_folder
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.profile import Profile
@@ -214,8 +215,7 @@ def login_host(profile: Profile) -> HostConfig | None:
 
 def owner(context: BackendContext) -> str:
     """A short name of a home on a machine, so that several may use one account."""
-    machine = Path("/etc/machine-id")
-    name = machine.read_text() if machine.exists() else platform.node()
+    name = system.machine_name() or platform.node()
     return hashlib.sha256(f"{name}\n{context.home.root}".encode()).hexdigest()[:12]
 
 

@@ -32,7 +32,9 @@ class Container:
         self._forwards = forwards
         self._was_terminated = False
         self._deadline_s = 0.0
-        self._wake_up, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._wake_up, writer = os.pipe()
+        for end in (self._wake_up, writer):
+            os.set_blocking(end, False)
         signal.set_wakeup_fd(writer)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._terminated)
