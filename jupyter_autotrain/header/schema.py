@@ -112,7 +112,9 @@ class Header(Section):
         default=None, description="How many trials; 1 without a search, 10 with one, all with a grid.", examples=["40"]
     )
     concurrency: Annotated[int, Field(ge=1, le=10_000), AS_INTEGER] = Field(
-        default=1, description="How many trials run at the same time.", examples=["4"]
+        default=1,
+        description="How many trials run at the same time, on all backends together; `at_most` limits one of them.",
+        examples=["4"],
     )
     resources: ResourcesSection = Field(
         default=ResourcesSection(), description="What one trial needs.", examples=["{gpus: 1, memory: 8GB}"]

@@ -141,7 +141,8 @@ class BackendPool:
         return key in self._broken or bool(self._backends[key].unusable_reason and self._backends[key].is_lasting)
 
     def _unusable_reason(self, choice: BackendChoice) -> str:
-        key, name = choice.profile.key, choice.profile.name
+        key = choice.profile.key
+        name = choice.profile.name
         if key in self._broken:
             return self._broken[key]
         backend = self._backends[key]

@@ -12,7 +12,7 @@ from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.inventory import AcceleratorPolicy
 from jupyter_autotrain.core.json import JsonValue, from_json
 from jupyter_autotrain.core.profile import BackendChoice
-from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord, UnreachableNode
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
 from jupyter_autotrain.core.text_format import count
@@ -24,6 +24,7 @@ from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.node_allocator import ResourceRequest
 from jupyter_autotrain.manager.objective_check import ObjectiveCheck
+from jupyter_autotrain.manager.published_reasons import PublishedReasons
 from jupyter_autotrain.store.decisions import DecisionKind
 
 SOFT_STOP_S = 30.0
@@ -40,10 +41,8 @@ class ExperimentRun:
         active: The numbers of those that are not final.
         attempts: The attempts that a backend has, by trial number.
         blocked: What blocks a trial, by number: the rest of a sentence that begins with the trial.
-        published: The block reasons that the store holds.
+        published: What the store holds of what blocks its trials.
         history: Where its attempts are and were.
-        unreachable_nodes: Those that do not answer and have trials of it, as the store holds them.
-        unreachable_trials: The trials there.
     """
 
     context: ManagerContext
@@ -58,11 +57,9 @@ class ExperimentRun:
     active: set[int] = field(default_factory=set)
     attempts: dict[int, Attempt] = field(default_factory=dict)
     blocked: dict[int, str] = field(default_factory=dict)
-    published: dict[int, str] = field(default_factory=dict)
+    published: PublishedReasons = field(default_factory=PublishedReasons)
     objective_check: ObjectiveCheck = field(default_factory=ObjectiveCheck)
     history: AttemptHistory = field(default_factory=AttemptHistory)
-    unreachable_nodes: list[UnreachableNode] = field(default_factory=list)
-    unreachable_trials: frozenset[int] = frozenset()
     failures: int = 0
     closing_reason: str = ""
 
@@ -92,8 +89,7 @@ class ExperimentRun:
 
     def add_trial(self, number: int, params: Mapping[str, JsonValue]) -> None:
         """Create a waiting trial."""
-        context = self.context
-        self._remember(context.retry_store(context.store.add_trial, self.id, number, params, self.now_s()))
+        self._remember(self.context.retry_store(self.context.store.add_trial, self.id, number, params, self.now_s()))
 
     def close(self, reason: str = "") -> None:
         """Create no further trial.
@@ -125,7 +121,8 @@ class ExperimentRun:
         placement: Placement | None = None,
     ) -> None:
         """Change a trial's state, in the store and here."""
-        context, now_s = self.context, self.now_s()
+        context = self.context
+        now_s = self.now_s()
         change = partial(context.store.change_state, reason=reason, ref=ref, placement=placement)
         self._remember(context.retry_store(change, self.id, number, state, now_s))
         self.history.follow(number, state, now_s, placement)

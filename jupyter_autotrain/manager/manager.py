@@ -92,14 +92,8 @@ class Manager:
         backends = self._backend_pool.unreachable_reasons(run)
         nodes = unreachable.find(run, backends, context.clocks.now_s())
         on_them = unreachable.block_reasons(run, backends, nodes)
-        run.unreachable_trials = frozenset(on_them)
-        reasons = run.blocked | on_them
-        if nodes != run.unreachable_nodes:
-            run.unreachable_nodes = nodes
-            context.retry_store(context.store.set_unreachable_nodes, run.id, nodes)
-        if reasons != run.published:
-            run.published = reasons
-            context.retry_store(context.store.set_block_reasons, run.id, reasons)
+        run.published.unreachable = frozenset(on_them)
+        run.published.publish(context, run.id, run.blocked | on_them, nodes)
 
     def _remove(self, run: ExperimentRun) -> None:
         run.store_closing()

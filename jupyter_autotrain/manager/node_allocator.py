@@ -75,7 +75,8 @@ class NodeAllocator:
 
     def capacity(self, request: ResourceRequest) -> float:
         """How many such trials the empty node runs at the same time; one per CPU where none is asked for."""
-        node, asked = self.node, request.resources
+        node = self.node
+        asked = request.resources
         limits = [math.inf if node.cpus is None else max(node.cpus // (asked.cpus or 1.0), 1.0)]
         if asked.memory_bytes and node.memory_bytes is not None:
             limits.append(node.memory_bytes // asked.memory_bytes)

@@ -18,6 +18,7 @@ from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.final_state import RETRIED
+from jupyter_autotrain.manager.published_reasons import PublishedReasons
 from jupyter_autotrain.manager.trial_end import retry_or_count
 from jupyter_autotrain.store.decisions import Attempts
 
@@ -44,7 +45,7 @@ def recover_run(context: ManagerContext, record: ExperimentRecord, *, again: boo
         stopping=record.stop_requested,
         deadline_s=None if budget_s is None or again else record.created_s + budget_s,
         history=AttemptHistory.of(context.retry_store(context.store.state_changes, record.id)),
-        unreachable_nodes=context.retry_store(context.store.unreachable_nodes, record.id),
+        published=PublishedReasons.stored(context, record.id),
     )
     run.active = {number for number, trial in trials.items() if not trial.state.is_final}
     run.objective_check.is_reported = any(trial.value is not None for trial in trials.values())
@@ -69,7 +70,6 @@ def _resume_attempts(context: ManagerContext, run: ExperimentRun) -> None:
 def _resume_decisions(context: ManagerContext, run: ExperimentRun) -> None:
     """Take over what the manager before has decided on the experiment."""
     store = context.store
-    run.published = context.retry_store(store.block_reasons, run.id)
     if not run.objective_check.is_reported:
         run.objective_check.reason = context.retry_store(store.decision, run.id, "objective")
     run.closing_reason = context.retry_store(store.decision, run.id, "closing")
@@ -96,7 +96,7 @@ def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
         objective_seen=trial.value is not None,
         may_run=trial.ref is None,
     )
-    if unreachable.node_name(attempt) in {node.name for node in run.unreachable_nodes}:
+    if unreachable.node_name(attempt) in {node.name for node in run.published.nodes}:
         attempt.unreachable = "it does not answer"
     if end := ends.get((number, trial.attempt)):
         run.schedule_cancel(attempt, end)

@@ -93,7 +93,9 @@ class RequestHandler:
         for stop in list(self._stops.values()):
             stop.left &= stop.run.active
             tick_s = self._context.clocks.tick_s()
-            is_waited_for = tick_s - stop.begun_s < _UNREACHABLE_WAIT_S or not stop.left <= stop.run.unreachable_trials
+            is_waited_for = (
+                tick_s - stop.begun_s < _UNREACHABLE_WAIT_S or not stop.left <= stop.run.published.unreachable
+            )
             if not stop.left or not is_waited_for:
                 del self._stops[stop.request_id]
                 self._answer(stop.request_id, _receipt(stop, tick_s))
@@ -181,5 +183,5 @@ def _receipt(stop: _StopInProgress, tick_s: float) -> JsonObject:
         "elapsed_s": round(tick_s - stop.begun_s, 3),
         "trials": [*stop.numbers],
         "unreported": sorted(stop.unreported - stop.left),
-        "unreachable": [str(node) for node in stop.run.unreachable_nodes] if stop.left else [],
+        "unreachable": [str(node) for node in stop.run.published.nodes] if stop.left else [],
     }

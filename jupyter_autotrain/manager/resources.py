@@ -92,7 +92,8 @@ class ResourceAllocator:
     def _refuse(self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]) -> Unschedulable:
         assert self.inventory is not None
         blocked = {name: answer for name, answer in answers.items() if isinstance(answer, Unschedulable)}
-        asked, nodes = request.resources.nodes, len(self.inventory.nodes)
+        asked = request.resources.nodes
+        nodes = len(self.inventory.nodes)
         possible = [name for name, answer in answers.items() if not _is_permanent(answer)]
         if nodes < asked:
             found = f"asks for {count(asked, 'node')}; this backend has {nodes}: ask for fewer"

@@ -92,7 +92,8 @@ class TrialPlacer:
         return _Offer(choice, self.pool.try_allocate(choice, request), self.pool.is_avoided(choice, request))
 
     def _candidate(self, run: ExperimentRun, number: int, offer: _Offer) -> Candidate:
-        choice, name = offer.choice, offer.choice.profile.name
+        choice = offer.choice
+        name = choice.profile.name
         slots = self.pool.capacity(choice, run.resource_request(number, choice))
         return Candidate(
             name,

@@ -23,7 +23,7 @@ def find(run: ExperimentRun, backends: Mapping[str, str], now_s: float) -> list[
         if attempt.unreachable or attempt.placement.backend in backends:
             name = node_name(attempt)
             trials[name] = trials.get(name, 0) + 1
-    since_s = {node.name: node.since_s for node in run.unreachable_nodes}
+    since_s = {node.name: node.since_s for node in run.published.nodes}
     return [UnreachableNode(name, since_s.get(name, now_s), trials[name]) for name in sorted(trials)]
 
 

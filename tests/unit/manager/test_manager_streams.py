@@ -112,7 +112,7 @@ def test_a_job_that_cannot_be_looked_at_moves_nowhere_and_why_says_so(world):
     world.backend.poll = lambda refs: [JobStatus(ref, TrialState.PREPARING, doubt="no descriptor left") for ref in refs]
     world.step(20)
     assert world.states(experiment) == ["RUNNING"]
-    (reason,) = world.manager.runs[experiment].published.values()
+    (reason,) = world.manager.runs[experiment].published.blocked.values()
     assert reason == "cannot be looked at just now: no descriptor left"
     world.backend.poll = poll
     world.backend.job(1).end()
