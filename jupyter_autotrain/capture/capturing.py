@@ -84,8 +84,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     read = CapturedCode(text, tree, label, first_line)
     history = History(cells, namespace)
     given = state.HeaderOptions(seed, variables, bool(data))
-    budget = ByteBudget(limits.data_bytes, progress)
-    items, slice_ = _items(read, namespace, history, parameters, budget, given)
+    items, slice_ = _items(read, namespace, history, parameters, ByteBudget(limits.data_bytes, progress), given)
     script = assemble(read, items, _futures(read, items, history), parameters)
     tree_ = ast.parse(script.text)
     values = {name: (slice_.live.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}

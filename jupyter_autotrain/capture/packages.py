@@ -49,10 +49,12 @@ def _packages(names: Iterable[str], in_data: Collection[str]) -> tuple[PythonPac
         if installed is not None:
             distribution, version = installed
             found.setdefault(distribution, (version, set()))[1].add(name)
-    return tuple(
-        PythonPackage(name, version, tuple(sorted({one.partition(".")[0] for one in users})), bool(users & {*in_data}))
-        for name, (version, users) in sorted(found.items(), key=lambda item: item[0].lower())
-    )
+    packages = []
+    for name in sorted(found, key=str.lower):
+        version, users = found[name]
+        tops = sorted({one.partition(".")[0] for one in users})
+        packages.append(PythonPackage(name, version, tuple(tops), is_in_data=not users.isdisjoint(in_data)))
+    return tuple(packages)
 
 
 def _folder_times() -> _FolderTimes:
@@ -91,7 +93,8 @@ def _named_like(top: str) -> tuple[str, str] | None:
 
 def _name_and_version(distribution: importlib.metadata.Distribution) -> tuple[str, str] | None:
     fields = distribution.metadata  # read once: each access parses the whole file
-    name, version = fields["Name"], fields["Version"]
+    name = fields["Name"]
+    version = fields["Version"]
     return (name, version) if name and version else None
 
 

@@ -195,3 +195,22 @@ def test_what_another_interpreter_has_is_asked_of_it_and_nothing_of_the_notebook
     assert found.python_version == ".".join(map(str, sys.version_info[:3]))
     (missing,) = inspect(PythonEnvironment(EnvironmentKind.PYTHON, "/opt/nowhere/python"), ["numpy"])
     assert "/opt/nowhere/python cannot be run" in missing.fault
+
+
+def test_a_full_disk_there_is_named_and_nothing_is_left(trials):
+    if os.geteuid() != 0 or sys.platform != "linux":
+        pytest.skip("mounting a small disk needs root on Linux")
+    root = trials.home.environments
+    root.mkdir(parents=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", root], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("this container may not mount")
+    try:
+        write_wheel(trials.wheels, "big", "1", f"text = {'x' * 4_000_000!r}")
+        end = trials.end(trials.venv("big==1"))
+        assert end.state is TrialState.FAILED
+        assert f"the disk of {root}" in end.reason
+        assert "is full" in end.reason
+        assert trials.made() == []
+    finally:
+        subprocess.run(["umount", "-l", root], check=True)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import signal
 import sys
 import zipfile
 from pathlib import Path
 
+import psutil
 import pytest
 
 import jupyter_autotrain as at
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendUnavailableError
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.manager.start import stopped
+from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.wheels import write_wheel
 
 OTHER = "/usr/bin/python3"
@@ -46,6 +52,13 @@ def wheels(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_environments(lab):
+    """The hosts outlive each test."""
+    for one in lab.hosts:
+        shutil.rmtree(one.home() / ".autotrain" / "environments", ignore_errors=True)
+
+
 def backend(lab, *hosts):
     return {"type": "ssh", "hosts": list(hosts), "config_file": str(lab.config), "python": OTHER}
 
@@ -70,5 +83,41 @@ def test_a_matching_environment_is_made_on_each_host_once(lab, home, wheels):
     assert [trial.state for trial in experiment.trials] == [TrialState.SUCCEEDED] * 3, [
         (trial.reason, experiment.logs(trial.number)) for trial in experiment.trials
     ]
-    made = [path for path in (lab.hosts[0].home() / ".autotrain" / "environments").iterdir() if path.is_dir()]
-    assert len(made) == 1
+    assert len(environments_of(lab.hosts[0])) == 1
+
+
+def test_an_environment_is_made_on_while_the_agent_is_killed(lab, host, home, wheels):
+    sdist = wheels / "slow-1.tar.gz"
+    os.mkfifo(sdist)  # reading it waits until this test writes
+    needs = wheels / "needs.txt"
+    needs.write_text(f"slow @ file://{sdist}\n")
+    experiment = at.submit(
+        "report(ok=1)", home=home, backend=backend(lab, "h1"), environment={"requirements": str(needs)}, timeout="60s"
+    )
+    wait_until(lambda: "Processing" in _stderr(experiment), "the installer", within_s=60)
+    inside = psutil.Process(host.first_pid).children(recursive=True)
+    agents = [one for one in inside if "exec(sys.stdin.buffer" in " ".join(one.cmdline())]
+    assert agents
+    for agent in agents:
+        agent.send_signal(signal.SIGKILL)
+    fd = os.open(sdist, os.O_WRONLY | os.O_NONBLOCK)  # the installer reads it
+    sdist.unlink()
+    sdist.write_bytes(b"not an archive")  # for installers that read it twice
+    with contextlib.suppress(BrokenPipeError):  # one that does has closed it already
+        os.write(fd, b"not an archive")
+    os.close(fd)
+    experiment.wait()
+    (trial,) = experiment.trials
+    assert trial.state is TrialState.FAILED
+    assert "pip install ended with exit code" in trial.reason
+    assert environments_of(host) == []
+
+
+def _stderr(experiment):
+    with contextlib.suppress(AutotrainError):  # nothing has begun yet
+        return experiment.logs(1, stream="stderr")
+    return ""
+
+
+def environments_of(host):
+    return [path for path in (host.home() / ".autotrain" / "environments").iterdir() if path.is_dir()]

@@ -22,7 +22,8 @@ def refuse(reports: Sequence[InterpreterReport], packages: Sequence[PythonPackag
         BackendUnavailableError: A node lacks a package, its interpreter cannot be used, or pickled data cannot be
             read by the major version that it has.
     """
-    found, actions = [], []
+    found = []
+    actions = []
     for report in reports:
         for problem, action in _problems(report, packages):
             found.append(_at(report, problem))
@@ -100,7 +101,8 @@ def _version_change(package: PythonPackage, report: InterpreterReport) -> str:
 
 def is_major(one: str, other: str) -> bool:
     """Whether two versions differ in what semantic versioning calls incompatible: the first number, or that after 0."""
-    mine, theirs = _numbers(one), _numbers(other)
+    mine = _numbers(one)
+    theirs = _numbers(other)
     if mine[:1] != theirs[:1]:
         return True
     return mine[:1] == (0,) and mine[:2] != theirs[:2]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from jupyter_autotrain.backends.environments import comparison
 from jupyter_autotrain.core.python_environment import InterpreterReport, PythonEnvironment, PythonPackage
 from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 _Key = tuple[str, PythonEnvironment, tuple[PythonPackage, ...]]
 
@@ -26,10 +27,13 @@ class InterpreterCheck:
             ask: Asks the node.
 
         Raises:
-            BackendUnavailableError: It lacks something.
+            BackendError: It lacks something; no waiting helps.
         """
         key = (node, trial.python_environment, trial.python_packages)
         if key in self._passed or not trial.python_packages:
             return
-        comparison.refuse(ask(), trial.python_packages)
+        try:
+            comparison.refuse(ask(), trial.python_packages)
+        except BackendUnavailableError as error:
+            raise BackendError(error.found, error.expected, error.action) from None
         self._passed.add(key)

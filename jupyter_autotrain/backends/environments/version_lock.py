@@ -40,7 +40,9 @@ def lock_versions(names: Iterable[str]) -> VersionLock:
         BackendUnavailableError: One of them is installed from a folder, so that no index has it.
     """
     found = _closure(names)
-    lines, notes, folders = [], [], []
+    lines = []
+    notes = []
+    folders = []
     for name in sorted(found):
         distribution = found[name]
         source = _source(distribution)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from jupyter_autotrain.backends.environments import differences, refuse
+from jupyter_autotrain.backends.environments import InterpreterCheck, differences, refuse
 from jupyter_autotrain.core.python_environment import InterpreterReport, PythonPackage
-from jupyter_autotrain.errors import BackendUnavailableError
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 TORCH = PythonPackage("torch", "2.13.0+cpu", ("torch",))
 LEARN = PythonPackage("scikit-learn", "1.9.1", ("sklearn",))
@@ -69,3 +70,21 @@ def test_of_an_image_that_is_not_there_yet_nothing_is_known():
     unknown = InterpreterReport("gpu1")
     refuse([unknown], (TORCH,))
     assert differences([unknown], (TORCH,), "3.11.7") == []
+
+
+def test_a_node_is_asked_before_its_first_trial_and_not_again_once_it_has_all():
+    trial = TrialSpec("e", 1, 1, python_packages=(TORCH,))
+    asked = []
+    answers = [report("gpu1"), report("gpu1", torch="2.13.0")]
+
+    def ask():
+        asked.append(len(asked))
+        return [answers[len(asked) - 1]]
+
+    check = InterpreterCheck()
+    with pytest.raises(BackendError, match="pip install torch==") as caught:
+        check.check("gpu1", trial, ask)
+    assert not isinstance(caught.value, BackendUnavailableError)
+    check.check("gpu1", trial, ask)
+    check.check("gpu1", trial, ask)
+    assert len(asked) == 2
