@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+FETCH_LIMIT_BYTES = 100_000_000  # of what a trial leaves elsewhere, copied at its end where the header says nothing
+
 
 class DataKind(StrEnum):
     """How data gets to where a trial runs."""

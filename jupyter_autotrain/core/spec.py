@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.core.data import DataSource
+from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES, DataSource
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.python_environment import PythonEnvironment, PythonPackage
 from jupyter_autotrain.core.space import Distribution
-
-FETCH_LIMIT_BYTES = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +225,7 @@ class TrialSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodePlacement:
-    """A node of the backend's inventory, and the ids of the accelerators that the trial gets there.
-
-    `machine_id` is the node's; "" where it is not known.
-    """
+    """A node of the backend's inventory (`machine_id` may be ""), and the ids of the accelerators that it gives."""
 
     node: str
     accelerators: tuple[str, ...] = ()

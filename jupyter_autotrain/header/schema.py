@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, WithJsonSchema, create_model
 
 from jupyter_autotrain.core import grid
+from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES
 from jupyter_autotrain.core.environment import passed
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.spec import (
-    FETCH_LIMIT_BYTES,
     LAUNCHERS,
     Budget,
     Bundle,
