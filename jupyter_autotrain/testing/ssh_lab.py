@@ -15,59 +15,10 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.testing import namespaces
+from jupyter_autotrain.testing import namespaces, ssh_lab_files
 
 _NETWORK = "10.77.0"
 _PROGRAMS = ("sshd", "ssh-keygen", "ip", "unshare", "nsenter")
-_BEGIN_CONTROLLER = """
-ip link set lo up
-ip link add br0 type bridge
-ip addr add {network}.1/24 dev br0
-ip link set br0 up
-echo ready
-exec cat >/dev/null
-"""
-_BEGIN_HOST = """
-set -e
-hostname {name}
-mount -t tmpfs tmpfs /run
-mkdir /run/sshd
-mount --bind {folder}/passwd /etc/passwd
-mount --bind {folder}/boot_id /proc/sys/kernel/random/boot_id
-ip link set lo up
-echo ready
-read connected
-ip addr add {address}/24 dev eth0
-ip link set eth0 address {hardware_address} up
-/usr/sbin/sshd -f {folder}/sshd_config -E {folder}/sshd.log
-until ss -ltnH | grep -q ':22 '; do sleep 0.02; done
-echo listening
-cat >/dev/null
-"""
-_SSHD_CONFIG = """
-ListenAddress {address}
-HostKey {folder}/host_key
-PidFile none
-AuthorizedKeysFile {keys}
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-UsePAM no
-StrictModes no
-PermitRootLogin prohibit-password
-MaxSessions 10
-MaxStartups 50:50:100
-Subsystem sftp internal-sftp
-"""
-_SSH_CONFIG = """
-Host {name}
-  HostName {address}
-  User root
-  IdentityFile {folder}/user_key
-  IdentitiesOnly yes
-  UserKnownHostsFile {folder}/known_hosts
-  GlobalKnownHostsFile none
-  StrictHostKeyChecking yes
-"""
 # Accounts of every host besides root, with a start-up file each: login shells as they are found in the world.
 _BASH = "/bin/bash"
 _SHELLS = {"printing": _BASH, "slow": _BASH, "fish": "/usr/bin/fish"}
@@ -105,7 +56,9 @@ class LabHost:
         self._port = f"port{number}"
         self.folder.mkdir(mode=0o700)
         (self.folder / "sshd_config").write_text(
-            _SSHD_CONFIG.format(address=self.address, folder=self.folder, keys=lab.folder / "authorized_keys")
+            ssh_lab_files.SSHD_CONFIG.format(
+                address=self.address, folder=self.folder, keys=lab.folder / "authorized_keys"
+            )
         )
         self.change_key()
         self._make_accounts()
@@ -140,7 +93,7 @@ class LabHost:
 
     def _start(self) -> subprocess.Popen[str]:
         (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
-        script = _BEGIN_HOST.format(
+        script = ssh_lab_files.BEGIN_HOST.format(
             name=self.name,
             folder=self.folder,
             address=self.address,
@@ -214,7 +167,7 @@ class SshLab:
         self.folder = folder
         self.folder.chmod(0o700)
         self._controller = namespaces.begin(
-            ("unshare", "--net", "sh", "-c", _BEGIN_CONTROLLER.format(network=_NETWORK))
+            ("unshare", "--net", "sh", "-c", ssh_lab_files.BEGIN_CONTROLLER.format(network=_NETWORK))
         )
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / "user_key")], check=True
@@ -232,7 +185,7 @@ class SshLab:
         self.trust(self.hosts)
 
     def _entry(self, host: LabHost) -> str:
-        return _SSH_CONFIG.format(name=host.name, address=host.address, folder=self.folder)
+        return ssh_lab_files.SSH_CONFIG.format(name=host.name, address=host.address, folder=self.folder)
 
     @property
     def known_hosts(self) -> Path:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import platform
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.environments import InterpreterCheck
-from jupyter_autotrain.backends.ssh import agent_responses, checkpoints, data_sending, fetching, interpreters
+from jupyter_autotrain.backends.ssh import fetching, interpreters
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs, network_of
+from jupyter_autotrain.backends.ssh.host_survey import HostSurvey
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.multi_node import MultiNode, job_id_of, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
-from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
-from jupyter_autotrain.backends.ssh.transport import LinkLostError
-from jupyter_autotrain.backends.ssh.upload_progress import UploadProgress
-from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.backends.ssh.trial_starter import StartedJob, TrialStarter
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -35,20 +31,15 @@ from jupyter_autotrain.core.backend import (
     Submission,
 )
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
-from jupyter_autotrain.core.environment import travelling
-from jupyter_autotrain.core.inventory import Inventory, Node
-from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
+from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.python_environment import InterpreterReport, PythonEnvironment
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
-from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, SubmitUnknownError
-from jupyter_autotrain.worker import environment
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-_CHECK_S = 20.0  # for hosts to be reached before a submission
-_PATIENCE_S = 3.0  # for the inventory of several hosts: one that does not answer does not hold up the others
 
 
 class SshBackend(HostChecks):
@@ -79,11 +70,9 @@ class SshBackend(HostChecks):
         self._context = context
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
         self._owner = _owner(context)
-        self._on_progress: Callable[[str, str], None] = lambda _job_id, _what: None
-        self._lease_s = cast("float | None", profile.options.get("lease_s"))
         self._observer = Observer(self)
-        self._side_by_side = SideBySide()
-        self._interpreters = InterpreterCheck()
+        self._survey = HostSurvey(self._links)
+        self._starter = TrialStarter(profile, context, self._links)
         self._multi_node = MultiNode(self)
 
     @staticmethod
@@ -95,72 +84,20 @@ class SshBackend(HostChecks):
 
     def probe(self) -> Probe:
         """Usable when at least one host answers."""
-        answers = self._ask_all("ping", _PATIENCE_S)
-        if all(isinstance(answer, AutotrainError) for answer in answers.values()):
-            self._side_by_side = SideBySide()
-            answers = self._ask_all("ping", None)
-        reasons = {name: answer.found for name, answer in answers.items() if isinstance(answer, AutotrainError)}
-        if len(reasons) == len(self._links):
-            return Probe(False, " ".join(reasons.values()), is_lasting=False)
-        hosts = ", ".join(name for name in self._links if name not in reasons)
-        silent = f"; without an answer: {', '.join(reasons)}" if reasons else ""
-        return Probe(True, f"Hosts that answer: {hosts}{silent}.")
+        return self._survey.probe()
 
     def discover(self) -> Inventory:
         """What each host has; of one that does not answer nothing is known."""
-        nodes = []
-        limits = ""
-        for name, answer in self._ask_all("machine", _PATIENCE_S).items():
-            if isinstance(answer, AutotrainError):
-                nodes.append(Node(name, unavailable=answer.found.rstrip(".")))
-            else:
-                machine = cast("JsonObject", answer)
-                nodes.append(agent_responses.node(name, machine))
-                limits = limits or str(machine["limits"])
-        return Inventory(tuple(nodes), network_of(self._profile), limits or "not known: no host answers")
+        return self._survey.discover(network_of(self._profile))
 
-    def _ask_all(self, do: str, patience_s: float | None) -> dict[str, JsonValue | AutotrainError]:
-        """Ask all hosts at the same time; gives each one's answer, or why there is none."""
-
-        def ask(link: HostLink) -> JsonValue | AutotrainError:
-            try:
-                return link.ask(do)
-            except AutotrainError as error:
-                return error
-
-        calls = {name: partial(ask, link) for name, link in self._links.items()}
-        answers = self._side_by_side.call(calls, None if len(calls) == 1 else patience_s)
-        late = {name: BackendUnavailableError(f"{name} has not answered yet.") for name in calls}
-        return late | answers
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """Those that are not on a host; a host that does not answer now is left out."""
+        return self._survey.missing_paths(paths)
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """The supervisor's command there, the variables set for the trial, and `trial.json`; paths as on the host."""
-        config = self._links[self._host(trial.job_id, placement)].config
-        directory = f"{config.workdir}/jobs/{self.job_name(trial.job_id)}"
-        content = {
-            **self._content(trial, placement),
-            "directory": directory,
-            "bundle": f"{config.workdir}/bundles/DIGEST",
-        }
-        script = f"{config.workdir}/agents/DIGEST/jupyter_autotrain/worker/start_supervisor.py"
-        return Submission(
-            argv=(config.python, "-I", "-S", script, directory),
-            env=environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)")),
-            files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
-            notes=(f"On {config.address.name}, through its agent.",),
-        )
-
-    def _content(self, trial: TrialSpec, placement: Placement) -> dict[str, JsonValue]:
-        known = cast("JsonObject", to_json(trial))
-        return {
-            **known,
-            "environment": travelling(trial.environment),
-            "lease_s": self._lease_s,
-            "gpus": placement.accelerators,
-            "options": dict(trial.options),
-            "workers": trial.resources.workers_per_node,
-            "wire": wire.VERSION,
-        }
+        host = self._host(trial.job_id, placement)
+        return self._starter.render(self._links[host].config, self.job_name(trial.job_id), trial, placement)
 
     def inspect_python(self, environment: PythonEnvironment, distributions: Sequence[str]) -> list[InterpreterReport]:
         """Ask each host that answers; one that does not is asked before its first trial."""
@@ -179,29 +116,10 @@ class SshBackend(HostChecks):
         self, node: NodePlacement, job: str, trial: TrialSpec, secrets: Mapping[str, str], layout: JsonObject
     ) -> None:
         """Have the agent of a host start a supervisor under this name; `layout` where it is one of several."""
-        link = self.link(node.node)
-        before = trial.resume_attempt
-        self._check_interpreter(node.node, trial)
         number = job.removeprefix(self.job_name(trial.job_id))
+        before = trial.resume_attempt
         earlier = "" if before is None else self.job_name(f"{trial.experiment_id}-{trial.number}-{before}") + number
-        content = self._content(trial, Placement((node,))) | ({"layout": layout} if layout else {})
-        if before is not None:
-            kept = self._context.directory(trial, before) / wire.CHECKPOINTS
-            content |= checkpoints.have(self._links, node.node, earlier, kept)
-        progress = UploadProgress(node.node, partial(self._on_progress, trial.job_id))
-        bundle = link.send_bundle(self._context.bundle(trial), progress)
-        limit_bytes = cast("int | None", self._profile.options.get("data_cache_limit"))
-        data = data_sending.place(link, job, trial, self._context, limit_bytes, progress)
-        self._on_progress(trial.job_id, "")
-        try:
-            link.start(job, trial={**content, **data}, bundle=bundle, before=earlier, secrets=dict(secrets))
-        except LinkLostError as error:
-            raise SubmitUnknownError(error.found, error.expected, error.action) from error
-
-    def _check_interpreter(self, host: str, trial: TrialSpec) -> None:
-        names = [package.name for package in trial.python_packages]
-        link = {host: self._links[host]}
-        self._interpreters.check(host, trial, lambda: interpreters.inspect(link, trial.python_environment, names))
+        self._starter.start(node, StartedJob(job, earlier, layout), trial, secrets)
 
     def job_name(self, job_id: str) -> str:
         """A job's name on its host, different from the same one of another home."""
@@ -253,12 +171,6 @@ class SshBackend(HostChecks):
             found.update(fetching.sizes(self.link_to(one), self.name_there(one), path))
         return found
 
-    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
-        """Those that are not on a host; a host that does not answer now is left out."""
-        calls = {name: partial(_missing_on, link, paths) for name, link in self._links.items()}
-        answers = SideBySide().call(calls, _CHECK_S)
-        return [(name, path) for name in self._links for path in answers.get(name, ())]
-
     def host_of(self, ref: JobRef) -> str:
         """The host that a job is on."""
         return str(ref.data.get("host") or self._host(ref.job_id, Placement()))
@@ -280,7 +192,7 @@ class SshBackend(HostChecks):
 
     def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:
         """As `PushingBackend.subscribe`."""
-        self._on_progress = on_progress
+        self._starter.on_progress = on_progress
         for link in self._links.values():
             link.subscribe(lambda names: on_news([job_id_of(name) for name in names]))
 
@@ -321,11 +233,3 @@ def _owner(context: BackendContext) -> str:
     """A short name of a home on a machine, so that several may use one account of a host."""
     name = system.machine_name() or platform.node()
     return hashlib.sha256(f"{name}\n{context.home.root}".encode()).hexdigest()[:12]
-
-
-def _missing_on(link: HostLink, paths: Sequence[str]) -> list[str]:
-    """The paths that a host lacks; none where it does not answer."""
-    try:
-        return cast("list[str]", link.ask("missing", paths=list(paths)))
-    except AutotrainError:
-        return []

@@ -94,7 +94,9 @@ class Observer:
         groups: dict[str, list[int]] = {}
         for number, one in enumerate(asked):
             groups.setdefault(host_of(one), []).append(number)
-        items = {host: [asked[number] for number in numbers] for host, numbers in groups.items()}
+        items: dict[str, list[Asked]] = {}
+        for host, numbers in groups.items():
+            items[host] = [asked[number] for number in numbers]
         answers = {host: of_host(group, False) for host, group in items.items()}
         unknown = {host: partial(of_host, items[host], True) for host in items if answers[host] is None}
         answers.update(self._side_by_side.call(unknown, None if len(groups) == 1 else _PATIENCE_S))

@@ -37,7 +37,8 @@ def _named(value: object) -> object:
     user, _, endpoint = value.rpartition("@")
     name, _, port = endpoint.partition(":")
     if not port.isdigit():
-        name, port = endpoint, ""
+        name = endpoint
+        port = ""
     return {"host": name} | ({"user": user} if user else {}) | ({"port": int(port)} if port else {})
 
 

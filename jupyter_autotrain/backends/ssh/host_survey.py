@@ -1,0 +1,85 @@
+"""What all hosts of a profile are asked at the same time: whether they answer, what they have, what they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import cast
+
+from jupyter_autotrain.backends.ssh import agent_responses
+from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
+from jupyter_autotrain.core.backend import Probe
+from jupyter_autotrain.core.devices import Link
+from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+
+_CHECK_S = 20.0  # for hosts to be reached before a submission
+_PATIENCE_S = 3.0  # for the inventory of several hosts: one that does not answer does not hold up the others
+
+
+class HostSurvey:
+    """Asks the hosts of a profile.
+
+    Args:
+        links: The hosts.
+    """
+
+    def __init__(self, links: Mapping[str, HostLink]) -> None:
+        self._links = links
+        self._side_by_side = SideBySide()
+
+    def probe(self) -> Probe:
+        """Usable when at least one host answers."""
+        answers = self._ask_all("ping", _PATIENCE_S)
+        if all(isinstance(answer, AutotrainError) for answer in answers.values()):
+            self._side_by_side = SideBySide()
+            answers = self._ask_all("ping", None)
+        reasons = {name: answer.found for name, answer in answers.items() if isinstance(answer, AutotrainError)}
+        if len(reasons) == len(self._links):
+            return Probe(False, " ".join(reasons.values()), is_lasting=False)
+        hosts = ", ".join(name for name in self._links if name not in reasons)
+        silent = f"; without an answer: {', '.join(reasons)}" if reasons else ""
+        return Probe(True, f"Hosts that answer: {hosts}{silent}.")
+
+    def discover(self, network: Link | None) -> Inventory:
+        """What each host has; of one that does not answer nothing is known. `network` is what lies between them."""
+        nodes = []
+        limits = ""
+        for name, answer in self._ask_all("machine", _PATIENCE_S).items():
+            if isinstance(answer, AutotrainError):
+                nodes.append(Node(name, unavailable=answer.found.rstrip(".")))
+            else:
+                machine = cast("JsonObject", answer)
+                nodes.append(agent_responses.node(name, machine))
+                limits = limits or str(machine["limits"])
+        return Inventory(tuple(nodes), network, limits or "not known: no host answers")
+
+    def _ask_all(self, do: str, patience_s: float | None) -> dict[str, JsonValue | AutotrainError]:
+        """Ask all hosts at the same time; gives each one's answer, or why there is none."""
+
+        def ask(link: HostLink) -> JsonValue | AutotrainError:
+            try:
+                return link.ask(do)
+            except AutotrainError as error:
+                return error
+
+        calls = {name: partial(ask, link) for name, link in self._links.items()}
+        answers = self._side_by_side.call(calls, None if len(calls) == 1 else patience_s)
+        late = {name: BackendUnavailableError(f"{name} has not answered yet.") for name in calls}
+        return late | answers
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """Those that are not on a host; a host that does not answer now is left out."""
+        calls = {name: partial(_missing_on, link, paths) for name, link in self._links.items()}
+        answers = SideBySide().call(calls, _CHECK_S)
+        return [(name, path) for name in self._links for path in answers.get(name, ())]
+
+
+def _missing_on(link: HostLink, paths: Sequence[str]) -> list[str]:
+    """The paths that a host lacks; none where it does not answer."""
+    try:
+        return cast("list[str]", link.ask("missing", paths=list(paths)))
+    except AutotrainError:
+        return []
