@@ -56,7 +56,9 @@ _RESOURCES = (
 
 def sentence_of(reason: str) -> str:
     """The rest of a sentence that begins with the trial; an unknown reason is passed on in Slurm's own words."""
-    plain = reason.strip("()").split(",")[0] if reason.startswith("(ReqNodeNotAvail") else reason.strip("()")
+    plain = reason.strip("()")
+    if plain.startswith("ReqNodeNotAvail"):  # followed by the nodes
+        plain = "ReqNodeNotAvail"
     plain = plain.replace(" ", "_")
     return _SENTENCES.get(plain) or _limit(plain) or f"waits in Slurm: {reason}"
 
@@ -64,7 +66,7 @@ def sentence_of(reason: str) -> str:
 def _limit(reason: str) -> str:
     """The many limits of accounts and services, which are all named alike: AssocGrpCpuLimit, QOSMaxJobsPerUserLimit."""
     for prefix, whose in _LIMITS:
-        if reason.startswith(prefix) and reason.endswith(("Limit", "Usage", "Minutes", "PerUser", "PerAccount")):
+        if reason.startswith(prefix) and any(kind in reason for kind in ("Grp", "Max", "Min")):
             what = next((name for key, name in _RESOURCES if key in reason), "resources")
             who = "of its group" if "Grp" in reason else "for one user or job"
             return f"waits: the limit on {what} {who} of its {whose} is reached ({reason}); it starts when others end"
