@@ -15,7 +15,7 @@ import pytest
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.core.profile import LOCAL, BackendChoice, Profile
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.identity import ManagerIdentity
@@ -45,11 +45,24 @@ class Served:
 
     def submit(self, hosts: tuple[str, ...], steps: int, **spec: object) -> Experiment:
         bundle = write_bundle(self.home.bundle("e1"), COUNTS.format(steps=steps))
-        options = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable}
-        choice = BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
+        choice = self.lab(hosts)
         self.store.add_experiment("e1", ExperimentSpec("exp", bundle, backends=(choice,), **spec), time.time())  # type: ignore[arg-type]  # by name
         self.begin()
         return Experiment(self.home, self.store, "e1", {})
+
+    def lab(self, hosts: tuple[str, ...]) -> BackendChoice:
+        options = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable}
+        return BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
+
+    def values(self, experiment_id: str, backends: tuple[BackendChoice, ...]) -> dict[int, float | None]:
+        """What each trial of an experiment with a seed reports, once all have succeeded."""
+        bundle = write_bundle(self.home.bundle(experiment_id), "import random\nreport(value=random.random())")
+        spec = ExperimentSpec("seeded", bundle, backends=backends, trials=6, concurrency=3, seed=7)
+        self.store.add_experiment(experiment_id, spec, time.time())
+        self.begin()
+        until(lambda: self.store.experiment(experiment_id).state.is_final, "the end")
+        assert {trial.state for trial in self.store.trials(experiment_id)} == {TrialState.SUCCEEDED}
+        return {point.number: point.value for point in self.store.points(experiment_id)}
 
     def begin(self) -> None:
         manager.ensure(self.home)
@@ -166,3 +179,14 @@ def test_a_trial_of_a_host_that_is_restarted_is_lost_for_that_reason_and_tried_a
     (reason,) = [change.reason for change in served.store.state_changes("e1") if change.state is TrialState.LOST]
     assert "the machine was restarted" in reason
     assert served.steps()[number, 2] == list(range(30))
+
+
+def test_trials_of_one_experiment_run_here_and_there_and_give_the_same_with_the_same_seed(
+    served: Served, lab: SshLab
+) -> None:
+    assert lab.hosts
+    both = served.values("both", (LOCAL, served.lab(("h1", "h2"))))
+    assert {trial.backend for trial in served.store.trials("both")} == {"local", "lab"}
+    assert len(set(both.values())) == 6
+    assert served.values("here", (LOCAL,)) == both
+    assert served.values("there", (served.lab(("h1", "h2")),)) == both
