@@ -18,7 +18,9 @@ stderr        bytes as printed
 metrics       one frame per line, see below
 launcher      what a launcher prints that starts the workers (torchrun, mpiexec), where there is one
 control/      files put by the backend: `stop` asks the trial to end itself (`should_stop()` turns true; the text of
-              the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason); and
+              the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason); `launch`: what
+              mpiexec on the first of several hosts wants to be run on this one; `launch-ended`: they have
+              ended there; and
               `noted-CHECKSUM`, made by the trial's process that was the first to send that note
 checkpoints/  what `checkpoint` saved
 outputs/      what `returns:` names, pickled, one file each; `pictures/`: what it displayed; whatever it writes there
@@ -70,6 +72,8 @@ STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"
 STOP_FILE = "control/stop"
 CANCEL_FILE = "control/cancel"
+LAUNCH_FILE = "control/launch"
+LAUNCH_ENDED_FILE = "control/launch-ended"
 NOTED = "control/noted-"
 CHECKPOINTS = "checkpoints"
 OUTPUTS = "outputs"

@@ -39,13 +39,18 @@ class Launch:
         """Start the program under the trial's limits."""
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_rank.py")
         try:
-            argv = self._launcher.command([sys.executable, *system.INTERPRETER_FLAGS, script, os.getcwd()])
-            argv = environments.launcher_command(self._launcher.trial, argv)
+            self._begin([sys.executable, *system.INTERPRETER_FLAGS, script, os.getcwd()], env, apply_limits)
         except LaunchError as error:
             self._fault = str(error)
             self.exit_status = _CANNOT_START << 8
-            return
+
+    def _begin(self, rank_command: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
+        argv = environments.launcher_command(self._launcher.trial, self._launcher.command(rank_command))
+        self._spawn(argv, env, apply_limits)
+
+    def _spawn(self, argv: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
         supervisor = os.getpid()
+        own = {"HOME": os.getcwd(), **env, **self._launcher.additions()}
         self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -54,9 +59,16 @@ class Launch:
                 apply_limits()
                 _redirect()
                 event_waiter.reset_signals()
-                os.execve(argv[0], argv, {"HOME": os.getcwd(), **env, **self._launcher.additions()})  # noqa: S606 - the launcher's program
+                os.execve(argv[0], list(argv), own)  # noqa: S606 - the launcher's program
             finally:
                 os._exit(_CANNOT_START)
+
+    def advance(self, workers: Sequence[LaunchedWorker]) -> dict[str, object]:  # noqa: ARG002 - for other launchers
+        """Do what is due; gives what the status file has to say of it."""
+        return {}
+
+    def finish(self) -> None:
+        """Remove what it has made."""
 
     def reaped(self, exit_status: int) -> None:
         """Keep how it ended."""
@@ -77,8 +89,8 @@ class Launch:
         if self._fault:
             return Cause("FAILED", self._fault, kind="start")
         code = os.waitstatus_to_exitcode(self.exit_status or 0)
-        if ends and code == 0:
-            return None
+        if ends and (code == 0 or len(ends) == self._launcher.layout.workers_per_node):
+            return None  # what the ranks say counts
         name = str(self._launcher.trial.get("launcher"))
         last = exit_causes.last_line(wire.LAUNCHER_LOG)
         shown = f"its last words: {last}" if last else "it said nothing"

@@ -7,11 +7,15 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from jupyter_autotrain.worker import environment
+from jupyter_autotrain.worker import environment, mpi_nodes
 from jupyter_autotrain.worker.launchers import Launcher, LaunchError
+from jupyter_autotrain.worker.rank_layout import RankLayout
 
 _ASK_S = 30.0
-_KINDS = (("open mpi", "openmpi"), ("prrte", "openmpi"), ("prterun", "openmpi"), ("intel", "intel"), ("hydra", "mpich"))
+_KINDS = (
+    ("(open mpi) 4", "openmpi4"), ("open mpi", "openmpi"), ("prrte", "openmpi"), ("prterun", "openmpi"),
+    ("intel", "intel"), ("hydra", "mpich"),
+)  # fmt: skip
 # What the implementations and Slurm tell a rank: its rank, and its rank on its node.
 _RANKS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"), ("PMI_RANK", "MPI_LOCALRANKID"),
@@ -24,6 +28,10 @@ class MpiLauncher(Launcher):
 
     starts_ranks = True
 
+    def __init__(self, trial: Mapping[str, object], layout: RankLayout) -> None:
+        super().__init__(trial, layout)
+        self.folder = mpi_nodes.SharedFolder(trial, layout) if layout.nodes > 1 else None
+
     def command(self, rank_command: Sequence[str]) -> list[str]:
         """The command of `mpiexec`.
 
@@ -32,8 +40,12 @@ class MpiLauncher(Launcher):
         """
         env = environment.complete(self.trial, {})
         program = find_mpiexec(str(self.trial["python"]), env)
-        count = ["-n", str(self.layout.world_size)]
-        return [program, *_options(kind_of(program, env)), *count, *rank_command]
+        kind = kind_of(program, env)
+        options = _options(kind)
+        if self.folder is not None:
+            options += mpi_nodes.host_options(kind, program, self.layout, self.folder.agent)
+            rank_command = self.folder.rank_command
+        return [program, *options, "-n", str(self.layout.world_size), *rank_command]
 
     def additions(self) -> dict[str, str]:
         """Root may run it, ranks are not bound to cores, and there may be more ranks than cores."""
@@ -96,4 +108,4 @@ def kind_of(program: str, env: Mapping[str, str]) -> str:
 
 
 def _options(kind: str) -> list[str]:
-    return ["--bind-to", "none", "--oversubscribe"] if kind == "openmpi" else []
+    return ["--bind-to", "none", "--oversubscribe"] if kind.startswith("openmpi") else []

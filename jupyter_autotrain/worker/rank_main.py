@@ -32,7 +32,7 @@ def main(directory: str) -> None:
         trial = json.load(file)
     launcher = launcher_types.launcher_of(trial, rank_layout.of_trial(trial))
     local_rank, additions = launcher.adapt(os.environ)
-    env = {**os.environ, **additions}
+    env = {**os.environ, **additions, wire.TRIAL_VARIABLE: directory}
     waiter = EventWaiter()
     secrets = [env[name] for name in fields.strings(trial.get("secrets")) if env.get(name)]
     rank = launcher.layout.rank(local_rank)

@@ -45,13 +45,26 @@ class Ranks:
             self._reduction = RankReduction(self._layout.world_size, time.time)
         ranks = [(self._layout.rank(local), local) for local in range(self._layout.workers_per_node)]
         if self._launcher.starts_ranks:
-            from jupyter_autotrain.worker.launch import Launch  # noqa: PLC0415 - only trials with a launcher pay
-            from jupyter_autotrain.worker.launched_worker import LaunchedWorker  # noqa: PLC0415 - as above
+            from jupyter_autotrain.worker.launched_worker import LaunchedWorker  # noqa: PLC0415 - only launchers pay
 
-            self._launch = Launch(self._launcher)
+            self._launch = self._make_launch()
             self._launched = [LaunchedWorker(rank, local, event_waiter) for rank, local in ranks]
         else:
             self._own = [Worker(rank, local, OutputStreams(rank, secrets, event_waiter)) for rank, local in ranks]
+
+    def _make_launch(self) -> Launch:
+        if self._trial.get("launcher") == "mpi" and self._layout.nodes > 1:
+            from jupyter_autotrain.worker import mpi_launch  # noqa: PLC0415 - only MPI over several hosts pays
+
+            return mpi_launch.make(self._launcher, self._layout)
+        from jupyter_autotrain.worker.launch import Launch  # noqa: PLC0415 - only trials with a launcher pay
+
+        return Launch(self._launcher)
+
+    def advance(self) -> dict[str, object]:
+        """What is due from time to time; gives what the status file has to say of it."""
+        self.reduce()
+        return {} if self._launch is None else self._launch.advance(self._launched)
 
     @property
     def workers(self) -> Sequence[Worker | LaunchedWorker]:
@@ -124,6 +137,8 @@ class Ranks:
         for worker in self.workers:
             worker.finish()
         self.reduce(is_last=True)
+        if self._launch is not None:
+            self._launch.finish()
 
     def mark_terminated(self) -> None:
         """Remember that those which still run are ended by the supervisor."""

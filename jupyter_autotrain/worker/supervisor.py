@@ -114,12 +114,10 @@ class Supervisor:
             left_s = pause_s if self.has_begun else min(pause_s, _WATCH_MAKING_S)
             left_s = left_s if self.deadline is None else min(left_s, max(0.0, self.deadline - time.monotonic()))
             if self.event_waiter.wait(left_s) and self.ranks.pump():
-                self._write_processes()
+                self._write_status(self.ranks.to_json())
             self._reap()
-            self.ranks.reduce()
-
-    def _write_processes(self) -> None:
-        self._write_status(self.ranks.to_json())
+            if changes := self.ranks.advance():
+                self._write_status(changes)
 
     def _write_status(self, changes: dict[str, object]) -> None:
         with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end

@@ -155,7 +155,8 @@ def test_an_mpiexec_that_ignores_signals_is_killed_with_its_daemons(home: Home, 
     running = Running(home, WAITS, 2, launcher="mpi", env={"MPIEXEC": str(program), "PMI_RANK": "0"})
     running.begun()
     receipt = running.backend.cancel(running.ref, 0.5)
+    end = running.status()
+    assert end.state is TrialState.CANCELLED, (end.reason, receipt)
     assert receipt.pids_left == ()
     assert receipt.pids_killed != ()
-    assert running.status().state is TrialState.CANCELLED
     running.assert_nothing_left()

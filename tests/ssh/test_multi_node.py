@@ -38,8 +38,9 @@ class Cluster:
     def __init__(self, lab: SshLab, home: Home, **host: object) -> None:
         self.lab = lab
         self.home = home
+        python = host.pop("python", sys.executable)
         hosts = [{"host": "h1", **host}, "h2", "h3"]
-        options = {"hosts": hosts, "config_file": str(lab.config), "python": sys.executable}
+        options = {"hosts": hosts, "config_file": str(lab.config), "python": python}
         self.backend = SshBackend(Profile("lab", "ssh", options), BackendContext(home))
 
     def trial(self, code: str, **spec: object) -> TrialSpec:

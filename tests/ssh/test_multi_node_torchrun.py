@@ -28,7 +28,9 @@ import os, time, torch
 import torch.distributed as dist
 from datetime import timedelta
 dist.init_process_group("gloo", timeout=timedelta(seconds=20))
-step = checkpoint.load(0)
+begun = torch.tensor([checkpoint.load(0)])  # each host has its own disk: rank 0 tells the others where to begin
+dist.broadcast(begun, 0)
+step = int(begun)
 while step < {steps}:
     size = torch.ones(1)
     dist.all_reduce(size)

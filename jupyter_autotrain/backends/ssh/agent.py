@@ -74,6 +74,7 @@ class Agent:
             "cancel": self._cancel,
             "remove": self._remove,
             "endpoint": self._endpoint,
+            "start_again": self._start_again,
             "clock": lambda _: time.time(),
             "slurm": self._slurm,
         }
@@ -157,8 +158,17 @@ class Agent:
         for name in wire.FOLDERS:
             (directory / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), json.dumps(trial).encode(), sync=False)
+        if trial.get("elastic"):
+            agent_ranks.keep(directory, trial)
         argv = (sys.executable, *system.INTERPRETER_FLAGS, str(start_supervisor.__file__), str(directory))
         starting.start(argv, {**os.environ, **request["secrets"]}, directory)
+
+    def _start_again(self, request: AgentRequest) -> None:
+        directory = self._directory(request["job"])
+        self._watcher.unsubscribe(request["job"])
+        if agent_ranks.prepare_again(directory):
+            argv = (sys.executable, *system.INTERPRETER_FLAGS, str(start_supervisor.__file__), str(directory))
+            starting.start(argv, dict(os.environ), directory)
 
     def _touch_contacts(self) -> None:
         """Note beside the trials of each manager served here that it is there: supervisors with a lease look at it."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
+from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.worker import ports
 
 _FILE = f"{wire.CONTROL}/endpoint"
+_KEPT = "trial-again.json"  # what an elastic trial begins again with; it has no secrets
 
 
 def endpoint(directory: Path, address: str, peer: str, count: int) -> list[object]:
@@ -44,3 +48,35 @@ def endpoint(directory: Path, address: str, peer: str, count: int) -> list[objec
     (directory / wire.CONTROL).mkdir(mode=0o700, parents=True, exist_ok=True)
     wire.write_atomically(str(directory / _FILE), json.dumps([found, free]).encode())
     return [found, free]
+
+
+def keep(directory: Path, trial: Mapping[str, object]) -> None:
+    """Keep what an elastic trial needs to begin again after a restart of this host.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    wire.write_atomically(str(directory / _KEPT), json.dumps(trial).encode())
+
+
+def prepare_again(directory: Path) -> bool:
+    """Make the directory of a lost part ready to begin again; its streams and checkpoints go on.
+
+    Returns:
+        False when it is not lost, or is not to begin again: it has secrets, whose values nobody here has.
+
+    Raises:
+        OSError: It cannot be read or changed.
+    """
+    status = statuses.read(directory)
+    if status is None or status["state"] != str(TrialState.LOST):
+        return False
+    trial = files.read_json(str(directory), _KEPT)
+    if not isinstance(trial, dict) or trial.get("secrets"):
+        return False
+    for name in wire.FOLDERS:
+        (directory / name).mkdir(mode=0o700, exist_ok=True)
+    for name in (wire.STATUS_FILE, wire.LOCK_FILE, wire.CANCEL_FILE):
+        (directory / name).unlink(missing_ok=True)
+    wire.write_atomically(str(directory / wire.TRIAL_FILE), json.dumps(trial).encode())
+    return True

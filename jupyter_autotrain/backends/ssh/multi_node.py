@@ -20,6 +20,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, SubmitUnknownError
 
 _SEPARATOR = "@"  # between a job's name and the number of its node
@@ -106,6 +107,7 @@ class MultiNode:
             "job": jobs[order[0]][1],
             "nodes": [list(jobs[number]) for number in order],
             "workers": trial.resources.workers_per_node,
+            "elastic": trial.elastic,
         }
         ref = JobRef(self._nodes.name, trial.job_id, data)
         calls = {}
@@ -176,9 +178,30 @@ class MultiNode:
             found.append(own[0] if len(group) == 1 else self._combined(ref, own))
         return found
 
+    def _elastic(self, ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:
+        """The trial is where its rendezvous is: on the first host. The others may be lost, and begin again."""
+        first = own[0]
+        if first.state.is_final and not first.doubt:
+            self._end_others(own, node_statuses.ENDED_BECAUSE + node_statuses.where(own, 0))
+        elif not first.doubt:
+            for status in own[1:]:
+                if status.state is TrialState.LOST and not status.doubt:
+                    self._start_again(status.ref)
+        return node_statuses.of_first(ref, own)
+
+    def _start_again(self, one: JobRef) -> None:
+        link = self._nodes.link(str(one.data["host"]))
+        job = str(one.data["job"])
+        with contextlib.suppress(AutotrainError):  # it is tried with the next poll
+            link.ask("start_again", job=job)
+            link.connection().pushed.forget(job)
+
     def _combined(self, ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:
+        if ref.data.get("elastic"):
+            return self._elastic(ref, own)
+        self._pass_on_launch(own)
         if node_statuses.must_end(own):
-            self._end_others(own)
+            self._end_others(own, node_statuses.ENDED_BECAUSE + node_statuses.where(own))
         doubts = [status for status in own if status.doubt]
         if doubts:
             return JobStatus(
@@ -188,8 +211,22 @@ class MultiNode:
             return node_statuses.ended(ref, own, self._clock_offset_s)
         return node_statuses.running(ref, own)
 
-    def _end_others(self, own: Sequence[JobStatus]) -> None:
-        reason = node_statuses.ENDED_BECAUSE + node_statuses.where(own)
+    def _pass_on_launch(self, own: Sequence[JobStatus]) -> None:
+        """What mpiexec on the first host wants to be run on the others."""
+        wanted = own[0].detail.get("launch")
+        if own[0].doubt or own[0].state.is_final or not isinstance(wanted, Mapping):
+            return
+        if all(status.state.is_final and not status.doubt for status in own[1:]):
+            with contextlib.suppress(AutotrainError):  # as below
+                self._nodes.put(own[0].ref, wire.LAUNCH_ENDED_FILE, b"")
+        for number, status in enumerate(own):
+            command = wanted.get(str(number))
+            is_there = status.doubt or status.state.is_final or status.detail.get("launched")
+            if isinstance(command, str) and not is_there:
+                with contextlib.suppress(AutotrainError):  # it is told with the next poll
+                    self._nodes.put(status.ref, wire.LAUNCH_FILE, command.encode())
+
+    def _end_others(self, own: Sequence[JobStatus], reason: str) -> None:
         request = json.dumps({"grace_s": _GRACE_S, "reason": reason}).encode()
         for status in own:
             if not status.doubt and not status.state.is_final:

@@ -10,7 +10,7 @@ from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
 
-ENDED_BECAUSE = "Ended because the trial failed on "
+ENDED_BECAUSE = "Ended because the trial has ended on "
 _WELL = frozenset({TrialState.SUCCEEDED, TrialState.EARLY_STOPPED})
 # A host that was lost explains the failures of the ranks that waited for it.
 _CAUSES = (TrialState.LOST, TrialState.PREEMPTED, TrialState.FAILED, TrialState.CANCELLED, TrialState.EARLY_STOPPED)
@@ -25,15 +25,21 @@ def _has_failed(status: JobStatus) -> bool:
     return not status.doubt and status.state.is_final and status.state not in _WELL
 
 
-def where(own: Sequence[JobStatus]) -> str:
-    """The host that has failed, with its reason."""
-    failed = next(status for status in own if _has_failed(status))
-    return f"{node_of(failed)}: {failed.reason}"
+def where(own: Sequence[JobStatus], number: int | None = None) -> str:
+    """The host that has failed, or the one with this number, with its reason."""
+    named = next(status for status in own if _has_failed(status)) if number is None else own[number]
+    return f"{node_of(named)}: {named.reason}"
 
 
 def node_of(status: JobStatus) -> str:
     """The name of the host."""
     return str(status.ref.data.get("host", ""))
+
+
+def of_first(ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:
+    """The state of the first host, whatever the others do, with the workers of all."""
+    first = own[0]
+    return first if first.doubt else replace(first, ref=ref, detail=_detail(own, first))
 
 
 def running(ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:

@@ -131,6 +131,11 @@ class PushedJobs:
             here = job.streams.get(stream)
             return here.read(offset) if here is not None and here.start <= offset <= here.end else None
 
+    def forget(self, name: str) -> None:
+        """Drop what is here of a job that begins again."""
+        with self._lock:
+            self._jobs.pop(name, None)
+
     def names(self) -> list[str]:
         """All subscribed jobs."""
         with self._lock:

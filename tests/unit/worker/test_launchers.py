@@ -71,7 +71,7 @@ def test_ranks_of_all_mpi_implementations_become_the_usual_variables(told: dict[
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("mpiexec (Open MPI) 5.0.11", "openmpi"), ("mpirun (Open MPI) 4.1.4", "openmpi"),
+        ("mpiexec (Open MPI) 5.0.11", "openmpi"), ("mpirun (Open MPI) 4.1.4", "openmpi4"),
         ("HYDRA build details:\n Version: 5.0.2", "mpich"),
         ("Intel(R) MPI Library for Linux* OS, Version 2021.13 Build 20240515", "intel"),
     ],

@@ -1,0 +1,83 @@
+"""`mpiexec` over several hosts, as the supervisor of one of them sees it; see `mpi_nodes`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.worker import mpi_nodes
+from jupyter_autotrain.worker.launch import Launch
+from jupyter_autotrain.worker.launched_worker import LaunchedWorker
+from jupyter_autotrain.worker.launchers import Launcher
+from jupyter_autotrain.worker.mpi import MpiLauncher
+from jupyter_autotrain.worker.rank_layout import RankLayout
+
+
+class MpiFirstLaunch(Launch):
+    """On the first host: `mpiexec` itself; what it wants to run elsewhere goes into the status.
+
+    Args:
+        launcher: The launcher.
+        folder: The folder that all hosts have.
+    """
+
+    def __init__(self, launcher: MpiLauncher, folder: mpi_nodes.SharedFolder) -> None:
+        super().__init__(launcher)
+        self._folder = folder
+        self._told: dict[str, str] = {}
+
+    def _begin(self, rank_command: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
+        self._folder.make(rank_command)
+        super()._begin(rank_command, env, apply_limits)
+
+    def advance(self, workers: Sequence[LaunchedWorker]) -> dict[str, object]:
+        """What is to be run on which host, when that is new."""
+        del workers
+        wanted = mpi_nodes.requests(self._launcher.layout)
+        if wanted == self._told:
+            return {}
+        self._told = wanted
+        return {"launch": wanted}
+
+    def finish(self) -> None:
+        """Remove the folder."""
+        self._folder.remove()
+
+
+class MpiOtherLaunch(MpiFirstLaunch):
+    """On another host: the daemon that `mpiexec` wants to be run there, once it is known."""
+
+    def _begin(self, rank_command: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
+        self._folder.make(rank_command)
+        self._env = env
+        self._apply_limits = apply_limits
+
+    def advance(self, workers: Sequence[LaunchedWorker]) -> dict[str, object]:
+        """Run what the first host has asked for."""
+        del workers
+        if self.pid or self.exit_status is not None:
+            return {}
+        try:
+            with files.open_regular(".", wire.LAUNCH_FILE) as file:
+                command = file.read(1 << 16).decode()
+        except OSError:
+            return {}  # not yet
+        self._spawn(["/bin/sh", "-c", command], self._env, self._apply_limits)
+        return {"launched": True}
+
+    def is_running(self, workers: Sequence[LaunchedWorker]) -> bool:
+        """Until all ranks have ended, and for a while until the daemon has; it may go into the background, or fail."""
+        if self.exit_status is None:
+            return super().is_running(workers)
+        if os.waitstatus_to_exitcode(self.exit_status) != 0:
+            return False
+        return any(worker.exit_status is None for worker in workers)
+
+
+def make(launcher: Launcher, layout: RankLayout) -> Launch:
+    """The one for this host."""
+    assert isinstance(launcher, MpiLauncher)
+    assert launcher.folder is not None
+    kind = MpiFirstLaunch if layout.node_rank == 0 else MpiOtherLaunch
+    return kind(launcher, launcher.folder)
