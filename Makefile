@@ -46,7 +46,7 @@ check: $(VENV)/.test  ## what people and CI run alike
 	$(BIN)/mypy
 	$(BIN)/mypy tests/corpus
 	$(BIN)/lint-imports
-	$(BIN)/python .ci/dense_expressions.py jupyter_autotrain
+	$(BIN)/python .ci/dense_expressions.py jupyter_autotrain tests
 	! grep -nE 'https?://' labextension/yarn.lock constraints.txt
 	cd labextension && ../$(BIN)/jlpm lint && ../$(BIN)/jlpm format:check && ../$(BIN)/jlpm typecheck
 

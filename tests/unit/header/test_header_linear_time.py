@@ -12,6 +12,7 @@ from jupyter_autotrain.header.document import LIMIT_BYTES
 SMALL = LIMIT_BYTES // 64  # eight times as much
 LARGE = LIMIT_BYTES // 8
 MOST = 20.0  # eight times the cost would be linear; sixty-four times quadratic
+TRIES = 3
 _NOISE_S = 0.002
 
 
@@ -72,13 +73,20 @@ HEADERS = {
 
 
 def cpu_s(read, text):
-    """The lesser of two runs, by the clock that other processes do not move."""
-    spent = []
-    for _ in range(2):
-        begun = time.thread_time()
-        read(text)
-        spent.append(time.thread_time() - begun)
-    return max(min(spent), _NOISE_S)
+    """The time of one run, by the clock that other processes do not move."""
+    begun = time.thread_time()
+    read(text)
+    return max(time.thread_time() - begun, _NOISE_S)
+
+
+def costs_what_its_length_says(read, text_of):
+    """Measured again only where it seems not to: a run may be disturbed."""
+    for _ in range(TRIES):
+        small_s = cpu_s(read, text_of(SMALL))
+        large_s = cpu_s(read, text_of(LARGE))
+        if large_s / small_s < MOST:
+            return True
+    return False
 
 
 def parse(text):
@@ -88,9 +96,7 @@ def parse(text):
 
 @pytest.mark.parametrize("kind", HEADERS)
 def test_a_header_costs_what_its_length_says(kind):
-    small = cpu_s(parse, HEADERS[kind](SMALL))
-    large = cpu_s(parse, HEADERS[kind](LARGE))
-    assert large / small < MOST, f"{small:.4f} s, then {large:.4f} s for eight times as much"
+    assert costs_what_its_length_says(parse, HEADERS[kind])
 
 
 LINES = {
@@ -108,7 +114,7 @@ def test_a_magic_line_costs_what_its_length_says(kind):
         with pytest.raises(HeaderError):
             header.parse_cell(f"--trials=x {line}", "", header.HeaderContext())
 
-    assert cpu_s(read, LINES[kind](LARGE)) / cpu_s(read, LINES[kind](SMALL)) < MOST
+    assert costs_what_its_length_says(read, LINES[kind])
 
 
 COMPLETIONS = {
@@ -129,7 +135,7 @@ def test_completing_costs_what_the_cell_is_long(kind):
         header.completions(cell, len(cell), ("local",))
         header.completions(cell, len(header.MAGIC) + 14, ("local",))
 
-    assert cpu_s(complete, COMPLETIONS[kind](LARGE)) / cpu_s(complete, COMPLETIONS[kind](SMALL)) < MOST
+    assert costs_what_its_length_says(complete, COMPLETIONS[kind])
 
 
 def test_a_header_over_64_kb_is_refused_at_once():
