@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from jupyter_autotrain import capture
 from jupyter_autotrain.capture import Cell
+from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.errors import CaptureError
 from jupyter_autotrain.worker.data_paths import DataPaths
 
@@ -65,3 +69,23 @@ def test_what_is_sent_as_data_is_not_sent_with_the_code_too(tmp_path: Path) -> N
     found = captured(tmp_path, code, {}, train="./train.csv", images=str(tmp_path / "images"))
     assert list(found.files) == ["other.csv"]
     assert found.differences == ()
+
+
+def test_an_exported_script_finds_the_data_where_it_lies_here(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("1,2\n")
+    (tmp_path / "weights.bin").write_bytes(b"w" * 5)
+    code = "report(rows=len(data.train.read_text()), weights=len(trial.data.weights.read_bytes()))"
+    found = captured(tmp_path, code, {}, train="train.csv", weights="")
+    capture.write_bundle(found, tmp_path / "bundle")
+    url = (tmp_path / "weights.bin").as_uri()
+    sources = (
+        DataSource("train", DataKind.COPY, local_path=str(tmp_path / "train.csv")),
+        DataSource("weights", DataKind.URL, url=url, sha256=sha256(b"w" * 5).hexdigest(), file_name="w.bin"),
+    )
+    (tmp_path / "alone").mkdir()
+    capture.export_script(tmp_path / "bundle", {}, tmp_path / "alone" / "trial.py", sources=sources)
+    done = subprocess.run(
+        [sys.executable, "trial.py"], cwd=tmp_path / "alone", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "step 0: rows=4 weights=5\n"
+    assert (tmp_path / "alone" / "w.bin").exists()

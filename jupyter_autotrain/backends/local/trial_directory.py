@@ -66,11 +66,13 @@ def _with_path(source: DataSource, trial: TrialSpec, context: BackendContext) ->
 
 
 def check_data(trial: TrialSpec, context: BackendContext) -> None:
-    """Make sure that what a trial reads here is what was submitted.
+    """Make sure that what a trial reads here is what was submitted, and that there is a folder for what it fetches.
 
     Raises:
         DataError: A file of it was changed or removed since.
     """
+    if trial.data:
+        make_directories(context.home.data)  # a container gets it as a volume
     for source in trial.data:
         manifest = context.data(trial, source.name)
         if manifest is not None and (changed := manifest.changed_file()):
