@@ -1,0 +1,53 @@
+"""Experiments on a cluster, by a real manager that is killed while trials run and wait there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.client.submitting import submit
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.explain import explain
+from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing.slurm_lab import SlurmLab
+
+CELL = """
+import pathlib, time
+for step in range(40):
+    report(step=step, loss=1.0)
+    time.sleep(0.05)
+while not pathlib.Path(WAY).exists():
+    time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path / "home")
+    yield home
+    status = manager.status(home)
+    if status.alive:
+        os.kill(status.pid, signal.SIGKILL)
+
+
+def test_a_manager_that_is_killed_while_trials_run_and_wait_loses_and_doubles_nothing(
+    cluster: SlurmLab, home: Home, tmp_path: Path
+) -> None:
+    code = CELL.replace("WAY", repr(str(tmp_path / "way")))
+    experiment = submit(code, home=home, name="e", backend="slurm", trials=3, concurrency=3, resources={"cpus": 8})
+    told = lambda: "\n".join(explain(experiment.store, home, experiment.record))  # noqa: E731 - short
+    wait_until(lambda: "next in line" in told(), "a trial that waits", within_s=60)
+    os.kill(manager.status(home).pid, signal.SIGKILL)
+    manager.ensure(home)
+    (tmp_path / "way").touch()
+    wait_until(lambda: experiment.store.experiment(experiment.id).state.is_final, "the end", within_s=90)
+    assert [trial.state for trial in experiment.trials] == [TrialState.SUCCEEDED] * 3
+    seen = [(point.number, point.attempt, point.step) for point in experiment.store.points(experiment.id)]
+    assert sorted(seen) == [(number, 1, step) for number in range(1, 4) for step in range(40)]
+    assert not cluster.run("squeue", "--noheader")
