@@ -238,7 +238,8 @@ def report(step: int | None = None, *unnamed: object, all_ranks: bool | str = Fa
         *unnamed: Refused, with a note: a metric needs a name.
         all_ranks: In a trial of several workers the values of rank 0 count, those of the others are left out. True
             makes one value of all: their mean; "sum", "min" and "max" are others. Each rank has to make the call; one
-            that leaves out a step, while it reports a later one or ends, is left out there, with a note.
+            that leaves out a step, while it reports a later one or ends, is left out there, with a note. On several
+            hosts the ranks of the first one count, which a note says.
         **metrics: The values by name.
     """
     if (trial := context()) is not None:

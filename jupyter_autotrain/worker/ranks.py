@@ -42,7 +42,7 @@ class Ranks:
         if self._layout.world_size > 1 and self._layout.node_rank == 0:
             from jupyter_autotrain.worker.reduction import RankReduction  # noqa: PLC0415 - only several ranks pay
 
-            self._reduction = RankReduction(self._layout.world_size, time.time)
+            self._reduction = RankReduction(self._layout.workers_per_node, time.time, self._layout.world_size)
         ranks = [(self._layout.rank(local), local) for local in range(self._layout.workers_per_node)]
         if self._launcher.starts_ranks:
             from jupyter_autotrain.worker.launched_worker import LaunchedWorker  # noqa: PLC0415 - only launchers pay

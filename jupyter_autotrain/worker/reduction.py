@@ -53,13 +53,17 @@ class RankReduction:
     """Reduces what the ranks of one trial report together.
 
     Args:
-        ranks: How many there are.
+        ranks: How many there are on this host.
         now_s: Gives the seconds since the epoch.
+        world_size: How many there are on all hosts; those of other hosts do not count, which a note says.
     """
 
-    def __init__(self, ranks: int, now_s: Callable[[], float]) -> None:
+    def __init__(self, ranks: int, now_s: Callable[[], float], world_size: int = 0) -> None:
         self._ranks = ranks
         self._now_s = now_s
+        self._untold = (
+            f"all_ranks= counts ranks 0 to {ranks - 1}, those of the first host" if world_size > ranks else ""
+        )
         self._offsets = dict.fromkeys(range(ranks), 0)
         self._series: dict[tuple[str, str], _Series] = {}
 
@@ -73,6 +77,9 @@ class RankReduction:
         for rank in range(self._ranks):
             self._read(rank)
         lines = []
+        if self._untold and self.is_used:
+            lines.append(json.dumps(["n", round(self._now_s(), 6), "warning", self._untold]) + "\n")
+            self._untold = ""
         for (name, how), series in self._series.items():
             for step in series.due(self._ranks, is_last=is_last):
                 lines += self._reduced(name, how, series, step)

@@ -98,3 +98,16 @@ def test_an_unknown_reduction_is_told_and_the_mean_is_taken(ranks: Ranks) -> Non
 def test_with_one_worker_it_is_a_report_like_any_other(tmp_path: Path) -> None:
     Reporter(str(tmp_path))(step=0, all_ranks=True, loss=1.0)
     assert '["m",0,' in (tmp_path / wire.METRICS).read_text()
+
+
+def test_on_several_hosts_the_ranks_of_the_first_one_count_and_a_note_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ranks = Ranks(tmp_path, 2)
+    ranks.reduction = RankReduction(2, lambda: 7.0, world_size=4)
+    assert ranks.reduced() == []
+    for rank, reporter in enumerate(ranks.reporters):
+        reporter(step=0, all_ranks=True, loss=float(rank))
+    note = "all_ranks= counts ranks 0 to 1, those of the first host"
+    assert ranks.reduced() == [note, [0, {"loss": 0.5}]]
