@@ -6,12 +6,14 @@ Data flow: `splitting` (where it ends) → `yaml_reader` (YAML with lines) → `
 
 from __future__ import annotations
 
+from jupyter_autotrain.header.backend_models import profiles_schema
+from jupyter_autotrain.header.backend_sections import with_backend_types
 from jupyter_autotrain.header.cell import ParsedCell, explain, from_mapping, parse_cell
 from jupyter_autotrain.header.completions import MAGIC, Completions, completions
 from jupyter_autotrain.header.config_sources import HeaderContext
 from jupyter_autotrain.header.flags import Flags
 from jupyter_autotrain.header.help import help_text, json_schema, known_keys
-from jupyter_autotrain.header.schema import Header, with_backend_types
+from jupyter_autotrain.header.schema import Header
 
 __all__ = [
     "MAGIC",
@@ -27,5 +29,6 @@ __all__ = [
     "json_schema",
     "known_keys",
     "parse_cell",
+    "profiles_schema",
     "with_backend_types",
 ]

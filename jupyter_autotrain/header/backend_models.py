@@ -89,6 +89,15 @@ class BackendForms:
         return handler(TypeAdapter(one | list[one]).core_schema)
 
 
+def backend_field() -> Any:  # noqa: ANN401 - pydantic's field is typed so
+    """The field `backend:` of a header."""
+    return Field(
+        default="local",
+        description="Where trials run: one backend or several, by name or written out (see %autotrain backends).",
+        examples=["lab", "{type: ssh, hosts: [gpu1, {host: gpu2, port: 2222}]}", "[local, {name: lab, at_most: 8}]"],
+    )
+
+
 def profiles_schema(types: BackendTypes) -> dict[str, Any]:
     """JSON Schema of a mapping of profiles, as in `backends.yaml`."""
     models: Any = reduce(or_, [profile_model(name, options) for name, options in types])

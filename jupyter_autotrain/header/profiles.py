@@ -73,7 +73,10 @@ class Profiles:
         return Profile(name, name), []
 
     def _defined(self, definition: Definition) -> tuple[Profile | None, list[Fault]]:
-        name, settings, path, document = definition.name, definition.settings, definition.path, definition.document
+        name = definition.name
+        settings = definition.settings
+        path = definition.path
+        document = definition.document
         try:
             read_name(name)
         except UnfitError as error:

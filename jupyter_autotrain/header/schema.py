@@ -1,199 +1,40 @@
-"""The schema of the header: the one source of validation, help, completion and the published JSON Schema."""
+"""A checked header, and the experiment that it asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, WithJsonSchema, create_model
+from pydantic import PrivateAttr
 
 from jupyter_autotrain.core import grid
-from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES
 from jupyter_autotrain.core.environment import passed
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.spec import (
-    LAUNCHERS,
     Budget,
     Bundle,
     EarlyStopOptions,
     ExperimentSpec,
     Resources,
 )
-from jupyter_autotrain.header.backend_models import BackendForms, BackendTypes, section_model
-from jupyter_autotrain.header.data_section import DataEntry
-from jupyter_autotrain.header.distributions import read_distribution, read_name
-from jupyter_autotrain.header.objectives import Goal
-from jupyter_autotrain.header.python_environments import EnvironmentSection, MatchForm
-from jupyter_autotrain.header.sections import (
-    EARLY_STOP_RULE,
-    BudgetSection,
-    EarlyStopSection,
-    ParallelSection,
-    ResourcesSection,
-    Section,
-    ShipSection,
-)
-from jupyter_autotrain.header.types import (
-    AS_INTEGER,
-    Count,
-    Duration,
-    Name,
-    OneOf,
-    Patterns,
-    Secrets,
-    ShortForm,
-    Size,
-    Truth,
-    VariableName,
-    VariableNames,
-    VariableText,
-)
+from jupyter_autotrain.header.backend_models import BackendTypes
+from jupyter_autotrain.header.keys import HeaderKeys
 
-TUNERS = ("tpe", "random", "evolution", "grid", "batch")
 EXHAUSTIVE_TUNERS = ("grid", "batch")
 DEFAULT_TRIALS = 10  # of a search without `trials:`
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_NNI_TUNERS = (("gridsearch", "grid"), ("batchtuner", "batch"))
-
-_Distribution = Annotated[
-    Any, BeforeValidator(read_distribution), WithJsonSchema({"type": ["string", "array", "object"]})
-]
-_SearchName = Annotated[str, BeforeValidator(read_name)]
 
 
-def _ship(value: object) -> object:
-    return value if isinstance(value, dict | ShipSection) else {"files": value}
-
-
-def _backend_field() -> Any:  # noqa: ANN401 - pydantic's field is typed so
-    return Field(
-        default="local",
-        description="Where trials run: one backend or several, by name or written out (see %autotrain backends).",
-        examples=["lab", "{type: ssh, hosts: [gpu1, {host: gpu2, port: 2222}]}", "[local, {name: lab, at_most: 8}]"],
-    )
-
-
-class Header(Section):
+class Header(HeaderKeys):
     """What a cell header says, checked. A subclass made by `with_backend_types` knows the backends' options."""
 
     backend_types: ClassVar[BackendTypes] = ()
     backend_sections: ClassVar[tuple[str, ...]] = ()
 
-    name: Name | None = Field(
-        default=None, description="Name of the experiment; repeats become name@2, name@3.", examples=["digits"]
-    )
-    backend: Annotated[Any, BackendForms()] = _backend_field()
-    objective: Goal | None = Field(
-        default=None,
-        description="The reported metric that ranks trials, by its last value or by that of max(METRIC), min(METRIC), "
-        "mean(METRIC), each also of the newest values only: mean(METRIC, last=5).",
-        examples=["maximize val_acc", "maximize max(val_acc)", "minimize mean(loss, last=5)"],
-    )
-    search: dict[_SearchName, _Distribution] = Field(
-        default_factory=dict,
-        description="What each hyperparameter may be; each is a plain variable of the cell.",
-        examples=["{lr: 'loguniform(1e-4, 1e-1)', width: 'choice(32, 64)'}"],
-    )
-    tuner: Annotated[str, OneOf(TUNERS, _NNI_TUNERS)] | None = Field(
-        default=None, description="Search algorithm; tpe where there is an objective, else random.", examples=["random"]
-    )
-    early_stop: Annotated[EarlyStopSection, ShortForm("rule", EARLY_STOP_RULE)] = Field(
-        default=EarlyStopSection(rule="none"),
-        description="Ends trials that fall behind: median, those worse than the median of the others at the same step; "
-        "asha, all but the best third at 1, 3, 9, ... reports.",
-        examples=["median", "{rule: median, warmup_steps: 5, min_trials: 3}"],
-    )
-    trials: Count | None = Field(
-        default=None, description="How many trials; 1 without a search, 10 with one, all with a grid.", examples=["40"]
-    )
-    concurrency: Annotated[int, Field(ge=1, le=10_000), AS_INTEGER] = Field(
-        default=1,
-        description="How many trials run at the same time, on all backends together; `at_most` limits one of them.",
-        examples=["4"],
-    )
-    resources: ResourcesSection = Field(
-        default=ResourcesSection(), description="What one trial needs.", examples=["{gpus: 1, memory: 8GB}"]
-    )
-    launcher: Annotated[str, OneOf(LAUNCHERS, (("torch", "torchrun"), ("mpirun", "mpi"), ("mpiexec", "mpi")))] = Field(
-        default="env",
-        description="How the workers of one trial find each other: env sets RANK, WORLD_SIZE, MASTER_ADDR, ...; "
-        "torchrun, mpi, tensorflow and paddle do what these expect.",
-        examples=["torchrun"],
-    )
-    elastic: Truth = Field(
-        default=False,
-        description="With launcher torchrun: a trial goes on when a worker or host is lost, and takes it in again.",
-        examples=["true"],
-    )
-    timeout: Duration | None = Field(default=None, description="Longest time of one trial.", examples=["30m"])
-    budget: BudgetSection = Field(
-        default=BudgetSection(), description="When to end before all trials ran.", examples=["{time: 2h, failures: 3}"]
-    )
-    seed: Annotated[int, Field(ge=0, lt=2**32), AS_INTEGER] | None = Field(
-        default=None,
-        description="Makes the search repeatable; also seeds random and numpy in the trial.",
-        examples=["1"],
-    )
-    env: dict[VariableName, VariableText] = Field(
-        default_factory=dict, description="Environment variables of trials.", examples=["{OMP_NUM_THREADS: 1}"]
-    )
-    environment: Annotated[EnvironmentSection, MatchForm()] = Field(
-        default=EnvironmentSection(),
-        description="The interpreter and packages of trials; the backend's own interpreter where it is not given.",
-        examples=["match", "{python: /opt/venv/bin/python}", "{conda: torch2}", "{image: 'python:3.12'}"],
-    )
-    pass_env: Patterns = Field(
-        default=(),
-        description="Variables of your environment to pass on, besides the usual ones that --dry-run shows.",
-        examples=["[WANDB_PROJECT, SLURM_*]"],
-    )
-    secrets: Secrets = Field(
-        default=(),
-        description="Names of environment variables to pass on; never their values.",
-        examples=["[HF_TOKEN]"],
-    )
-    not_secrets: VariableNames = Field(
-        default=(),
-        description="Names of variables that look like secrets but are none, so that they may travel.",
-        examples=["[pad_token]"],
-    )
-    ship: Annotated[ShipSection, BeforeValidator(_ship)] = Field(
-        default=ShipSection(), description="Files to send along.", examples=["[data/*.csv, helpers.py]"]
-    )
-    data: dict[VariableName, DataEntry] = Field(
-        default_factory=dict,
-        description="What trials read: in the cell `data.NAME` is its path there, a pathlib.Path. Trials only read it: "
-        "elsewhere it is shared by all trials and write-protected, here it is your own file.",
-        examples=["{train: ./train.parquet}", "{images: {path: /mnt/imagenet}}"],
-    )
-    returns: VariableNames = Field(
-        default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
-    )
-    fetch_limit: Size = Field(
-        default=FETCH_LIMIT_BYTES,
-        description="How much of what a trial returns and writes on another machine is copied here at its end, small "
-        "files first; the rest stays there until `%autotrain pull`.",
-        examples=["1GB"],
-    )
-    on_rerun: Annotated[str, OneOf(("keep", "stop", "ask"))] = Field(
-        default="keep",
-        description="What becomes of this cell's earlier run when it still runs: it continues next to the new one, is "
-        "stopped first, or you are asked.",
-        examples=["stop"],
-    )
-    retries: Annotated[int, Field(ge=0, le=100), AS_INTEGER] = Field(
-        default=0, description="How often a failed trial is tried again.", examples=["2"]
-    )
-    parallel: ParallelSection | None = Field(
-        default=None,
-        description="Plans how a big model is split over devices; only with --dry-run, trials are not split yet.",
-        examples=["{cluster: 2x8xH100, model: net}"],
-    )
     _text: str = PrivateAttr("")
     _choices: tuple[BackendChoice, ...] = PrivateAttr((LOCAL,))
 
@@ -274,28 +115,6 @@ class Header(Section):
         """What the section of a type of backends sets."""
         section = getattr(self, type_name) if type_name in self.backend_sections else None
         return {} if section is None else section.model_dump(mode="json", exclude_unset=True)
-
-
-@cache
-def with_backend_types(types: BackendTypes) -> type[Header]:
-    """The header's schema with the types of backends: their profiles, and a section for each that has options.
-
-    Args:
-        types: Name of each type, and the model of its options.
-    """
-    sections = {name: model for name, options in types if (model := section_model(name, options)).model_fields}
-    fields: dict[str, Any] = {name: (model | None, _section_field(model)) for name, model in sections.items()}
-    fields["backend"] = (Annotated[Any, BackendForms(types)], _backend_field())
-    extended = create_model("Header", __base__=Header, __doc__=Header.__doc__, **fields)
-    extended.backend_types = types
-    extended.backend_sections = tuple(sections)
-    return extended
-
-
-def _section_field(model: type[BaseModel]) -> Any:  # noqa: ANN401 - pydantic's field is typed so
-    examples = [f"{{{name}: {field.examples[0]}}}" for name, field in model.model_fields.items() if field.examples]
-    description = (model.__doc__ or "").strip().partition("\n")[0]
-    return Field(default=None, description=description, examples=examples[:1])
 
 
 def default_tuner(objective: Objective | None) -> str:

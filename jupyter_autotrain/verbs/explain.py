@@ -94,9 +94,11 @@ def _shorten(path: str, command: CommandContext) -> str:
     return f"~{path.removeprefix(user)}" if user and path.startswith(user) else path
 
 
-def schema(command: CommandContext, _: argparse.Namespace) -> None:
-    """Print the JSON Schema of the header."""
-    command.write(json.dumps(header.json_schema(backend_types.header_schema()), indent=2) + "\n")
+def schema(command: CommandContext, arguments: argparse.Namespace) -> None:
+    """Print the JSON Schema of the header, or of files of profiles."""
+    known = backend_types.header_schema()
+    found = header.json_schema(known) if arguments.of == "header" else header.profiles_schema(known.backend_types)
+    command.write(json.dumps(found, indent=2) + "\n")
 
 
 def doctor(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -81,7 +81,9 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("help", "help on a header key or a verb").add_argument(
         "key", nargs="?", help="a header key, a verb, or a name of the cell such as report"
     )
-    add("schema", "print the JSON Schema of the header")
+    add("schema", "print the JSON Schema of the header, or of backends.yaml").add_argument(
+        "of", nargs="?", default="header", choices=("header", "backends"), help="header or backends"
+    )
     doctor = add("doctor", "check this installation")
     doctor.add_argument("--repair", action="store_true", help="save what can be read of a damaged store")
     _add_clean(add("clean", "delete finished experiments from disk"))

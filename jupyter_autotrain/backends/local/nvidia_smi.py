@@ -23,7 +23,11 @@ def ask(*question: str) -> str:
 def rows(question: str) -> list[list[str]]:
     """The fields of each line of an answer."""
     answer = ask(question, "--format=csv,noheader,nounits")
-    return [[field.strip() for field in line.split(",")] for line in answer.splitlines() if line.strip()]
+    return [_fields(line) for line in answer.splitlines() if line.strip()]
+
+
+def _fields(line: str) -> list[str]:
+    return [field.strip() for field in line.split(",")]
 
 
 @lru_cache(maxsize=1)

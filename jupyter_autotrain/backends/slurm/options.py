@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -12,7 +12,7 @@ from jupyter_autotrain.backends.ssh.options import Port
 from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.header.faults import UnfitError
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import Duration, Name, Text, Truth
+from jupyter_autotrain.header.types import Duration, LocalPath, Name, Text, Truth
 
 _COMMON = ("--constraint", "--qos", "--exclude", "--nodelist", "--reservation", "--nice", "--exclusive", "--licenses")
 
@@ -41,6 +41,10 @@ Line = Annotated[str, BeforeValidator(_line)]
 
 class SlurmOptions(Section):
     """Options of the Slurm backend."""
+
+    header_keys: ClassVar[tuple[str, ...]] = (
+        "partition", "account", "time", "gpu_type", "extra", "setup", "requeue",
+    )  # fmt: skip
 
     via: Text | None = Field(
         default=None, description="The login node, by SSH; none: Slurm's commands are here.", examples=["login1"]
@@ -71,9 +75,9 @@ class SlurmOptions(Section):
     )
     user: Text | None = Field(default=None, description="The account on `via`.", examples=["ada"])
     port: Port | None = Field(default=None, description="The port of the SSH server of `via`.", examples=["2222"])
-    key_file: Text | None = Field(
+    key_file: LocalPath | None = Field(
         default=None, description="A private key's file, for `via`.", examples=["~/.ssh/id_lab"]
     )
-    config_file: Text | None = Field(
+    config_file: LocalPath | None = Field(
         default=None, description="An SSH configuration in the place of your own.", examples=["./ssh_config"]
     )

@@ -36,10 +36,12 @@ def _named(value: object) -> object:
         return value
     user, _, endpoint = value.rpartition("@")
     name, _, port = endpoint.partition(":")
-    if not port.isdigit():
-        name = endpoint
-        port = ""
-    return {"host": name} | ({"user": user} if user else {}) | ({"port": int(port)} if port else {})
+    host: dict[str, object] = {"host": name if port.isdigit() else endpoint}
+    if user:
+        host["user"] = user
+    if port.isdigit():
+        host["port"] = int(port)
+    return host
 
 
 _Host = Annotated[HostOptions, BeforeValidator(_named, json_schema_input_type=str | HostOptions)]

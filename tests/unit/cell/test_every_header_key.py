@@ -78,6 +78,14 @@ OTHER_VALUES = {
     "fetch_limit": "1GB",
     "on_rerun": "stop",
     "retries": 2,
+    "slurm": {"partition": "gpu"},
+    "slurm.partition": "gpu",
+    "slurm.account": "lab42",
+    "slurm.time": "8h",
+    "slurm.gpu_type": "a100",
+    "slurm.extra": ["--qos=long"],
+    "slurm.setup": ["module load cuda"],
+    "slurm.requeue": True,
     "local": {"max_trials_per_gpu": 2},
     "local.max_trials_per_gpu": 2,
     "local.use_active_gpu": True,
@@ -128,8 +136,13 @@ def effects(monkeypatch, tmp_path):
     return of
 
 
+def base_of(key):
+    """The settings that a key is added to; a section of a backend needs that backend."""
+    return BASE | ({"backend": "slurm"} if key.startswith("slurm") else {})
+
+
 def with_value(key, value):
-    settings = copy.deepcopy(BASE)
+    settings = copy.deepcopy(base_of(key))
     *sections, last = key.split(".")
     inner = settings
     for section in sections:
@@ -140,7 +153,7 @@ def with_value(key, value):
 
 @pytest.mark.parametrize("key", header.known_keys(SCHEMA))
 def test_every_key_changes_what_is_captured_submitted_or_planned(effects, key):
-    assert effects(with_value(key, OTHER_VALUES[key])) != effects(BASE)
+    assert effects(with_value(key, OTHER_VALUES[key])) != effects(base_of(key))
 
 
 def test_no_value_is_kept_for_a_key_that_is_gone():

@@ -246,6 +246,18 @@ def test_help_says_the_keys_of_each_type() -> None:
     assert "    hosts: The hosts." in lines
 
 
+def test_a_file_of_profiles_has_a_schema_too() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(header.profiles_schema(SCHEMA.backend_types))
+    assert validator.is_valid({"lab": {"type": "ssh", "hosts": ["gpu1"]}, "here": {"type": "local"}})
+    for wrong in (
+        {"lab": {"hosts": ["gpu1"]}},
+        {"lab": {"type": "ssh", "hosts": ["gpu1"], "prot": 1}},
+        {"lab": "gpu1"},
+    ):
+        assert not validator.is_valid(wrong), wrong
+
+
 def test_a_file_is_read_again_when_it_has_changed(places: Places) -> None:
     places.user.write_text("lab: {type: ssh, hosts: [one]}\n")
     assert places.choices("backend: lab")[0].profile.options == {"hosts": [{"host": "one"}]}

@@ -9,8 +9,8 @@ from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.space import Choice, NestedSpace, Normal, RandInt, Uniform
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import HeaderError
+from jupyter_autotrain.header.keys import TUNERS
 from jupyter_autotrain.header.quantities import parse_duration, parse_size
-from jupyter_autotrain.header.schema import TUNERS
 
 SCHEMA = backends.header_schema()
 FULL = """
