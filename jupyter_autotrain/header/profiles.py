@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
+_LOGIN_OPTIONS = ("transport", "user", "port", "key_file", "config_file", "python")
+
+
 @dataclass(frozen=True, slots=True)
 class Profiles:
     """The profiles that a header can name.
@@ -141,4 +144,19 @@ class Profiles:
         if checked is None:
             return cast("JsonObject", {key: resolve(value) for key, value in settings.items() if key != "type"})
         names = set(self.models[type_name].model_fields)
-        return checked.model_dump(mode="json", exclude_unset=True, include=names)
+        return self._with_login(checked.model_dump(mode="json", exclude_unset=True, include=names))
+
+    def _with_login(self, options: JsonObject) -> JsonObject:
+        """Where `via` names another profile with hosts: its first host, and how that is reached."""
+        definition = self.definitions.get(str(options.get("via")))
+        settings = definition.settings if definition is not None else None
+        if not isinstance(settings, dict) or "hosts" not in settings:
+            return options
+        profile, _ = self.find(str(options["via"]))
+        hosts = profile.options.get("hosts") if profile is not None else None
+        if profile is None or not isinstance(hosts, list) or not hosts:
+            return options
+        own = hosts[0] if isinstance(hosts[0], dict) else {"host": hosts[0]}
+        reached = {**profile.options, **own}
+        known = {key: reached[key] for key in _LOGIN_OPTIONS if reached.get(key) is not None}
+        return {**known, **options, "via": own["host"]}

@@ -263,3 +263,18 @@ def test_a_file_is_read_again_when_it_has_changed(places: Places) -> None:
     assert places.choices("backend: lab")[0].profile.options == {"hosts": [{"host": "one"}]}
     places.user.write_text("lab: {type: ssh, hosts: [three]}\n")
     assert places.choices("backend: lab")[0].profile.options == {"hosts": [{"host": "three"}]}
+
+
+def test_via_of_a_slurm_profile_may_name_a_profile_of_hosts(places: Places) -> None:
+    places.user.write_text(
+        "lab: {type: ssh, user: ada, hosts: [{host: login1, port: 2222}, other]}\n"
+        "cluster: {type: slurm, via: lab, partition: gpu}\n"
+        "loop: {type: slurm, via: loop}\n"
+    )
+    home = {"HOME": str(places.user.parents[1])}
+    places.context = header.HeaderContext(places.cwd, home, (*TYPES, "slurm"), SCHEMA)
+    (choice,) = places.choices("backend: cluster")
+    assert choice.profile.options == {"via": "login1", "partition": "gpu", "user": "ada", "port": 2222}
+    (inline,) = places.choices("backend: {type: slurm, via: login9}")
+    assert inline.profile.options == {"via": "login9"}
+    assert places.choices("backend: loop")[0].profile.options == {"via": "loop"}
