@@ -117,6 +117,7 @@ class AgentConnection:
 
     def close(self) -> None:
         """Give it up; the agent ends, and what it started goes on."""
+        self.folders.close()
         self._agent.channel.close()
         self.transport.close()
 

@@ -37,6 +37,12 @@ class FolderChannel:
                 pass  # it had ended, as after a minute without a folder
         return self._send(self._start(), folder, root, kind, progress)
 
+    def close(self) -> None:
+        """Give up the channel that is kept; the program at its other end ends."""
+        receiver = self._take()
+        if receiver is not None:
+            receiver.channel.close()
+
     def _start(self) -> Receiver:
         return Receiver(self._transport, self._python, self._name, _RECEIVE_FOLDERS)
 
