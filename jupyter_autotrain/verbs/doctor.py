@@ -7,8 +7,9 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from jupyter_autotrain import backends, manager
 from jupyter_autotrain.client import orphans
@@ -19,6 +20,7 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.store import Store
 
 _OPTIONAL = {
@@ -42,14 +44,22 @@ class CheckResult:
     action: str = ""
 
 
-def run_checks(home: Home) -> list[CheckResult]:
-    """Run all checks; a fault is a result, never an exception."""
+def run_checks(home: Home, cwd: Path, environ: Mapping[str, str]) -> list[CheckResult]:
+    """Run all checks; a fault is a result, never an exception.
+
+    Args:
+        home: The home of the experiments.
+        cwd: The folder, whose profiles are checked.
+        environ: The environment, which leads to the user's profiles.
+    """
+    profiles, faults = backends.header_context(cwd, environ).profiles()
     return [
         CheckResult("python", sys.version_info >= (3, 11), sys.version.split()[0], "Use Python 3.11 or newer."),
         _check_system(),
         *_check_store(home),
         _check_manager(home),
-        *_check_backends(home),
+        *(CheckResult("profiles", False, str(fault)) for fault in faults),
+        *_check_backends(home, profiles),
         _check_packages(),
     ]
 
@@ -107,16 +117,31 @@ def _check_manager(home: Home) -> CheckResult:
     return CheckResult("manager", True, f"running, pid {status.pid}, {format_bytes(status.resident_bytes)}")
 
 
-def _check_backends(home: Home) -> Iterator[CheckResult]:
-    for name in backends.type_names():
-        try:
-            backend = backends.create(Profile(name, name), BackendContext(home))
-            probe = backend.probe()
-            limits = backend.discover().limits if probe.usable else ""
-            parts = [part.rstrip(".") for part in (probe.reason, limits) if part]
-            yield CheckResult(f"backend {name}", probe.usable, "; ".join(parts))
-        except AutotrainError as error:
-            yield CheckResult(f"backend {name}", False, error.found, error.action)
+def _check_backends(home: Home, profiles: Profiles) -> Iterator[CheckResult]:
+    for name in profiles.names():
+        profile, faults = profiles.find(name)
+        if profile is None:
+            yield CheckResult(f"backend {name}", False, "; ".join(str(fault) for fault in faults))
+        else:
+            yield _check_backend(home, profile)
+
+
+def _check_backend(home: Home, profile: Profile) -> CheckResult:
+    name = f"backend {profile.name}"
+    try:
+        backend = backends.create(profile, BackendContext(home))
+    except AutotrainError as error:
+        return CheckResult(name, False, error.found, error.action)
+    try:
+        probe = backend.probe()
+        limits = backend.discover().limits if probe.usable else ""
+    except AutotrainError as error:
+        return CheckResult(name, False, error.found, error.action)
+    finally:
+        backend.close()
+    parts = [part.rstrip(".") for part in (probe.reason, limits) if part]
+    action = f"See what fails: %autotrain backends check {profile.name}"
+    return CheckResult(name, probe.usable, "; ".join(parts), action)
 
 
 def _check_packages() -> CheckResult:

@@ -106,7 +106,7 @@ def doctor(command: CommandContext, arguments: argparse.Namespace) -> None:
     if arguments.repair:
         repair_store(command)
         return
-    results = checks.run_checks(command.home)
+    results = checks.run_checks(command.home, command.cwd, command.environ)
     if arguments.json:
         write_json(command, [to_json(result) for result in results])
         return

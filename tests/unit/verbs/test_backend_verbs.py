@@ -10,6 +10,7 @@ import pytest
 from jupyter_autotrain.backends.ssh import connecting
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.core.backend import Probe
+from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.errors import AutotrainError, HeaderError
 from jupyter_autotrain.header import profile_editing
 from jupyter_autotrain.verbs import complete_verb
@@ -40,6 +41,7 @@ def file(terminal) -> Path:
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SshBackend, "probe", lambda _: Probe(True, "Hosts that answer: all."))
+    monkeypatch.setattr(SshBackend, "discover", lambda _: Inventory(()))
 
 
 @pytest.mark.usefixtures("answering")
@@ -158,6 +160,17 @@ def test_config_says_which_definition_counts(terminal, file: Path) -> None:
     assert "backend local: local (autotrain.yaml line 1; hides the type local)" in said
     assert terminal.json("config")["backends"][0]["name"] == "lab"
     assert terminal.run("config", "--explain", "backend").splitlines()[0] == "backend = local (default)"
+
+
+@pytest.mark.usefixtures("answering")
+def test_doctor_checks_the_profiles_and_no_type_that_needs_options(terminal, file: Path) -> None:
+    file.write_text(WRITTEN + "bad: {type: ssh}\n")
+    found = {row["name"]: row for row in terminal.json("doctor")}
+    assert found["backend bad"]["text"].endswith(
+        "bad.hosts: is missing; expected a value; as in `hosts: [gpu1, {host: gpu2, port: 2222}]`"
+    )
+    assert found["backend lab"]["text"].startswith("Hosts that answer: all")
+    assert "backend ssh" not in found
 
 
 def test_actions_and_names_are_completed() -> None:
