@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -91,6 +92,9 @@ class ContainerLab:
     def close(self) -> None:
         """Remove everything."""
         self.podman("system", "reset", "--force")
+        for group in Path("/sys/fs/cgroup").glob("*/libpod_parent"):
+            with contextlib.suppress(OSError):  # of another podman
+                group.rmdir()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,7 +38,8 @@ class Trials:
 
     def start(self, kind, value="", requirements=(), code=SHOWS, **spec):
         self._number += 1
-        env = {"PIP_FIND_LINKS": str(self.wheels), "PIP_NO_INDEX": "1", **spec.pop("env", {})}
+        own = {"PATH": "/usr/bin:/bin", "PIP_FIND_LINKS": str(self.wheels), "PIP_NO_INDEX": "1"}  # no uv there
+        env = {**own, **spec.pop("env", {})}
         asked = PythonEnvironment(kind, value, requirements)
         trial = trial_of(self.home, code, experiment_id=f"e{self._number}", python_environment=asked, env=env, **spec)
         return self.backend.submit(trial, Placement(), {})
@@ -79,6 +81,17 @@ def test_a_virtual_environment_is_made_once_for_trials_that_start_at_the_same_ti
     assert len(compiled) == 1
     assert trials.end(trials.venv("small==1.0")).state is TrialState.SUCCEEDED
     assert trials.made() == [folder]
+
+
+def test_uv_makes_it_where_it_is_installed(trials, tmp_path):
+    uv = shutil.which("uv")
+    if uv is None:
+        pytest.skip("uv is not installed: pip install uv")
+    env = {"PATH": f"{Path(uv).parent}:/usr/bin:/bin", "UV_CACHE_DIR": str(tmp_path / "cache")}
+    ref = trials.venv("small==1.0", env=env)
+    assert trials.end(ref).state is TrialState.SUCCEEDED, trials.end(ref).reason
+    assert "Resolved 2 packages" in trials.text(ref, "stderr")
+    assert list(trials.home.environments.glob("*/lib/python3*/site-packages/__pycache__/small.*.pyc"))
 
 
 def test_an_installation_that_fails_gives_the_installers_last_lines_and_leaves_nothing(trials):

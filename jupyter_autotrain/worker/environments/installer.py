@@ -14,9 +14,10 @@ from jupyter_autotrain.worker.environments.prepared import NotPreparedError, las
 
 _NOT_FOR_IT = frozenset({"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER"})
 _UV_NAMES = {
-    "PIP_FIND_LINKS": "UV_FIND_LINKS", "PIP_NO_INDEX": "UV_NO_INDEX", "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
-    "PIP_EXTRA_INDEX_URL": "UV_INDEX", "PIP_CACHE_DIR": "UV_CACHE_DIR",
+    "PIP_FIND_LINKS": "UV_FIND_LINKS", "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
+    "PIP_EXTRA_INDEX_URL": "UV_INDEX", "PIP_CERT": "SSL_CERT_FILE",
 }  # fmt: skip
+_TRUE = ("1", "true", "yes", "on")
 _KEPT_LINES = 40
 _PIP_FOR_OTHERS = (22, 3)  # from then on it installs for another interpreter
 _ASK_S = 60.0
@@ -44,6 +45,7 @@ def install(
         env = {**_for_uv(env), "VIRTUAL_ENV": folder}
         _run([uv, "venv", "--quiet", "--allow-existing", "--python", python, folder], env, say, folder)
         arguments = ["--python", inside, "--compile-bytecode", "--requirement", requirements]
+        arguments += ["--no-index"] if env.get("PIP_NO_INDEX", "").lower() in _TRUE else []
         _run([uv, "pip", "install", *arguments], env, say, folder)
         return
     arguments = ["--no-input", "--disable-pip-version-check", "--compile", "--requirement", requirements]
