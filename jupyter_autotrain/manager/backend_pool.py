@@ -20,6 +20,7 @@ from jupyter_autotrain.manager.resources import ResourceAllocator
 from jupyter_autotrain.manager.trial_end import finish_lost, mark_lost
 
 _FRESH_S = 2.0
+_PENDING_S = 3.0  # a first answer that takes longer is not waited for
 _ASK_AGAIN_S = 5.0  # a backend or a node that cannot be used now
 _log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class _OpenBackend:
     allocator: ResourceAllocator
     has_inventory: bool = False
     discovering: bool = False
+    asked_s: float = 0.0
     discovered_s: float = 0.0
     unreachable_reason: str = ""
     unusable_reason: str = ""
@@ -182,6 +184,12 @@ class BackendPool:
         backend = self._backends[choice.profile.key]
         return backend.allocator.capacity(request) if backend.has_inventory else 1.0
 
+    def is_pending(self, choice: BackendChoice) -> bool:
+        """Whether what a backend has is about to be known for the first time."""
+        backend = self._backends[choice.profile.key]
+        is_new = backend.discovering and not backend.has_inventory
+        return is_new and self._context.clocks.tick_s() - backend.asked_s < _PENDING_S
+
     def is_avoided(self, choice: BackendChoice, request: ResourceRequest) -> bool:
         """Whether a backend could put a trial only where an earlier attempt of it was lost."""
         backend = self._backends.get(choice.profile.key)
@@ -218,4 +226,5 @@ class BackendPool:
     def _refresh_inventory(self, backend: _OpenBackend) -> None:
         if not backend.discovering:
             backend.discovering = True
+            backend.asked_s = self._context.clocks.tick_s()
             backend.watcher.discover()

@@ -64,6 +64,7 @@ class Candidate:
         ages_s: Of the experiment's trials there: the time since each was put there.
         slots: How many such trials it runs at the same time.
         is_free: Whether the trial would start now.
+        is_pending: Whether what it has is about to be known.
         waiting: How many trials of the experiment that come first are to wait for it.
         prefer: Its weight: with 2 it is taken unless the trial ends there more than twice as late.
     """
@@ -75,11 +76,17 @@ class Candidate:
     is_free: bool = True
     waiting: int = 0
     prefer: float = 1.0
+    is_pending: bool = False
 
     @property
     def is_untried(self) -> bool:
-        """True when no trial of the experiment was or is there."""
-        return not (self.ages_s or self.times.succeeded or self.times.failed)
+        """True when no trial of the experiment was or is there, or waits for it."""
+        return not (self.ages_s or self.waiting or self.times.succeeded or self.times.failed)
+
+    @property
+    def can_be_tried(self) -> bool:
+        """True when a first trial of the experiment would start there now or in a moment."""
+        return self.is_untried and (self.is_free or self.is_pending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,7 @@ def choose(found: Sequence[Estimate]) -> Estimate:
 
     One where nothing but failures has been seen is kept away from, while fewer trials fail on the others.
     """
-    untried = [one for one in found if one.candidate.is_untried and one.candidate.is_free]
+    untried = [one for one in found if one.candidate.can_be_tried]
     if untried:
         return max(untried, key=lambda one: one.candidate.prefer)
     return min([one for one in found if not _only_fails(one, found)] or found, key=lambda one: one.cost)

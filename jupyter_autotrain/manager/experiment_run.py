@@ -94,8 +94,7 @@ class ExperimentRun:
     def close(self, reason: str = "") -> None:
         """Create no further trial.
 
-        The store marks it closed when the last trial has ended (`store_closing`), not before: an experiment that is
-        closed and has no active trial is not run again.
+        The store does when the last trial has ended (`store_closing`): one that is closed and idle is not run again.
         """
         self.closed = True
         self.closing_reason = reason
@@ -108,8 +107,7 @@ class ExperimentRun:
 
     def store_closing(self) -> None:
         """Mark the experiment closed in the store: nothing more will happen."""
-        context = self.context
-        context.retry_store(context.store.close_experiment, self.id, self.now_s(), self.closing_reason)
+        self.context.retry_store(self.context.store.close_experiment, self.id, self.now_s(), self.closing_reason)
 
     def change_state(
         self,
@@ -152,10 +150,6 @@ class ExperimentRun:
     def choice(self, attempt: Attempt) -> BackendChoice:
         """The backend that has an attempt."""
         return self.record.spec.choice(attempt.placement.backend)
-
-    def placement(self, number: int) -> Placement:
-        """Where the present attempt of a trial was put."""
-        return self.trials[number].placement
 
     def update(self, attempt: Attempt, status: JobStatus) -> None:
         """Follow a job that has not ended."""

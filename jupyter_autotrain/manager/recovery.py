@@ -91,7 +91,7 @@ def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
     trial = run.trials[number]
     attempt = Attempt(
         run.trial_spec(number),
-        run.placement(number),
+        trial.placement,
         ref=trial.ref,
         objective_seen=trial.value is not None,
         may_run=trial.ref is None,

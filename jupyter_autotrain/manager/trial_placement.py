@@ -103,6 +103,7 @@ class TrialPlacer:
             isinstance(offer.answer, Reservation),
             self._waiting[run.id, name],
             choice.prefer,
+            self.pool.is_pending(choice),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
 
 import pytest
@@ -175,3 +175,11 @@ def test_a_backend_that_fails_fast_is_not_better_than_one_whose_first_trial_stil
     broken.add(TrialState.FAILED, 0.0, 0.4)
     running = Candidate("here", BackendTimes(), ages_s=(100.0,), is_free=False)
     assert choose(estimates([running, Candidate("lab", broken)])).candidate is running
+
+
+def test_the_first_trial_waits_a_moment_for_the_first_backend_to_be_known_and_the_second_does_not():
+    here = Candidate("here", BackendTimes(), is_free=False, is_pending=True)
+    lab = Candidate("lab", BackendTimes())
+    assert choose(estimates([here, lab])).candidate is here
+    assert choose(estimates([replace(here, waiting=1), lab])).candidate is lab
+    assert choose(estimates([replace(here, is_pending=False), lab])).candidate is lab
