@@ -92,10 +92,17 @@ class ContainerLab:
     def close(self) -> None:
         """Remove everything."""
         self.podman("system", "reset", "--force")
-        for group in Path("/sys/fs/cgroup").glob("*/libpod_parent"):
-            with contextlib.suppress(OSError):  # of another podman
-                group.rmdir()
+        _remove_empty_groups()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _remove_empty_groups() -> None:
+    """Remove the control groups that podman leaves of containers that were killed."""
+    for parent in Path("/sys/fs/cgroup").glob("*/libpod_parent"):
+        inside = [path for path in parent.rglob("*") if path.is_dir()]
+        for group in sorted([parent, *inside], reverse=True):
+            with contextlib.suppress(OSError):  # a container runs in it
+                group.rmdir()
 
 
 def runs(lab: ContainerLab) -> str:
