@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from jupyter_autotrain.testing import namespaces
+from jupyter_autotrain.testing import namespaces, slurm_config
 
 _PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "unshare", "nsenter", "ip", "ps")
 _START_S = 30.0
@@ -29,48 +29,6 @@ ip link set br0 up
 echo ready
 exec cat >/dev/null
 """
-_CONFIG = """
-ClusterName=lab
-SlurmctldHost={name}(127.0.0.1)
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool-%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd-%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-SwitchType=switch/none
-ReturnToService=2
-SlurmctldTimeout=10
-SlurmdTimeout=10
-MessageTimeout=5
-MinJobAge={min_job_age_s}
-KillWait=2
-JobRequeue=1
-OverTimeLimit=0
-InactiveLimit=0
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
-SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0,sched_min_interval=0
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
-DefMemPerCPU=100
-GresTypes=gpu
-SlurmdParameters=config_overrides
-NodeName=DEFAULT CPUs=8 RealMemory=4000 Gres=gpu:lab:2
-NodeName=n[1-{count}] NodeHostname={name} NodeAddr=127.0.0.1 Port=[{first_port}-{last_port}]
-PartitionName=normal Nodes=ALL Default=YES PriorityTier=1 MaxTime=INFINITE
-PartitionName=urgent Nodes=ALL PriorityTier=9 MaxTime=INFINITE
-"""
-_GRES = "NodeName=n[1-{count}] Name=gpu Type=lab File=/dev/tty[1-2]\n"
-_FIRST_PORT = 7101
 
 
 def missing() -> str:
@@ -111,7 +69,7 @@ class SlurmLab:
         self._first: subprocess.Popen[str] | None = None
         self._host_pid = host_pid
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
-        self._write_config(name, min_job_age_s)
+        slurm_config.write(folder, name, count, min_job_age_s)
         if host_pid is None:
             kinds = ("--net", "--uts", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
             self._first = namespaces.begin(("unshare", *kinds, "sh", "-c", _BEGIN.format(name=name)))
@@ -120,18 +78,6 @@ class SlurmLab:
         except BaseException:
             self.close()
             raise
-
-    def _write_config(self, name: str, min_job_age_s: int) -> None:
-        (self.folder / "state").mkdir(mode=0o700)
-        for number in range(1, self.count + 1):
-            (self.folder / f"spool-n{number}").mkdir(mode=0o700)
-        (self.folder / "munge.key").write_bytes(os.urandom(128))
-        (self.folder / "munge.key").chmod(0o600)
-        (self.folder / "hosts").write_text(f"127.0.0.1 localhost {name}\n")
-        (self.folder / "gres.conf").write_text(_GRES.format(count=self.count))
-        last_port = _FIRST_PORT + self.count - 1
-        names = {"name": name, "folder": self.folder, "count": self.count, "min_job_age_s": min_job_age_s}
-        self.config.write_text(_CONFIG.format(first_port=_FIRST_PORT, last_port=last_port, **names))
 
     def _start_all(self) -> None:
         self.run("mount", "--bind", str(self.folder / "hosts"), "/etc/hosts")

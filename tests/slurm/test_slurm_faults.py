@@ -185,8 +185,9 @@ def test_while_the_controller_is_down_a_running_trial_is_in_doubt_and_never_lost
     ref = start(backend, home, WAITS)
     begun(backend, ref)
     saved = cluster.folder / "state" / "job_state"  # what Slurm has not saved yet it forgets
-    (batch,) = (home.root / "slurm" / "batches").iterdir()
-    wait_until(lambda: saved.exists() and batch.name.encode() in saved.read_bytes(), "the saved state")
+    number = cluster.run("squeue", "--noheader", "--format=%A").split()[0]
+    cluster.run("scontrol", "update", f"jobid={number}", "comment=it-runs")
+    wait_until(lambda: saved.exists() and b"it-runs" in saved.read_bytes(), "the saved state")
     cluster.kill("slurmctld")
     wait_until(lambda: "does not answer" in status(backend, ref).doubt, "a doubt", within_s=60)
     cluster.start_controller()

@@ -151,7 +151,8 @@ class SlurmBackend:
         try:
             told = cast("list[JsonValue]", self._cluster.ask("poll", directories=directories))
         except AutotrainError as error:
-            doubt, unreachable = error.found.rstrip("."), isinstance(error, BackendUnavailableError)
+            doubt = error.found.rstrip(".")
+            unreachable = isinstance(error, BackendUnavailableError)
             return [JobStatus(ref, TrialState.PREPARING, doubt=doubt, unreachable=unreachable) for ref in refs]
         return [agent_responses.status(ref, answer) for ref, answer in zip(refs, told, strict=True)]
 
