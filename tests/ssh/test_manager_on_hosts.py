@@ -54,10 +54,13 @@ class Served:
         options = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable}
         return BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
 
-    def values(self, experiment_id: str, backends: tuple[BackendChoice, ...]) -> dict[int, float | None]:
+    def values(
+        self, experiment_id: str, backends: tuple[BackendChoice, ...], took_s: float = 0.0
+    ) -> dict[int, float | None]:
         """What each trial of an experiment with a seed reports, once all have succeeded."""
-        bundle = write_bundle(self.home.bundle(experiment_id), "import random\nreport(value=random.random())")
-        spec = ExperimentSpec("seeded", bundle, backends=backends, trials=6, concurrency=3, seed=7)
+        code = f"import random, time\ntime.sleep({took_s})\nreport(value=random.random())"
+        bundle = write_bundle(self.home.bundle(experiment_id), code)
+        spec = ExperimentSpec("seeded", bundle, backends=backends, trials=6, concurrency=2, seed=7)
         self.store.add_experiment(experiment_id, spec, time.time())
         self.begin()
         until(lambda: self.store.experiment(experiment_id).state.is_final, "the end")
@@ -185,7 +188,8 @@ def test_trials_of_one_experiment_run_here_and_there_and_give_the_same_with_the_
     served: Served, lab: SshLab
 ) -> None:
     assert lab.hosts
-    both = served.values("both", (LOCAL, served.lab(("h1", "h2"))))
+    # Long enough that the hosts are known before the last trial begins.
+    both = served.values("both", (LOCAL, served.lab(("h1", "h2"))), took_s=3.0)
     assert {trial.backend for trial in served.store.trials("both")} == {"local", "lab"}
     assert len(set(both.values())) == 6
     assert served.values("here", (LOCAL,)) == both
