@@ -70,5 +70,7 @@ def of_trial(trial: Mapping[str, object]) -> RankLayout:
         is_alone = workers == 1 and trial.get("launcher", "env") == "env"
         free = [0, 0] if is_alone else ports.find_free(workers + 1)
         return RankLayout(workers, 0, [(_LOOPBACK, free)])
-    endpoints = [(str(address), [int(port) for port in free]) for address, free in listed]
+    endpoints = []
+    for address, free in listed:
+        endpoints.append((str(address), [int(port) for port in free]))
     return RankLayout(workers, fields.integer(given.get("node_rank"), 0), endpoints)
