@@ -34,7 +34,8 @@ soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, co
 	$(BIN)/python tests/soak/soak.py
 	AUTOTRAIN_FUZZ_TIMES=5 $(BIN)/python -m pytest tests/fuzz tests/patterns/test_histories.py --timeout 1200
 	sh .ci/ssh
-	AUTOTRAIN_ALL_TRANSPORTS=1 $(BIN)/python -m pytest tests/ssh
+	sh .ci/slurm
+	AUTOTRAIN_LONG_TESTS=1 $(BIN)/python -m pytest tests/ssh tests/slurm --timeout 1200
 	JUPYTER_AUTOTRAIN_PORTABLE=1 $(BIN)/python -m pytest tests/contract tests/fault --timeout 1200
 
 corpus: $(VENV)/.test  ## FOLDER of public notebooks: each cell that trains is run here and as a trial, and compared (not in CI)

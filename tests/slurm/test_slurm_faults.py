@@ -41,8 +41,8 @@ for step in range(first, 10_000):
 """
 Make = Callable[..., SlurmBackend]
 slow = pytest.mark.skipif(
-    "AUTOTRAIN_ALL_TRANSPORTS" not in os.environ,
-    reason="Slurm takes 15 s and more for this; it runs with AUTOTRAIN_ALL_TRANSPORTS=1, as in `make soak`",
+    "AUTOTRAIN_LONG_TESTS" not in os.environ,
+    reason="Slurm takes 15 s and more for this; it runs with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
 )
 
 

@@ -115,8 +115,8 @@ class Harness(BackendHarness):
 
 
 @pytest.mark.skipif(
-    "AUTOTRAIN_ALL_TRANSPORTS" not in os.environ,
-    reason="Slurm's commands here do by default; a login node too with AUTOTRAIN_ALL_TRANSPORTS=1, as in `make soak`",
+    "AUTOTRAIN_LONG_TESTS" not in os.environ,
+    reason="Slurm's commands here do by default; a login node too with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
 )
 class TestSlurmViaSsh(BackendContract):
     @pytest.fixture(autouse=True)

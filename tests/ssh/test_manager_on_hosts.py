@@ -23,7 +23,7 @@ from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until, write_bundle
 from jupyter_autotrain.testing.ssh_lab import SshLab
 
-TRIALS = 30 if os.environ.get("AUTOTRAIN_ALL_TRANSPORTS") else 9
+TRIALS = 30 if os.environ.get("AUTOTRAIN_LONG_TESTS") else 9
 COUNTS = """
 import time
 for step in range({steps}):

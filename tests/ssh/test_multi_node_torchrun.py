@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed"),
 ]
 slow = pytest.mark.skipif(
-    "AUTOTRAIN_ALL_TRANSPORTS" not in os.environ, reason="takes a minute: AUTOTRAIN_ALL_TRANSPORTS=1, as in `make soak`"
+    "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="takes a minute: AUTOTRAIN_LONG_TESTS=1, as in `make soak`"
 )
 STEPS = """
 import os, time, torch

@@ -68,8 +68,8 @@ class TestParamiko(SshContract):
 
 
 @pytest.mark.skipif(
-    "AUTOTRAIN_ALL_TRANSPORTS" not in os.environ,
-    reason="one transport does here; both run with AUTOTRAIN_ALL_TRANSPORTS=1, as in `make soak`",
+    "AUTOTRAIN_LONG_TESTS" not in os.environ,
+    reason="one transport does here; both run with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
 )
 class TestOpenSsh(SshContract):
     kind = TransportKind.OPENSSH
