@@ -67,7 +67,9 @@ def terminate(
     while (living := _living(members)) != set() and time.monotonic() - start_s < grace_s:
         termination.send(living or set(), signal.SIGTERM)
         time.sleep(_POLL_S)
-    before_kill()
+    if living != set():
+        before_kill()
+        termination.send(living or set(), signal.SIGKILL)  # also those that end because they can start no processes
     while (living := _living(members)) != set() and time.monotonic() - start_s < grace_s + kill_timeout_s:
         termination.send(living or set(), signal.SIGKILL)
         time.sleep(_POLL_S)
