@@ -25,12 +25,11 @@ from collections.abc import Iterator
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import DataError
-from jupyter_autotrain.worker import trial_lock
+from jupyter_autotrain.worker.cache_users import CacheUsers
 
 DEFAULT_LIMIT_BYTES = 100_000_000_000
 _PART = ".part-"
 _PART_S = 86_400.0  # how long what was cut waits to be gone on with
-_START_S = 600.0  # a trial that is to use an entry has begun by then
 
 
 class DataCache:
@@ -44,6 +43,7 @@ class DataCache:
     def __init__(self, root: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.root = root
         self._limit_bytes = limit_bytes
+        self._users = CacheUsers(root)
         for name in ("folders", "users", "blobs", "parts"):
             os.makedirs(f"{root}/{name}", mode=0o700, exist_ok=True)
 
@@ -65,11 +65,8 @@ class DataCache:
         Raises:
             DataError: It was written to, and another trial that runs uses it.
         """
-        is_used = self._is_used(digest)
-        users = f"{self.root}/users/{digest}"
-        os.makedirs(users, mode=0o700, exist_ok=True)
-        user = f"{users}/{directory.strip('/').replace('/', '~')[-200:]}"
-        wire.write_atomically(user, directory.encode(), sync=False)
+        is_used = self._users.is_used(digest)
+        self._users.add(digest, directory)
         if not self._is_whole(digest):
             self._remove_damaged(digest, is_used=is_used)
             return False
@@ -169,28 +166,9 @@ class DataCache:
         found = []
         for name in os.listdir(f"{self.root}/folders"):
             digest, dot, _ = name.partition(".json")
-            if dot and not self._is_used(digest):
+            if dot and not self._users.is_used(digest):
                 found.append((os.stat(f"{self.root}/folders/{name}").st_mtime_ns, digest))
         return [digest for _, digest in sorted(found)]
-
-    def _is_used(self, digest: str) -> bool:
-        users = f"{self.root}/users/{digest}"
-        names = os.listdir(users) if os.path.isdir(users) else []
-        living = [name for name in names if self._uses(f"{users}/{name}")]
-        return bool(living)
-
-    def _uses(self, user: str) -> bool:
-        """Whether the trial of this note runs, or has still to begin; else the note is removed."""
-        with contextlib.suppress(OSError):
-            with open(user, encoding="utf-8") as file:
-                directory = file.read()
-            if trial_lock.is_held(directory):
-                return True
-            has_begun = os.path.lexists(f"{directory}/{wire.STATUS_FILE}")
-            if not has_begun and time.time() - os.stat(user).st_mtime < _START_S:
-                return True
-            os.unlink(user)
-        return False
 
     def _remove(self, digest: str) -> None:
         with contextlib.suppress(OSError):

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jupyter_autotrain.backends.local import cancelling, starting
-from jupyter_autotrain.backends.ssh import agent_data, agent_files, agent_machine, agent_ranks
+from jupyter_autotrain.backends.ssh import agent_code, agent_data, agent_files, agent_machine, agent_ranks
 from jupyter_autotrain.backends.ssh.agent_watching import JobWatcher
 from jupyter_autotrain.core import environment, system, wire
 from jupyter_autotrain.errors import AutotrainError
@@ -51,6 +51,8 @@ class Agent:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._code = agent_code.CodeCache(root)
+        self._held = agent_code.hold_own()
         self._asked_s = time.monotonic()
         self._writing = threading.Lock()
         self._slurm_lock = threading.Lock()
@@ -61,6 +63,7 @@ class Agent:
             "ping": lambda _: None,
             "machine": lambda _: agent_machine.describe(),
             "python": self._inspect_python,
+            "make_room": self._make_room,
             "start": self._start,
             "subscribe": self._subscribe,
             "taken": self._taken,
@@ -126,10 +129,17 @@ class Agent:
         """What an interpreter of this host has of the distributions asked for."""
         return interpreters.inspect(sys.executable, request["environment"], request["distributions"], os.environ)
 
-    def _start(self, request: AgentRequest) -> None:
+    def _make_room(self, request: AgentRequest) -> None:
+        self._code.make_room(request["digest"], request["size_bytes"], request["limit_bytes"])
+
+    def _start(self, request: AgentRequest) -> bool:
+        """Start a job; False where its bundle is gone, and has to be sent again."""
         directory = self._directory(request["job"])
+        if not starting.has_begun(directory) and not self._code.use(Path(request["bundle"]), directory):
+            return False
         self._start_once(directory, request)
         self._watcher.subscribe(request["job"], directory, dict.fromkeys(wire.STREAMS, 0))
+        return True
 
     def _start_once(self, directory: Path, request: AgentRequest) -> None:
         backoff = starting.Backoff()
@@ -166,7 +176,8 @@ class Agent:
     def _start_again(self, request: AgentRequest) -> None:
         directory = self._directory(request["job"])
         self._watcher.unsubscribe(request["job"])
-        if agent_ranks.prepare_again(directory):
+        if bundle := agent_ranks.prepare_again(directory):
+            self._code.use(Path(bundle), directory)
             argv = (sys.executable, *system.INTERPRETER_FLAGS, str(start_supervisor.__file__), str(directory))
             starting.start(argv, dict(os.environ), directory)
 

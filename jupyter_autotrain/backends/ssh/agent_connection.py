@@ -40,6 +40,7 @@ class HostConfig:
     workdir: str
     address_of_ranks: str = ""
     ping_s: float = 15.0  # an agent ends after some time without a request, and so may trials with a lease
+    cache_limit_bytes: int | None = None  # of code there; None: nothing is removed
 
 
 class AgentConnection:

@@ -59,24 +59,25 @@ def keep(directory: Path, trial: Mapping[str, object]) -> None:
     wire.write_atomically(str(directory / _KEPT), json.dumps(trial).encode())
 
 
-def prepare_again(directory: Path) -> bool:
+def prepare_again(directory: Path) -> str:
     """Make the directory of a lost part ready to begin again; its streams and checkpoints go on.
 
     Returns:
-        False when it is not lost, or is not to begin again: it has secrets, whose values nobody here has.
+        The path of its bundle; "" when it is not lost, or is not to begin again: it has secrets, whose values nobody
+        here has.
 
     Raises:
         OSError: It cannot be read or changed.
     """
     status = statuses.read(directory)
     if status is None or status["state"] != str(TrialState.LOST):
-        return False
+        return ""
     trial = files.read_json(str(directory), _KEPT)
     if not isinstance(trial, dict) or trial.get("secrets"):
-        return False
+        return ""
     for name in wire.FOLDERS:
         (directory / name).mkdir(mode=0o700, exist_ok=True)
     for name in (wire.STATUS_FILE, wire.LOCK_FILE, wire.CANCEL_FILE):
         (directory / name).unlink(missing_ok=True)
     wire.write_atomically(str(directory / wire.TRIAL_FILE), json.dumps(trial).encode())
-    return True
+    return str(trial["bundle"])

@@ -12,7 +12,7 @@ _MODULES = (
     "__init__.py", "errors.py", "terminal.py",
     "backends/local/cancelling.py", "backends/local/starting.py", "backends/local/status.py",
     "backends/local/status_resolution.py", "backends/local/nvidia_smi.py",
-    "backends/ssh/agent.py", "backends/ssh/agent_data.py", "backends/ssh/agent_files.py",
+    "backends/ssh/agent.py", "backends/ssh/agent_code.py", "backends/ssh/agent_data.py", "backends/ssh/agent_files.py",
     "backends/ssh/agent_machine.py", "backends/ssh/agent_ranks.py", "backends/ssh/agent_watching.py",
 )  # fmt: skip
 _PACKAGES = ("core", "core/system", "worker", "worker/environments", "backends/slurm_login")

@@ -43,7 +43,7 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
         )
         python = host.python or options.python
         workdir = host.workdir or options.workdir
-        return HostConfig(address, options.transport, python, workdir, host.address or "", ping_s)
+        return HostConfig(address, options.transport, python, workdir, host.address or "", ping_s, options.cache_limit)
 
     configs = {host.host: config(host) for host in options.hosts}
     if not configs:

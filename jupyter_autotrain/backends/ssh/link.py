@@ -21,6 +21,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 _FIRST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 15.0
+_KEPT_KIND = "kept_bundles"  # of those without a limit, as of jobs that a cluster begins whenever it likes
 
 
 class HostLink:
@@ -72,10 +73,18 @@ class HostLink:
         except LinkLostError as error:
             raise self.lost(connection, error) from error
 
-    def start(self, job: str, **content: object) -> None:
-        """Have the agent start a job and push it from its beginning on; errors as `ask`."""
+    def start(self, job: str, bundle: str, **content: object) -> bool:
+        """Have the agent start a job and push it from its beginning on; errors as `ask`.
+
+        Returns:
+            False where the bundle is gone from the host; it is sent again the next time.
+        """
         self.connection().pushed.expect(job, dict.fromkeys(wire.STREAMS, 0))
-        self.ask("start", job=job, **content)
+        is_started = bool(self.ask("start", job=job, bundle=bundle, **content))
+        if not is_started:
+            with self._lock:
+                self._sent.pop(Path(bundle).name, None)
+        return is_started
 
     def greeting(self) -> JsonObject:
         """What the agent said first: versions, hostname, boot."""
@@ -95,11 +104,19 @@ class HostLink:
         with self.sending(folder.digest):
             sent = self._sent.get(folder.digest)
             if sent is None:
-                sent = self.send_folder(folder, self.config.workdir, "bundles", progress)
+                sent = self._send_bundle(folder, progress)
             with self._lock:
                 self._folders[root] = folder
                 self._sent[folder.digest] = sent
         return sent
+
+    def _send_bundle(self, folder: FolderManifest, progress: ProgressCallback | None) -> str:
+        limit_bytes = self.config.cache_limit_bytes
+        if limit_bytes is None:
+            return self.send_folder(folder, self.config.workdir, _KEPT_KIND, progress)
+        size_bytes = 2 * folder.size_bytes  # the files as received, and the folder
+        self.ask("make_room", digest=folder.digest, size_bytes=size_bytes, limit_bytes=limit_bytes)
+        return self.send_folder(folder, self.config.workdir, "bundles", progress)
 
     def send_folder(
         self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None

@@ -80,6 +80,11 @@ class SshOptions(Section):
     workdir: Text = Field(
         default="~/.autotrain", description="The folder there for all files.", examples=["/scratch/ada/at"]
     )
+    cache_limit: Size = Field(
+        default=5_000_000_000,
+        description="How much code each host keeps; the least recently used goes first, never what a trial uses.",
+        examples=["5GB"],
+    )
     data_cache_limit: Size = Field(
         default=DEFAULT_LIMIT_BYTES,
         description="How much data (`data:`) each host keeps; the least recently used goes first.",

@@ -52,6 +52,11 @@ class FolderManifest:
     folders: tuple[str, ...]
 
     @property
+    def size_bytes(self) -> int:
+        """How large its files are together."""
+        return sum(file.size_bytes for file in self.files)
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of everything in it."""
         lines = [f"{file.path}\0{file.sha256}\0{int(file.is_executable)}\n" for file in self.files]

@@ -20,8 +20,10 @@ from jupyter_autotrain.core.environment import travelling
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
-from jupyter_autotrain.errors import SubmitUnknownError
+from jupyter_autotrain.errors import BackendError, SubmitUnknownError
 from jupyter_autotrain.worker import environment
+
+_TRIES = 3  # another one may make room on the host just between sending and start
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,20 @@ class TrialStarter:
         self._check_interpreter(node.node, trial)
         content = {**self._content(trial, Placement((node,))), **self._layout(node.node, job, trial)}
         progress = UploadProgress(node.node, partial(self.on_progress, trial.job_id))
-        bundle = link.send_bundle(self._context.bundle(trial), progress)
-        data = data_sending.place(link, job.name, trial, self._context, self._data_limit_bytes, progress)
-        self.on_progress(trial.job_id, "")
-        try:
-            link.start(job.name, trial={**content, **data}, bundle=bundle, before=job.before, secrets=dict(secrets))
-        except LinkLostError as error:
-            raise SubmitUnknownError(error.found, error.expected, error.action) from error
+        for _ in range(_TRIES):
+            bundle = link.send_bundle(self._context.bundle(trial), progress)
+            data = data_sending.place(link, job.name, trial, self._context, self._data_limit_bytes, progress)
+            self.on_progress(trial.job_id, "")
+            try:
+                if link.start(job.name, bundle, trial={**content, **data}, before=job.before, secrets=dict(secrets)):
+                    return
+            except LinkLostError as error:
+                raise SubmitUnknownError(error.found, error.expected, error.action) from error
+        raise BackendError(
+            f"The code of {trial.job_id} was removed from {node.node} before it began, {_TRIES} times.",
+            "Room for it below `cache_limit` of the profile.",
+            "Raise the limit, then retry.",
+        )
 
     def _layout(self, host: str, job: StartedJob, trial: TrialSpec) -> JsonObject:
         """What is said of the other supervisors of the trial, and of the checkpoints that it goes on from."""

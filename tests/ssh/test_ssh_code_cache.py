@@ -1,0 +1,101 @@
+"""What a host keeps of code: within a limit, the least recently used goes first, never what a trial uses."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.ssh import agent_code
+from jupyter_autotrain.backends.ssh.agent_code import CodeCache
+from jupyter_autotrain.backends.ssh.backend import SshBackend
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, start, status
+
+MB = 1_000_000
+LIMIT = 10 * MB
+
+
+@pytest.fixture
+def workdir(tmp_path: Path) -> Path:
+    return tmp_path / "there"
+
+
+@pytest.fixture
+def backend(make: LabBackends, home: Home, workdir: Path) -> SshBackend:
+    return make(home, workdir=str(workdir), cache_limit=LIMIT)
+
+
+def run(backend: SshBackend, home: Home, number: int) -> Path:
+    """Run an experiment whose code is 1 MB; gives its bundle on the host."""
+    before = bundles(backend)
+    code = f"print({number})\n# {os.urandom(MB // 2).hex()}"
+    ended = end(backend, start(backend, home, code, experiment_id=f"e{number}"))
+    assert ended.state is TrialState.SUCCEEDED, ended.reason
+    (new,) = bundles(backend) - before
+    return new
+
+
+def bundles(backend: SshBackend) -> set[Path]:
+    folder = Path(backend._links["h1"].config.workdir, "bundles")
+    return {path for path in folder.glob("*") if "." not in path.name}
+
+
+def size_bytes(workdir: Path) -> int:
+    kinds = ("bundles", "agents", "blobs")
+    return sum(path.stat().st_size for kind in kinds for path in (workdir / kind).rglob("*"))
+
+
+def test_the_cache_stays_below_its_limit_and_the_oldest_bundle_goes_first(
+    backend: SshBackend, home: Home, workdir: Path
+) -> None:
+    made = []
+    for number in range(1, 7):
+        made.append(run(backend, home, number))
+        assert size_bytes(workdir) <= LIMIT
+    kept = [path.exists() for path in made]
+    assert kept == sorted(kept)
+    assert not kept[0]
+    assert kept[-1]
+
+
+def test_the_bundle_of_a_running_trial_stays_whatever_the_limit(make: LabBackends, home: Home, workdir: Path) -> None:
+    backend = make(home, workdir=str(workdir), cache_limit=MB)
+    ref = start(backend, home, COUNTS, experiment_id="e0")
+    wait_until(lambda: status(backend, ref).state is TrialState.RUNNING, "the trial")
+    (used,) = bundles(backend)
+    os.utime(used, (0, 0))
+    first = run(backend, home, 1)
+    second = run(backend, home, 2)
+    assert used.exists()
+    assert not first.exists()
+    backend.put(ref, "control/enough", b"")
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    run(backend, home, 3)
+    assert not used.exists()
+    assert not second.exists()
+
+
+def test_a_bundle_that_is_gone_from_the_host_is_sent_again(backend: SshBackend, home: Home) -> None:
+    assert end(backend, start(backend, home, "print(1)")).state is TrialState.SUCCEEDED
+    (bundle,) = bundles(backend)
+    shutil.rmtree(bundle)
+    assert end(backend, start(backend, home, "print(1)", number=2)).state is TrialState.SUCCEEDED
+    assert bundle.is_dir()
+
+
+def test_the_code_of_an_agent_goes_only_when_no_agent_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("blobs", "agents/old", "agents/held", "agents/new", "bundles")
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("old", "held"):
+        os.utime(tmp_path / "agents" / name, (0, 0))
+    monkeypatch.setattr(agent_code, "_OWN", tmp_path / "agents" / "held")
+    held = agent_code.hold_own()
+    CodeCache(tmp_path).make_room("coming", size_bytes=MB, limit_bytes=1)
+    os.close(held)
+    assert sorted(path.name for path in (tmp_path / "agents").iterdir()) == ["held", "new"]
