@@ -111,7 +111,7 @@ class ParamikoChannel:
     def send(self, data: bytes) -> None:
         """As `Channel.send`."""
         try:
-            self._channel.sendall(data)
+            self._channel.sendall(memoryview(data))  # it cuts off what it has sent: of bytes that is a copy
         except EOFError as error:  # the library's word for a connection that takes no more
             raise lost(self._owner.name) from error
         except (OSError, paramiko.SSHException) as error:

@@ -110,41 +110,58 @@ def _part(blobs: Path, sha256: str) -> Path:
 
 
 def _unpack(blobs: Path, sizes: dict[str, int]) -> set[str]:
-    """Take in the files that come; gives their digests, which have been checked."""
+    """Take in the files that come; gives their digests, which have been checked.
+
+    The blocks of the archive are read here: `tarfile` passes on a few kilobytes at a time, at half the speed.
+    """
     received = set()
-    end = 0
-    with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
-        for member in archive:
-            sha256, _, offset = member.name.partition("@")
-            content = archive.extractfile(member)
-            if sha256 not in sizes or content is None:
-                raise ValueError(f"{member.name} was not asked for")
-            _accept(blobs, sha256, _write_part(content, _part(blobs, sha256), int(offset)))
-            received.add(sha256)
-            end = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
-    if end % tarfile.RECORDSIZE == tarfile.RECORDSIZE - tarfile.BLOCKSIZE:
-        # Two empty blocks end an archive. The reader stops at the first, and here the second begins a record.
-        sys.stdin.buffer.read(tarfile.RECORDSIZE)
+    while member := _next_member():
+        sha256, _, offset = member.name.partition("@")
+        if sha256 not in sizes:
+            raise ValueError(f"{member.name} was not asked for")
+        _accept(blobs, sha256, _write_part(member.size, _part(blobs, sha256), int(offset)))
+        _exactly(-member.size % tarfile.BLOCKSIZE)
+        received.add(sha256)
     return received
 
 
-def _write_part(source: IO[bytes], path: Path, offset: int) -> str:
-    """Write a part on from an offset; gives the digest of all of it."""
+def _next_member() -> tarfile.TarInfo | None:
+    header = _exactly(tarfile.BLOCKSIZE)
+    if any(header):
+        return tarfile.TarInfo.frombuf(header, "ascii", "strict")
+    _exactly(tarfile.BLOCKSIZE)  # two empty blocks end an archive
+    return None
+
+
+def _exactly(size: int) -> bytes:
+    data = sys.stdin.buffer.read(size)
+    if len(data) < size:
+        raise ValueError("the files ended early")
+    return data
+
+
+def _write_part(size: int, path: Path, offset: int) -> str:
+    """Write a part on from an offset by so many bytes that come; gives the digest of all of it."""
     total = hashlib.sha256()
+    buffer = memoryview(bytearray(_BLOCK_BYTES))
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as part:
         part.truncate(offset)
         for block in iter(lambda: part.read(_BLOCK_BYTES), b""):
             total.update(block)
-        for block in iter(lambda: source.read(_BLOCK_BYTES), b""):
+        while size:
             signal.alarm(_SILENCE_S)
-            _write(part, block)
-            total.update(block)
+            count = sys.stdin.buffer.readinto1(buffer[:size])  # type: ignore[union-attr]  # it is buffered
+            if not count:
+                raise ValueError("the files ended early")
+            _write(part, buffer[:count])
+            total.update(buffer[:count])
+            size -= count
     signal.alarm(0)
     return total.hexdigest()
 
 
-def _write(file: IO[bytes], block: bytes) -> None:
+def _write(file: IO[bytes], block: bytes | memoryview) -> None:
     """Write all of a block: a file without a buffer may take only a part of it."""
     view = memoryview(block)
     while view:
@@ -192,7 +209,7 @@ def _assemble(blobs: Path, wanted: Message, goal: Path, received: set[str]) -> N
             if is_data:
                 _link(blobs / sha256, target, 0o500 if is_executable else 0o400, is_checked=sha256 in received)
             else:
-                _copy(blobs / sha256, target, 0o700 if is_executable else 0o600)
+                _copy(blobs / sha256, target, 0o700 if is_executable else 0o600, is_checked=sha256 in received)
         if goal.parent.name in _COMPILED:
             compileall.compile_dir(str(draft), quiet=2, ddir=str(goal))
         if not goal.is_dir():  # else another one was faster
@@ -201,26 +218,26 @@ def _assemble(blobs: Path, wanted: Message, goal: Path, received: set[str]) -> N
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _copy(blob: Path, target: Path, mode: int) -> None:
+def _copy(blob: Path, target: Path, mode: int, *, is_checked: bool) -> None:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    total = hashlib.sha256()
-    with blob.open("rb", buffering=0) as source, target.open("wb", buffering=0) as copy:
-        for block in iter(lambda: source.read(_BLOCK_BYTES), b""):
-            _write(copy, block)
-            total.update(block)
+    shutil.copyfile(blob, target)
     target.chmod(mode)
-    if total.hexdigest() != blob.name:
-        blob.unlink()
-        raise ValueError(f"{target.name} is damaged in the cache of this host; it is sent again the next time")
+    if not is_checked:
+        _check(blob, target)
 
 
 def _link(blob: Path, target: Path, mode: int, *, is_checked: bool) -> None:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not is_checked and _digest(blob) != blob.name:
-        blob.unlink()
-        raise ValueError(f"{target.name} is damaged in the cache of this host; it is sent again the next time")
+    if not is_checked:
+        _check(blob, blob)
     blob.chmod(mode)
     os.link(blob, target)
+
+
+def _check(blob: Path, content: Path) -> None:
+    if _digest(content) != blob.name:
+        blob.unlink()
+        raise ValueError(f"{blob.name[:12]} is damaged in the cache of this host; it is sent again the next time")
 
 
 def _inside(folder: Path, path: str) -> Path:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import stat
 import tarfile
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 from jupyter_autotrain.backends.ssh import receiving
 from jupyter_autotrain.backends.ssh.transport import Channel, LinkLostError, Transport, start
@@ -23,7 +24,6 @@ from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 
 _PIECE_BYTES = 1 << 18
-_TAR_RECORD_BYTES = tarfile.RECORDSIZE
 _CHECK_VERSION = """
 if sys.version_info < (3, 9):
     sys.exit("it is Python %d.%d" % sys.version_info[:2])
@@ -72,7 +72,9 @@ def scan_folder(root: Path, paths: Iterable[Path] | None = None) -> FolderManife
     """
     inside = sorted(root.rglob("*") if paths is None else paths)
     folders = tuple(str(path.relative_to(root)) for path in inside if path.is_dir() and not path.is_symlink())
-    return FolderManifest(tuple(_scan_file(root, path) for path in inside if path.is_file()), folders)
+    with ThreadPoolExecutor() as pool:  # digests are made without Python's lock
+        files = pool.map(partial(_scan_file, root), [path for path in inside if path.is_file()])
+        return FolderManifest(tuple(files), folders)
 
 
 def _scan_file(root: Path, path: Path) -> SentFile:
@@ -169,8 +171,8 @@ def _size_of_archive(folder: FolderManifest, needed: Mapping[str, int]) -> int:
     return sum(sizes[sha256] - offset for sha256, offset in needed.items())
 
 
-class _Sending(io.RawIOBase):
-    """Where `tarfile` writes to: a channel, in larger pieces; tells of the progress."""
+class _Sending:
+    """Sends files as a tar stream, in large pieces; tells of the progress."""
 
     def __init__(self, channel: Channel, progress: ProgressCallback | None, total_bytes: int) -> None:
         self._channel = channel
@@ -183,29 +185,34 @@ class _Sending(io.RawIOBase):
         """Send the needed files from their offsets on, each content once."""
         sources = {file.sha256: file for file in folder.files}
         try:
-            with tarfile.open(fileobj=cast("BinaryIO", self), mode="w|", bufsize=_TAR_RECORD_BYTES) as archive:
-                for sha256, offset in needed.items():
-                    self._add(archive, sources[sha256], offset)
-            self._flush_piece()
+            for sha256, offset in needed.items():
+                self._send_file(sources[sha256], offset)
+            self._write(bytes(2 * tarfile.BLOCKSIZE))
+            self._flush()
         except BrokenPipeError:
             return  # the other end has said why
 
-    def _add(self, archive: tarfile.TarFile, file: SentFile, offset: int) -> None:
+    def _send_file(self, file: SentFile, offset: int) -> None:
         member = tarfile.TarInfo(f"{file.sha256}@{offset}")
         member.size = file.size_bytes - offset
-        with file.source.open("rb") as source:
+        self._write(member.tobuf(tarfile.GNU_FORMAT))
+        with file.source.open("rb", buffering=0) as source:
             source.seek(offset)
-            archive.addfile(member, source)
+            left = member.size
+            while left:
+                block = source.read(min(left, _PIECE_BYTES))
+                if not block:
+                    raise OSError(f"{file.source} has become shorter while it was sent")
+                self._write(block)
+                left -= len(block)
+        self._write(bytes(-member.size % tarfile.BLOCKSIZE))
 
-    def write(self, data: object) -> int:
-        """Take what the archive writes next."""
-        block = cast("bytes", data)
-        self._piece += block
+    def _write(self, data: bytes) -> None:
+        self._piece += data
         if len(self._piece) >= _PIECE_BYTES:
-            self._flush_piece()
-        return len(block)
+            self._flush()
 
-    def _flush_piece(self) -> None:
+    def _flush(self) -> None:
         self._channel.send(bytes(self._piece))
         self._sent_bytes += len(self._piece)
         self._piece.clear()
