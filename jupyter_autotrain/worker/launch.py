@@ -17,6 +17,9 @@ from jupyter_autotrain.worker.launchers import Launcher, LaunchError
 from jupyter_autotrain.worker.termination_causes import Cause
 
 _LINGER_S = 10.0  # after all ranks have ended
+# After a rank of an elastic trial has failed; earlier its launcher gives up itself. It has to notice that a node is
+# lost, waits for nodes to join (torchrun: at most 600 s), and starts ranks again.
+_RESTART_S = 660.0
 _CANNOT_START = 127
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
@@ -75,14 +78,15 @@ class Launch:
         self.exit_status = exit_status
 
     def is_running(self, workers: Sequence[LaunchedWorker]) -> bool:
-        """False when it has ended, or goes on for long although all of its ranks have ended."""
+        """False when it has ended, or goes on for long although all of its ranks have ended and it starts no others."""
         if self.exit_status is not None:
             return False
         if any(worker.exit_status is None for worker in workers):
             self._all_ended_s = 0.0
             return True
         self._all_ended_s = self._all_ended_s or time.monotonic()
-        return time.monotonic() - self._all_ended_s < _LINGER_S
+        may_restart = self._launcher.is_elastic and any(worker.exit_status != 0 for worker in workers)
+        return time.monotonic() - self._all_ended_s < (_RESTART_S if may_restart else _LINGER_S)
 
     def cause(self, ends: Sequence[WorkerEnd]) -> Cause | None:
         """Why the trial ended, where no rank can tell: the program failed, or ended before the ranks did."""
