@@ -16,6 +16,7 @@ lock          locked (flock) by the living supervisor, so that a trial is starte
 stdout        bytes as printed
 stderr        bytes as printed
 metrics       one frame per line, see below
+partials-N    on several nodes, of node N > 0: what its ranks report together, see below; a copy of it on node 0
 launcher      what a launcher prints that starts the workers (torchrun, mpiexec), where there is one
 control/      files put by the backend: `stop` asks the trial to end itself (`should_stop()` turns true; the text of
               the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason); `launch`: what
@@ -31,13 +32,15 @@ Of several workers rank 0 writes `stdout`, `stderr` and `metrics`, and rank K `s
 the metrics of the trial are those of rank 0. All other files are shared. On several nodes each has a directory with the
 files of its own ranks.
 
-When the trial has ended only `status.json`, `metrics`, what was printed, and what the trial itself wrote are left.
+When the trial has ended only `status.json`, `metrics`, `partials-N`, what was printed, and what the trial itself wrote
+are left.
 
 A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with value null for NaN,
 or `["n", time_s, level, text]` for a note to the user (level: info, warning, error, or picture: then the text
 is its path in `outputs/`), with a fifth element when it is sent again: how often it holds by now.
 Of several workers each may write `["r", step, time_s, {name: value, ...}, "mean"]` (or sum, min, max): the supervisor
-of rank 0 writes the "m" of all ranks together.
+of rank 0 writes the "m" of all ranks together. A line of `partials-N` is `["p", step, name, "mean", [count, sum, least,
+greatest], [rank, ...]]` with the ranks of that node that are not in it, and the last one `["e"]` (`worker.reduction`).
 The first line is `["v", VERSION]`. A reader takes whole lines and passes over a line that is not JSON
 (the rest of a write that a full disk cut short).
 
@@ -67,6 +70,8 @@ STATUS_FILE = "status.json"
 STDOUT = "stdout"
 STDERR = "stderr"
 METRICS = "metrics"
+PARTIALS = "partials"
+PARTIALS_END = '\n["e"]\n'  # begins a line also after one that a full disk cut short
 LAUNCHER_LOG = "launcher"
 STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"

@@ -19,6 +19,7 @@ from jupyter_autotrain.worker.checkpoint import Checkpoint
 from jupyter_autotrain.worker.invalid_reports import print_to_stderr
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.reporter import Reporter
+from jupyter_autotrain.worker.trial_values import Params, TrialNamespace
 
 TYPE_CHECKING = False  # every trial imports this module
 if TYPE_CHECKING:
@@ -27,31 +28,6 @@ if TYPE_CHECKING:
     from jupyter_autotrain.worker.stop_agreement import StopAgreement
 
 _LOOK_EVERY_S = 0.05
-
-
-class Params(dict[str, object]):
-    """The trial's parameters: `params.lr` and `params["lr"]` are the same."""
-
-    def __getattr__(self, name: str) -> object:
-        try:
-            value = self[name]
-        except KeyError:
-            raise AttributeError(f"this trial has no parameter {name!r}; it has: {', '.join(self) or 'none'}") from None
-        return Params(value) if type(value) is dict else value
-
-
-class TrialNamespace:
-    """The trial, as its cell sees it: `trial.report(...)`, `trial.params`.
-
-    Args:
-        **members: The names a cell may use.
-    """
-
-    def __init__(self, **members: object) -> None:
-        vars(self).update(members)
-
-    def __repr__(self) -> str:
-        return f"<trial with {', '.join(vars(self))}>"
 
 
 class TrialContext:
@@ -238,8 +214,8 @@ def report(step: int | None = None, *unnamed: object, all_ranks: bool | str = Fa
         *unnamed: Refused, with a note: a metric needs a name.
         all_ranks: In a trial of several workers the values of rank 0 count, those of the others are left out. True
             makes one value of all: their mean; "sum", "min" and "max" are others. Each rank has to make the call; one
-            that leaves out a step, while it reports a later one or ends, is left out there, with a note. On several
-            hosts the ranks of the first one count, which a note says.
+            that leaves out a step, while it reports a later one or ends, is left out there, with a note. In an elastic
+            trial on several hosts only the ranks of the first one count, which a note says.
         **metrics: The values by name.
     """
     if (trial := context()) is not None:

@@ -38,11 +38,7 @@ class Ranks:
         self._launch: Launch | None = None
         self._own: list[Worker] = []
         self._launched: list[LaunchedWorker] = []
-        self._reduction: RankReduction | None = None
-        if self._layout.world_size > 1 and self._layout.node_rank == 0:
-            from jupyter_autotrain.worker.reduction import RankReduction  # noqa: PLC0415 - only several ranks pay
-
-            self._reduction = RankReduction(self._layout.workers_per_node, time.time, self._layout.world_size)
+        self._reduction = self._make_reduction() if self._layout.world_size > 1 else None
         ranks = [(self._layout.rank(local), local) for local in range(self._layout.workers_per_node)]
         if self._launcher.starts_ranks:
             from jupyter_autotrain.worker.launched_worker import LaunchedWorker  # noqa: PLC0415 - only launchers pay
@@ -60,6 +56,22 @@ class Ranks:
         from jupyter_autotrain.worker.launch import Launch  # noqa: PLC0415 - only trials with a launcher pay
 
         return Launch(self._launcher)
+
+    def _make_reduction(self) -> RankReduction | None:
+        from jupyter_autotrain.worker.reduction import RankReduction  # noqa: PLC0415 - only several ranks pay
+
+        layout = self._layout
+        if not self._launcher.is_elastic:
+            return RankReduction(layout.workers_per_node, time.time, layout.nodes, layout.node_rank)
+        if layout.node_rank:
+            return None  # it may be lost, and the trial goes on: nobody waits for it
+        others = layout.world_size - layout.workers_per_node
+        return RankReduction(layout.workers_per_node, time.time, left_out=others)
+
+    @property
+    def awaits_other_nodes(self) -> bool:
+        """True while what other nodes' ranks report together may still come."""
+        return self._reduction is not None and self._reduction.awaits_other_nodes
 
     def advance(self) -> dict[str, object]:
         """What is due from time to time; gives what the status file has to say of it."""
@@ -120,7 +132,7 @@ class Ranks:
                 worker.reaped(status)
 
     def reduce(self, *, is_last: bool = False) -> None:
-        """Reduce what the ranks report together; rank 0's node does so for all."""
+        """Reduce what the ranks report together."""
         if self._reduction is not None:
             with contextlib.suppress(OSError):  # a full disk: what is lost is lost, as with any report
                 self._reduction.update(is_last=is_last)

@@ -1,70 +1,126 @@
-"""`report(..., all_ranks=True)`: one value from those of all ranks, by the supervisor, from the files of the ranks.
+"""`report(..., all_ranks=True)`: one value from those of all ranks, by the supervisors, from the files of the ranks.
 
 A step is reduced when each rank has reported it. A rank that has reported a later one, or has ended, is not waited for:
 then the value is that of the others, and a note says so. Where a rank is started again, what it repeats is ignored.
+
+On several nodes the supervisor of node N > 0 reduces the steps of its own ranks to partial results, and appends them to
+its stream `partials-N`; its last line there is `["e"]`. The supervisor of node 0 reads its own ranks and these streams
+alike: each is a source that gives at most one value per metric and step, in the order of steps. With S(step) the values
+that have come from sources,
+
+    due(step) = every source not in S(step) has given a later step, or has ended
+    value(step) = merge(S(step)), once due(step) and all earlier steps of this metric are reduced
+
+So what is written depends on what the sources say, and not on when it arrives. Whoever brings `partials-N` to node 0
+(a shared folder does; over SSH the backend carries it) has to bring each byte once and in order, which the size of the
+file at node 0 tells. The one that reads metrics reads only `metrics` of node 0, by its cursor; and node 0 does not end
+before the other nodes' streams have (`awaits_other_nodes`), so what it leaves is complete.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.worker import fields
+from jupyter_autotrain.worker.partial_results import REDUCTIONS, PartialResult, merge
 
 _READ_BYTES = 1 << 20
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+class _Source:
+    """A stream with the reports of one rank, or the partial results of all ranks of another node."""
 
+    def __init__(self, stream: str, ranks: Sequence[int]) -> None:
+        self.stream = stream
+        self.ranks = ranks
+        self.offset = 0
+        self.has_ended = False
 
-REDUCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {"mean": _mean, "sum": sum, "min": min, "max": max}
+    def lines(self, directory: str) -> list[bytes]:
+        """The whole lines that are new."""
+        try:
+            data = files.read(directory, self.stream, _READ_BYTES, self.offset)
+        except OSError:
+            return []  # it is not there yet
+        whole = data[: data.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        return whole.splitlines()
 
 
 class _Series:
-    """The values of one metric by step and rank; None stands for NaN."""
+    """The values of one metric by step and source."""
 
     def __init__(self) -> None:
-        self.values: dict[int, dict[int, float | None]] = {}
-        self.newest: dict[int, int] = {}  # of each rank its last step
+        self.values: dict[int, dict[_Source, PartialResult]] = {}
+        self.missing: dict[int, list[int]] = {}  # the ranks that other nodes miss, by step
+        self.newest: dict[_Source, int] = {}
         self.reduced_to = -1
         self.is_incomplete = False  # noted
 
-    def add(self, rank: int, step: int, value: float | None) -> None:
-        self.newest[rank] = max(step, self.newest.get(rank, -1))
+    def add(self, source: _Source, step: int, value: PartialResult, missing: Sequence[int] = ()) -> None:
+        self.newest[source] = max(step, self.newest.get(source, -1))
         if step > self.reduced_to:
-            self.values.setdefault(step, {})[rank] = value
+            self.values.setdefault(step, {})[source] = value
+            self.missing.setdefault(step, []).extend(missing)
 
-    def due(self, ranks: int, *, is_last: bool) -> list[int]:
+    def due(self, sources: Sequence[_Source], *, is_last: bool) -> list[int]:
         """The steps that can be reduced, in order."""
         found = []
         for step in sorted(self.values):
-            missing = [rank for rank in range(ranks) if rank not in self.values[step]]
-            if not is_last and any(self.newest.get(rank, -1) <= step for rank in missing):
+            awaited = [one for one in sources if one not in self.values[step] and not one.has_ended]
+            if not is_last and any(self.newest.get(one, -1) <= step for one in awaited):
                 break
             found.append(step)
         return found
+
+    def take(self, sources: Sequence[_Source], step: int) -> tuple[PartialResult, list[int]]:
+        """The value of a step, and the ranks that are not in it."""
+        self.reduced_to = step
+        found = self.values.pop(step)
+        missing = self.missing.pop(step)
+        for source in sources:
+            if source not in found:
+                missing += source.ranks
+        return merge([found[source] for source in sources if source in found]), sorted(missing)
 
 
 class RankReduction:
     """Reduces what the ranks of one trial report together.
 
     Args:
-        ranks: How many there are on this host.
+        workers: How many ranks a node has.
         now_s: Gives the seconds since the epoch.
-        world_size: How many there are on all hosts; those of other hosts do not count, which a note says.
+        nodes: How many nodes take part.
+        node_rank: Which of them this is.
+        left_out: How many ranks there are on nodes that take no part, which a note says.
+        directory: The trial directory.
     """
 
-    def __init__(self, ranks: int, now_s: Callable[[], float], world_size: int = 0) -> None:
-        self._ranks = ranks
+    def __init__(
+        self,
+        workers: int,
+        now_s: Callable[[], float],
+        nodes: int = 1,
+        node_rank: int = 0,
+        left_out: int = 0,
+        directory: str = ".",
+    ) -> None:
         self._now_s = now_s
-        self._untold = (
-            f"all_ranks= counts ranks 0 to {ranks - 1}, those of the first host" if world_size > ranks else ""
-        )
-        self._offsets = dict.fromkeys(range(ranks), 0)
+        self._directory = directory
+        self._is_first = node_rank == 0
+        self._to = wire.stream_of_rank(wire.METRICS if self._is_first else wire.PARTIALS, node_rank)
+        own = range(node_rank * workers, (node_rank + 1) * workers)
+        self._ranks = [_Source(wire.stream_of_rank(wire.METRICS, rank), [rank]) for rank in own]
+        self._nodes: list[_Source] = []
+        for node in range(1, nodes) if self._is_first else ():
+            ranks = range(node * workers, (node + 1) * workers)
+            self._nodes.append(_Source(wire.stream_of_rank(wire.PARTIALS, node), ranks))
+        self._sources = [*self._ranks, *self._nodes]
+        self._untold = f"all_ranks= counts ranks 0 to {workers - 1}, those of the first host" if left_out else ""
         self._series: dict[tuple[str, str], _Series] = {}
 
     @property
@@ -72,63 +128,88 @@ class RankReduction:
         """True once a rank has reported so."""
         return bool(self._series)
 
+    @property
+    def awaits_other_nodes(self) -> bool:
+        """True while partial results of another node may come that count."""
+        return self.is_used and not all(source.has_ended for source in self._nodes)
+
     def update(self, *, is_last: bool = False) -> None:
-        """Read what is new, and write what can be reduced; all that is left when it is the last time."""
-        for rank in range(self._ranks):
-            self._read(rank)
-        lines = []
-        if self._untold and self.is_used:
-            lines.append(json.dumps(["n", round(self._now_s(), 6), "warning", self._untold]) + "\n")
-            self._untold = ""
+        """Read what is new, and write what can be reduced; all that is left when it is the last time.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        for source in self._sources:
+            while lines := source.lines(self._directory):
+                for line in lines:
+                    self._take(source, line)
+        written = self._news()
         for (name, how), series in self._series.items():
-            for step in series.due(self._ranks, is_last=is_last):
-                lines += self._reduced(name, how, series, step)
-        if lines:
-            fd = os.open(wire.METRICS, _APPEND, 0o600)
-            try:
-                os.write(fd, "".join(lines).encode())
-            finally:
-                os.close(fd)
+            for step in series.due(self._sources, is_last=is_last):
+                written += self._reduced(name, how, series, step)
+        end = wire.PARTIALS_END if is_last and not self._is_first else ""
+        if written or end:
+            self._append("".join(written) + end)
 
-    def _read(self, rank: int) -> None:
-        name = wire.stream_of_rank(wire.METRICS, rank)
-        while True:
-            try:
-                data = files.read(".", name, _READ_BYTES, self._offsets[rank])
-            except OSError:
-                return  # it is not there yet
-            whole = data[: data.rfind(b"\n") + 1]
-            if not whole:
-                return
-            self._offsets[rank] += len(whole)
-            for line in whole.splitlines():
-                if line.startswith(b'["r"'):
-                    self._take(rank, line)
+    def _news(self) -> list[str]:
+        if not self._untold or not self.is_used:
+            return []
+        text = self._untold
+        self._untold = ""
+        return [self._note(text)]
 
-    def _take(self, rank: int, line: bytes) -> None:
+    def _append(self, text: str) -> None:
+        fd = os.open(f"{self._directory}/{self._to}", _APPEND, 0o600)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
+
+    def _take(self, source: _Source, line: bytes) -> None:
+        kind = line[:4]
+        if kind not in {b'["r"', b'["p"', b'["e"'}:
+            return
         try:
             frame = files.parse_json(line)
         except ValueError:
             return
-        if not isinstance(frame, list) or len(frame) != 5:
+        if not isinstance(frame, list):
             return
-        step = frame[1]
-        for name, value in fields.mapping(frame[3]).items():
+        if source in self._ranks and kind == b'["r"' and len(frame) == 5:
+            self._take_report(source, frame)
+        elif source in self._nodes and kind == b'["p"' and len(frame) == 6:
+            self._take_partial(source, frame)
+        elif source in self._nodes and kind == b'["e"':
+            source.has_ended = True
+
+    def _take_report(self, source: _Source, frame: list[object]) -> None:
+        _, step, _, metrics, how = frame
+        for name, value in fields.mapping(metrics).items():
             if isinstance(step, int) and (value is None or isinstance(value, (int, float))):
-                self._series.setdefault((name, str(frame[4])), _Series()).add(rank, step, value)
+                self._of(name, how).add(source, step, PartialResult.of(value))
+
+    def _take_partial(self, source: _Source, frame: list[object]) -> None:
+        _, step, name, how, told, missing = frame
+        value = PartialResult.from_json(told)
+        if isinstance(step, int) and value is not None:
+            left_out = [rank for rank in source.ranks if isinstance(missing, list) and rank in missing]
+            self._of(str(name), how).add(source, step, value, left_out)
+
+    def _of(self, name: str, how: object) -> _Series:
+        return self._series.setdefault((name, str(how)), _Series())
 
     def _reduced(self, name: str, how: str, series: _Series, step: int) -> list[str]:
-        found = series.values.pop(step)
-        series.reduced_to = step
-        values = [value for value in found.values() if value is not None]
-        is_nan = len(values) < len(found) or how not in REDUCTIONS
-        value = None if is_nan else REDUCTIONS[how](values)
-        now_s = round(self._now_s(), 6)
-        lines = [json.dumps(["m", step, now_s, {name: value}]) + "\n"]
-        missing = [rank for rank in range(self._ranks) if rank not in found]
+        value, missing = series.take(self._sources, step)
+        if not self._is_first:
+            return [json.dumps(["p", step, name, how, value.to_json(), missing]) + "\n"]
+        result = REDUCTIONS[how](value) if how in REDUCTIONS else None
+        lines = [json.dumps(["m", step, round(self._now_s(), 6), {name: result}]) + "\n"]
         if missing and not series.is_incomplete:
             series.is_incomplete = True
             who = ", ".join(map(str, missing))
             text = f"{name} was not reported by rank {who} at step {step}; there it is the {how} of the other ranks"
-            lines.append(json.dumps(["n", now_s, "warning", text]) + "\n")
+            lines.append(self._note(text))
         return lines
+
+    def _note(self, text: str) -> str:
+        return json.dumps(["n", round(self._now_s(), 6), "warning", text]) + "\n"

@@ -71,6 +71,12 @@ class SlurmTask:
                 os.close(os.open(f"{self.trial_directory}/{name}", _STREAM_FLAGS, 0o600))
                 with contextlib.suppress(FileExistsError):  # made by an earlier run
                     os.link(f"{self.trial_directory}/{name}", name)
+        partials = wire.stream_of_rank(wire.PARTIALS, self.node)
+        for path in (partials, f"{self.trial_directory}/{partials}"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)  # an earlier run has written its end
+        os.close(os.open(f"{self.trial_directory}/{partials}", _STREAM_FLAGS, 0o600))
+        os.link(f"{self.trial_directory}/{partials}", partials)
 
     def _begin_again(self, trial: dict[str, object]) -> None:
         """Slurm has put the job back into the queue: go on from its own checkpoints, and write on in its streams."""

@@ -33,6 +33,7 @@ GRACE_S = 5.0  # where no request says how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
 _WATCH_S = 1.0
 _WATCH_REPORTS_S = 0.2  # where several ranks may report together
+_OTHER_NODES_S = 600.0  # where nobody carries what they report, so that a full disk there keeps no node for long
 _WATCH_MAKING_S = 0.05  # while the trial's environment is made: a fraction of what the shortest making takes
 
 
@@ -190,7 +191,17 @@ class Supervisor:
         if self.termination is None and self._members():
             self._end(_LEFTOVERS_GRACE_S)
         environments.remove_containers(self.trial, self.environ)
+        self._await_other_nodes()
         self.ranks.finish()
+
+    def _await_other_nodes(self) -> None:
+        """What their ranks report together is a part of this node's stream: it is brought here, now or much later."""
+        limit_s = float("inf") if self.trial.get("contact") else _OTHER_NODES_S
+        give_up_s = time.monotonic() + limit_s
+        self.ranks.reduce()
+        while self.ranks.awaits_other_nodes and time.monotonic() < give_up_s and not self._must_end(None):
+            time.sleep(_WATCH_REPORTS_S)
+            self.ranks.reduce()
 
     def _conclude(self) -> None:
         assert self.limits is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ import os
 names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "SLURMD_NODENAME", "MASTER_ADDR", "MASTER_PORT")
 print(*[os.environ[name] for name in names])
 report(loss=float(os.environ["RANK"]))
+for step in range(1, 20):
+    report(step=step, all_ranks=True, mean=float(rank))
 """
 
 
@@ -53,6 +56,9 @@ def test_ranks_of_two_nodes_know_each_other(backend: SlurmBackend, home: Home) -
     ]  # fmt: skip
     assert {words[4] for words in said} == {b"n1", b"n2"}
     assert len({(words[5], words[6]) for words in said}) == 1
+    frames = [json.loads(line) for line in read(backend, ref, wire.METRICS).splitlines()]
+    means = [(frame[1], frame[3]["mean"]) for frame in frames if frame[0] == "m" and "mean" in frame[3]]
+    assert means == [(step, 1.5) for step in range(1, 20)]
 
 
 def test_a_rank_that_fails_on_another_node_ends_the_trial_and_is_named(

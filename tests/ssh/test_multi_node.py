@@ -41,7 +41,9 @@ class Cluster:
         python = host.pop("python", sys.executable)
         hosts = [{"host": "h1", **host}, "h2", "h3"]
         options = {"hosts": hosts, "config_file": str(lab.config), "python": python}
-        self.backend = SshBackend(Profile("lab", "ssh", options), BackendContext(home))
+        self.profile = Profile("lab", "ssh", options)
+        self.context = BackendContext(home)
+        self.backend = SshBackend(self.profile, self.context)
 
     def trial(self, code: str, **spec: object) -> TrialSpec:
         resources = Resources(nodes=2, workers_per_node=spec.pop("workers", 1))

@@ -72,6 +72,7 @@ class Agent:
             "use_data": self._use_data,
             "keep_data": lambda request: DataCache(self._data).complete(request["digest"]),
             "put": self._put,
+            "append": self._append,
             "list": self._list,
             "get": self._get,
             "cancel": self._cancel,
@@ -210,6 +211,10 @@ class Agent:
 
     def _put(self, request: AgentRequest) -> None:
         agent_files.put(self._directory(request["job"]), request["path"], base64.b64decode(request["data"]))
+
+    def _append(self, request: AgentRequest) -> int:
+        data = base64.b64decode(request["data"])
+        return agent_files.append(self._directory(request["job"]), request["path"], request["offset"], data)
 
     def _list(self, request: AgentRequest) -> object:
         return agent_files.listing(self._directory(request["job"]), request["path"])

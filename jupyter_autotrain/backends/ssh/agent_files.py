@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import os
 import shutil
 import stat
@@ -13,6 +14,7 @@ from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.errors import BackendError
 
 MOST_BYTES = 4 << 20  # of one stream or file in one answer
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def inside(folder: Path, path: str) -> Path:
@@ -50,6 +52,27 @@ def put(directory: Path, path: str, data: bytes) -> None:
         raise BackendError(f"There is no place for {path!r}.", f"The folder {directory}.")
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     wire.write_atomically(str(target), data)
+
+
+def append(directory: Path, path: str, offset: int, data: bytes) -> int:
+    """Append bytes that lie from `offset` on to a file; those that it has already, or that leave a gap, are left out.
+
+    Returns:
+        How long the file is then.
+
+    Raises:
+        BackendError: The path leads out of the trial.
+        OSError: It cannot be written.
+    """
+    fd = os.open(inside(directory, path), _APPEND, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)  # an earlier connection's agent may be at it
+        size = os.fstat(fd).st_size
+        if offset <= size:
+            size += os.write(fd, data[size - offset :])
+    finally:
+        os.close(fd)
+    return size
 
 
 def listing(directory: Path, path: str) -> dict[str, int] | int:

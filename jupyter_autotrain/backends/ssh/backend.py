@@ -16,7 +16,8 @@ from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs, network_of
 from jupyter_autotrain.backends.ssh.host_survey import HostSurvey
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.backends.ssh.multi_node import MultiNode, job_id_of, node_refs, read_streams
+from jupyter_autotrain.backends.ssh.multi_node import MultiNode
+from jupyter_autotrain.backends.ssh.node_jobs import job_id_of, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.trial_starter import StartedJob, TrialStarter
 from jupyter_autotrain.core import system
@@ -202,7 +203,11 @@ class SshBackend(HostChecks):
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """What the agents have pushed; a stream that is not subscribed from its cursor on is now."""
-        return read_streams(cursors, self._observer.chunks)
+        return read_streams(cursors, self.chunks)
+
+    def chunks(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        """As `read`, of jobs on one host each."""
+        return self._observer.chunks(cursors)
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         """Write a file into the trial directory on its host."""

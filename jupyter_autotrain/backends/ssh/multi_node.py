@@ -9,76 +9,21 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Protocol, cast
+from typing import cast
 
-from jupyter_autotrain.backends.ssh import host, node_statuses
-from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh import node_statuses
+from jupyter_autotrain.backends.ssh.node_jobs import Nodes, node_refs
+from jupyter_autotrain.backends.ssh.node_starting import NodeStarter
+from jupyter_autotrain.backends.ssh.partial_carrying import PartialCarrier
 from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import CancelReceipt, Chunk, Cursor, JobRef, JobStatus
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
+from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, SubmitUnknownError
+from jupyter_autotrain.errors import AutotrainError
 
-_SEPARATOR = "@"  # between a job's name and the number of its node
 _GRACE_S = 5.0
-
-
-class Nodes(Protocol):
-    """What is done on one host."""
-
-    name: str
-
-    def job_name(self, job_id: str) -> str:
-        """A job's name on its host."""
-        ...
-
-    def link(self, node: str) -> HostLink:
-        """The link to a host, by the host's name."""
-        ...
-
-    def start_on(
-        self, node: NodePlacement, job: str, trial: TrialSpec, secrets: Mapping[str, str], layout: JsonObject
-    ) -> None:
-        """Start the supervisor on a host."""
-        ...
-
-    def put(self, ref: JobRef, path: str, data: bytes) -> None:
-        """Write a file into the trial directory."""
-        ...
-
-    def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
-        """End what runs on the host."""
-        ...
-
-
-def node_refs(ref: JobRef) -> list[JobRef]:
-    """The jobs on the single hosts, that of rank 0 first; the job itself where it is on one."""
-    nodes = cast("Sequence[tuple[str, str]]", ref.data.get("nodes") or ())
-    return [JobRef(ref.backend, ref.job_id, {"host": node, "job": job}) for node, job in nodes] or [ref]
-
-
-def job_id_of(name: str) -> str:
-    """The id of the job that has this name on one of its hosts."""
-    return name.partition("/")[2].partition(_SEPARATOR)[0]
-
-
-def of_stream(cursor: Cursor) -> Cursor:
-    """Where a stream of a rank lies."""
-    rank = cursor.stream.partition("-")[2]
-    refs = node_refs(cursor.ref)
-    workers = cast("int", cursor.ref.data.get("workers") or 1)
-    number = int(rank) // workers if rank.isdigit() else 0
-    return replace(cursor, ref=refs[min(number, len(refs) - 1)])
-
-
-def read_streams(cursors: Sequence[Cursor], chunks: Callable[[Sequence[Cursor]], list[Chunk]]) -> list[Chunk]:
-    """What is new of each stream, from the host that has it."""
-    found = chunks([of_stream(cursor) for cursor in cursors])
-    return [replace(chunk, cursor=cursor) for cursor, chunk in zip(cursors, found, strict=True)]
 
 
 class MultiNode:
@@ -91,80 +36,12 @@ class MultiNode:
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self._side_by_side = SideBySide()
+        self._starter = NodeStarter(nodes)
+        self._carrier = PartialCarrier(nodes)
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
-        """Start the trial on all hosts of its placement, or on none.
-
-        Raises:
-            BackendError: A host refuses; what had been started on others is ended.
-        """
-        endpoints = self._endpoints(trial, placement)
-        jobs = [(node.node, self._job(trial, number)) for number, node in enumerate(placement.nodes)]
-        order = sorted(range(len(jobs)), key=lambda number: str(endpoints[number][0]))
-        listed = [endpoints[number] for number in order]
-        data: JsonObject = {
-            "host": jobs[order[0]][0],
-            "job": jobs[order[0]][1],
-            "nodes": [list(jobs[number]) for number in order],
-            "workers": trial.resources.workers_per_node,
-            "elastic": trial.elastic,
-        }
-        ref = JobRef(self._nodes.name, trial.job_id, data)
-        calls = {}
-        for rank, number in enumerate(order):
-            layout: JsonObject = {"node_rank": rank, "endpoints": cast("list[list[str]]", listed)}
-            calls[jobs[number][0]] = partial(
-                self._try, self._nodes.start_on, placement.nodes[number], jobs[number][1], trial, secrets, layout
-            )
-        self._all_or_none(ref, self._side_by_side.call(calls, None))
-        return ref
-
-    def _job(self, trial: TrialSpec, number: int) -> str:
-        return f"{self._nodes.job_name(trial.job_id)}{_SEPARATOR}{number}"
-
-    def _endpoints(self, trial: TrialSpec, placement: Placement) -> list[list[object]]:
-        """Of each host its address and free ports, as the others reach them."""
-        names = [node.node for node in placement.nodes]
-        known = [host.resolve(self._nodes.link(name).config.address).hostname for name in names]
-        calls = {}
-        for number, name in enumerate(names):
-            link = self._nodes.link(name)
-            calls[name] = partial(
-                link.ask, "endpoint", job=self._job(trial, number), address=link.config.address_of_ranks,
-                peer=known[1 if number == 0 else 0], count=trial.resources.workers_per_node + 1,
-            )  # fmt: skip
-        found = self._side_by_side.call(calls, None)
-        endpoints: list[list[object]] = []
-        for name, hostname in zip(names, known, strict=True):
-            address, ports = cast("tuple[str, list[int]]", found[name])
-            endpoints.append([address or hostname, ports])
-        return endpoints
-
-    @staticmethod
-    def _try(call: Callable[..., None], *arguments: object) -> AutotrainError | None:
-        try:
-            call(*arguments)
-        except AutotrainError as error:
-            return error
-        return None
-
-    def _all_or_none(self, ref: JobRef, errors: Mapping[str, AutotrainError | None]) -> None:
-        failed = {node: error for node, error in errors.items() if error is not None}
-        for error in failed.values():
-            if isinstance(error, SubmitUnknownError):
-                raise error  # the same submission again finds what has begun
-        if not failed:
-            return
-        for one in node_refs(ref):
-            if str(one.data["host"]) not in failed:
-                with contextlib.suppress(AutotrainError):
-                    self._nodes.cancel(one, 0.0)
-                    link = self._nodes.link(str(one.data["host"]))
-                    link.ask("unsubscribe", jobs=[one.data["job"]])
-                    link.ask("remove", job=one.data["job"])
-        node, error = next(iter(failed.items()))
-        kind = type(error) if isinstance(error, BackendUnavailableError) else BackendError
-        raise kind(f"{node} cannot start its part of the trial: {error.found}", error.expected, error.action)
+        """As `NodeStarter.submit`."""
+        return self._starter.submit(trial, placement, secrets)
 
     def statuses(self, refs: Sequence[JobRef], ask: Callable[[Sequence[JobRef]], list[JobStatus]]) -> list[JobStatus]:
         """The state of each job; those of several hosts are combined, and ended where a host has failed."""
@@ -200,6 +77,7 @@ class MultiNode:
         if ref.data.get("elastic"):
             return self._elastic(ref, own)
         self._pass_on_launch(own)
+        self._carrier.carry(own)
         if node_statuses.must_end(own):
             self._end_others(own, node_statuses.ENDED_BECAUSE + node_statuses.where(own))
         doubts = [status for status in own if status.doubt]

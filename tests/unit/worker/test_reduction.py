@@ -100,12 +100,12 @@ def test_with_one_worker_it_is_a_report_like_any_other(tmp_path: Path) -> None:
     assert '["m",0,' in (tmp_path / wire.METRICS).read_text()
 
 
-def test_on_several_hosts_the_ranks_of_the_first_one_count_and_a_note_says_so(
+def test_in_an_elastic_trial_on_several_hosts_the_ranks_of_the_first_one_count_and_a_note_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ranks = Ranks(tmp_path, 2)
-    ranks.reduction = RankReduction(2, lambda: 7.0, world_size=4)
+    ranks.reduction = RankReduction(2, lambda: 7.0, left_out=2)
     assert ranks.reduced() == []
     for rank, reporter in enumerate(ranks.reporters):
         reporter(step=0, all_ranks=True, loss=float(rank))

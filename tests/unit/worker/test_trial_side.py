@@ -16,7 +16,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.testing import trial_file, trial_of
 from jupyter_autotrain.worker import api, cell_runner, child_definitions, environment, processes
-from jupyter_autotrain.worker.api import Params
+from jupyter_autotrain.worker.trial_values import Params
 
 ROOT = Path(wire.__file__).parents[2]
 

@@ -1,0 +1,106 @@
+"""What the ranks on several hosts report together, and where they stop: the same as on one host."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.ssh.backend import SshBackend
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.ssh.test_multi_node import Cluster
+
+pytestmark = pytest.mark.fault
+REPORTS = """
+for step in range({first}, {last}):
+    report(step=step, all_ranks=True, loss=float(rank))
+    report(step=step, all_ranks="sum", seen=1)
+print("begun", flush=True)
+"""
+WAITS = """
+import time
+while not should_stop():
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def cluster(lab: SshLab, tmp_path: Path) -> Iterator[Cluster]:
+    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    made = Cluster(lab, Home(tmp_path / "home"))
+    yield made
+    made.backend.close()
+
+
+def reduced(cluster: Cluster, ref: JobRef, name: str) -> list[tuple[int, float]]:
+    frames = [json.loads(line) for line in cluster.text(ref, wire.METRICS).splitlines()]
+    return [(frame[1], frame[3][name]) for frame in frames if frame[0] == "m" and name in frame[3]]
+
+
+def test_values_of_all_ranks_on_two_hosts_become_one_also_when_they_end_while_nobody_looks(cluster: Cluster) -> None:
+    ref = cluster.submit(REPORTS.format(first=0, last=50), workers=2)
+    cluster.begun(ref, 4)  # reads, but does not poll
+    end = cluster.finish(ref)
+    assert (end.state, end.reason) == (TrialState.SUCCEEDED, "")
+    assert reduced(cluster, ref, "loss") == [(step, 1.5) for step in range(50)]
+    assert reduced(cluster, ref, "seen") == [(step, 4) for step in range(50)]
+    assert '"n"' not in cluster.text(ref, wire.METRICS)
+
+
+def test_values_of_all_ranks_are_whole_after_a_cut_link_and_with_other_managers(cluster: Cluster) -> None:
+    ref = cluster.submit(REPORTS.format(first=0, last=20) + WAITS + REPORTS.format(first=20, last=40))
+    cluster.begun(ref, 2)
+    wait_until(lambda: cluster.status(ref) and len(reduced(cluster, ref, "seen")) == 20, "the first half", within_s=60)
+    another_manager(cluster)
+    cluster.lab.hosts[1].cut()
+    wait_until(lambda: cluster.status(ref).unreachable, "the doubt")
+    cluster.lab.hosts[1].heal()
+    wait_until(lambda: not cluster.status(ref).doubt, "the link", within_s=60)
+    cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")
+    another_manager(cluster)
+    assert cluster.finish(ref).state is TrialState.EARLY_STOPPED
+    assert reduced(cluster, ref, "loss") == [(step, 0.5) for step in range(40)]
+    assert reduced(cluster, ref, "seen") == [(step, 2) for step in range(40)]
+
+
+def another_manager(cluster: Cluster) -> None:
+    """All that the backend knows is lost."""
+    cluster.backend.close()
+    cluster.backend = SshBackend(cluster.profile, cluster.context)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.skipif(
+    "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="imports torch on two hosts: AUTOTRAIN_LONG_TESTS=1"
+)
+def test_a_stop_comes_to_all_ranks_on_two_hosts_at_the_same_step(cluster: Cluster) -> None:
+    code = """
+        import time
+        import torch.distributed as dist
+        dist.init_process_group("gloo")
+        step = 0
+        while not should_stop():
+            step += 1
+            time.sleep(0.01 if rank else 0.003)
+            if step == 5:
+                print("begun", flush=True)
+        print("left at", step, flush=True)
+        dist.destroy_process_group()
+    """
+    ref = cluster.submit(code, workers=2)
+    cluster.begun(ref, 4)
+    cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")
+    end = cluster.finish(ref)
+    assert (end.state, end.reason) == (TrialState.EARLY_STOPPED, "Enough."), cluster.text(ref, "stderr-3")
+    said = [cluster.text(ref, wire.stream_of_rank(wire.STDOUT, rank)) for rank in range(4)]
+    assert len(set(said)) == 1, said
+    assert "left at" in said[0]
