@@ -18,7 +18,7 @@ def tell(alone, make_place):
     def printed(text):
         place.log(1, text)
         read = LogTailReader(place.experiment.directory(1) / "stdout").read()
-        told = {"kind": "log", "trial": 1, "stream": "stdout", "text": read.text, "left_out": read.left_out}
+        told = {"kind": "log", "trial": 1, "stream": "stdout", "rank": 0, "text": read.text, "left_out": read.left_out}
         page.tell({**told, "bytes": len(text)})
         return page
 
