@@ -16,7 +16,7 @@ from jupyter_autotrain.client import orphans
 from jupyter_autotrain.core import system
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.profile import LOCAL, Profile
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
@@ -123,10 +123,11 @@ def _check_backends(home: Home, profiles: Profiles) -> Iterator[CheckResult]:
         if profile is None:
             yield CheckResult(f"backend {name}", False, "; ".join(str(fault) for fault in faults))
         else:
-            yield _check_backend(home, profile)
+            yield _check_backend(home, profile, is_expected=name in profiles.definitions or name == LOCAL.profile.name)
 
 
-def _check_backend(home: Home, profile: Profile) -> CheckResult:
+def _check_backend(home: Home, profile: Profile, *, is_expected: bool) -> CheckResult:
+    """Check one backend; one that no file defines may be missing on this machine, as Slurm is on most."""
     name = f"backend {profile.name}"
     try:
         backend = backends.create(profile, BackendContext(home))
@@ -140,6 +141,8 @@ def _check_backend(home: Home, profile: Profile) -> CheckResult:
     finally:
         backend.close()
     parts = [part.rstrip(".") for part in (probe.reason, limits) if part]
+    if not probe.usable and not is_expected:
+        return CheckResult(name, True, f"not usable here: {parts[0]}")
     action = f"See what fails: %autotrain backends check {profile.name}"
     return CheckResult(name, probe.usable, "; ".join(parts), action)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.backends.slurm.backend import SlurmBackend
 from jupyter_autotrain.backends.ssh import connecting
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.core.backend import Probe
@@ -171,6 +172,23 @@ def test_doctor_checks_the_profiles_and_no_type_that_needs_options(terminal, fil
     )
     assert found["backend lab"]["text"].startswith("Hosts that answer: all")
     assert "backend ssh" not in found
+
+
+def test_a_type_that_this_machine_lacks_is_a_fault_only_where_a_file_defines_it(
+    terminal, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SlurmBackend, "probe", lambda _: Probe(False, "There is no squeue."))
+    monkeypatch.setattr(SshBackend, "probe", lambda _: Probe(False, "No host answers."))
+    file.write_text("lab: {type: ssh, hosts: [gpu1]}\n")
+    found = {row["name"]: row for row in terminal.json("doctor")}
+    assert (found["backend slurm"]["good"], found["backend slurm"]["text"]) == (
+        True,
+        "not usable here: There is no squeue",
+    )
+    assert not found["backend lab"]["good"]
+    file.write_text("slurm: {type: slurm, partition: gpu}\n")
+    found = {row["name"]: row for row in terminal.json("doctor")}
+    assert not found["backend slurm"]["good"]
 
 
 def test_actions_and_names_are_completed() -> None:
