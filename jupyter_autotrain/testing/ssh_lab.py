@@ -57,7 +57,10 @@ class LabHost:
         self.folder.mkdir(mode=0o700)
         (self.folder / "sshd_config").write_text(
             ssh_lab_files.SSHD_CONFIG.format(
-                address=self.address, folder=self.folder, keys=lab.folder / "authorized_keys"
+                address=self.address,
+                folder=self.folder,
+                keys=lab.folder / "authorized_keys",
+                authority=lab.folder / "authority.pub",
             )
         )
         self.change_key()
@@ -169,9 +172,8 @@ class SshLab:
         self._controller = namespaces.begin(
             ("unshare", "--net", "sh", "-c", ssh_lab_files.BEGIN_CONTROLLER.format(network=_NETWORK))
         )
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / "user_key")], check=True
-        )
+        _make_key(folder / "user_key")
+        _make_key(folder / "authority")  # signs certificates of users
         shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
         self.hosts: tuple[LabHost, ...] = ()
         try:

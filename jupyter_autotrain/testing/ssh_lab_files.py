@@ -30,6 +30,7 @@ ListenAddress {address}
 HostKey {folder}/host_key
 PidFile none
 AuthorizedKeysFile {keys}
+TrustedUserCAKeys {authority}
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no

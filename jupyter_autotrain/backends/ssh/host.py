@@ -29,6 +29,7 @@ class ResolvedHost:
         proxy_command: A program that makes the connection, or "".
         profile: The profile that names it, for messages.
         identity_agent: The socket of the agent that holds keys; "": the one of the environment.
+        certificates: Files of certificates for the keys; one beside its key is found without.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ResolvedHost:
     identity_agent: str = ""
     profile: str = "ssh"
     only_key_files: bool = False
+    certificates: tuple[str, ...] = ()
 
 
 def resolve(address: HostAddress) -> ResolvedHost:
@@ -93,13 +95,18 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
         port=port,
         user=first("user"),
         key_name=key_name,
-        key_files=tuple(str(path) for path in map(_expanded, answer.get("identityfile", [])) if path.is_file()),
+        key_files=_files(answer.get("identityfile", [])),
+        certificates=_files(answer.get("certificatefile", [])),
         known_hosts=tuple(str(_expanded(path)) for path in known if path not in _NONE),
         jumps=tuple(jumps.split(",")) if jumps else (),
         proxy_command=first("proxycommand"),
         identity_agent=first("identityagent"),
         only_key_files=first("identitiesonly") == "yes",
     )
+
+
+def _files(paths: list[str]) -> tuple[str, ...]:
+    return tuple(str(path) for path in map(_expanded, paths) if path.is_file())
 
 
 def _expanded(path: str) -> Path:

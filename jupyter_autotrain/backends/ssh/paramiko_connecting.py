@@ -15,6 +15,8 @@ from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
 from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey, HostKeyError
 from jupyter_autotrain.errors import BackendUnavailableError
 
+_NO_KEY = "No authentication methods available"  # the library's words where there is no key at all
+
 
 def connect(address: HostAddress) -> list[paramiko.SSHClient]:
     """Connect to a host through all hosts in between; the last client is the host's, the others carry it.
@@ -81,7 +83,8 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
     try:
         with _explained(host), _agent_socket(host.identity_agent):
             client.connect(
-                host.key_name, port=22, username=host.user, key_filename=list(host.key_files) or None,
+                host.key_name, port=22, username=host.user, pkey=_certified_key(host),
+                key_filename=list(host.key_files) or None,
                 sock=_socket(host, carrier), allow_agent=not host.only_key_files, look_for_keys=False,
                 timeout=CONNECT_S, banner_timeout=CONNECT_S, auth_timeout=CONNECT_S,
                 transport_factory=_transport,
@@ -93,6 +96,19 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
     assert transport is not None
     transport.set_keepalive(KEEPALIVE_S)
     return client
+
+
+def _certified_key(host: ResolvedHost) -> paramiko.PKey | None:
+    """The first key that one of the named certificates is for; the library looks only beside a key."""
+    for certificate in host.certificates:
+        for file in host.key_files:
+            with contextlib.suppress(paramiko.SSHException, OSError, ValueError):  # it may need a passphrase
+                key = paramiko.PKey.from_path(file)
+                fields = key.asbytes()[4 + len(key.get_name()) :]  # after its type, which a string's length precedes
+                key.load_certificate(certificate)
+                if fields in key.public_blob.key_blob:
+                    return key
+    return None
 
 
 def _transport(stream: socket.socket | paramiko.Channel, **options: object) -> paramiko.Transport:
@@ -139,17 +155,23 @@ def _explained(host: ResolvedHost) -> Iterator[None]:
         key = HostKey(error.key.get_name(), error.key.get_base64())
         raise host_keys.changed(host.name, key.type, host_keys.fingerprint(key), host.known_hosts) from None
     except paramiko.AuthenticationException as error:
-        raise BackendUnavailableError(
-            f"{host.name} does not let {host.user!r} in: {error}",
-            f"A key that it accepts; tried: {', '.join(host.key_files) or 'those of the agent'}.",
-            f"Run `ssh {host.name} true` in a terminal until it asks for nothing.",
-        ) from None
+        raise _not_let_in(host, error) from None
     except (paramiko.SSHException, OSError, EOFError) as error:
+        if _NO_KEY in str(error):
+            raise _not_let_in(host, error) from None
         raise BackendUnavailableError(
             f"{host.name} cannot be reached at {host.hostname}, port {host.port}: {error or type(error).__name__}",
             "A host that answers.",
             f"Check its name and the network: `ssh {host.name} true`.",
         ) from error
+
+
+def _not_let_in(host: ResolvedHost, error: Exception) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        f"{host.name} does not let {host.user!r} in: {error}",
+        f"A key that it accepts; tried: {', '.join(host.key_files) or 'those of the agent'}.",
+        f"Run `ssh {host.name} true` in a terminal until it asks for nothing.",
+    )
 
 
 @contextlib.contextmanager

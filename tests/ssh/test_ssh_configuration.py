@@ -1,0 +1,165 @@
+"""What the user's SSH configuration says is followed: Match, agents, certificates, a master that is there already."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.ssh import connecting
+from jupyter_autotrain.backends.ssh.address import HostAddress
+from jupyter_autotrain.backends.ssh.connecting import TransportKind
+from jupyter_autotrain.backends.ssh.transport import run
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendUnavailableError
+from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
+from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, start, status
+
+
+@pytest.fixture(params=list(TransportKind))
+def kind(request: pytest.FixtureRequest) -> TransportKind:
+    if request.param is TransportKind.PARAMIKO:
+        pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    kind: TransportKind = request.param
+    return kind
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """A key that no host accepts."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "key")], check=True)
+    return tmp_path / "key"
+
+
+@pytest.fixture
+def config(lab: SshLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration that names the hosts and no key; tests add lines at its beginning."""
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    lines = lab.config.read_text().splitlines(keepends=True)
+    file = tmp_path / "config"
+    file.write_text("".join(line for line in lines if "Identit" not in line))
+    return file
+
+
+def begin_with(config: Path, *lines: str) -> None:
+    config.write_text("".join(f"{line}\n" for line in lines) + config.read_text())
+
+
+def hostname_by(config: Path, kind: TransportKind, name: str = "h1") -> str:
+    transport = connecting.connect(HostAddress(name, config_file=str(config)), kind)
+    try:
+        return run(transport, ["hostname"], name).stdout.decode().strip()
+    finally:
+        transport.close()
+
+
+def test_match_blocks_apply_where_they_match_and_nowhere_else(lab: SshLab, config: Path, kind: TransportKind) -> None:
+    begin_with(
+        config,
+        'Match originalhost box exec "true"', f"  HostName {lab.hosts[1].address}", "  User root",
+        f"  IdentityFile {lab.folder / 'user_key'}", f"  UserKnownHostsFile {lab.known_hosts}",
+        'Match originalhost box exec "false"', "  Port 1",
+        "Match host other", "  Port 2",
+        "Match all",
+    )  # fmt: skip
+    assert hostname_by(config, kind, "box") == "h2"
+
+
+def test_the_agent_that_the_configuration_names_is_asked_for_keys(
+    lab: SshLab, config: Path, kind: TransportKind, agent: Path
+) -> None:
+    with pytest.raises(BackendUnavailableError, match="does not let"):
+        hostname_by(config, kind)
+    begin_with(config, "Host *", f"  IdentityAgent {agent}")
+    assert hostname_by(config, kind) == "h1"
+
+
+@pytest.fixture
+def agent(lab: SshLab, tmp_path: Path) -> Iterator[Path]:
+    """The socket of an agent that holds the user's key."""
+    socket = tmp_path / "agent"
+    process = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
+    try:
+        wait_until(socket.exists, "the agent")
+        added = ["ssh-add", "-q", str(lab.folder / "user_key")]
+        subprocess.run(added, check=True, env={"SSH_AUTH_SOCK": str(socket), "PATH": "/usr/bin:/bin"})
+        yield socket
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def sign(lab: SshLab, key: Path, certificate: Path) -> None:
+    """Have the authority that the hosts trust sign a key for their account."""
+    argv = ["ssh-keygen", "-q", "-s", str(lab.folder / "authority"), "-I", "test", "-n", "root", f"{key}.pub"]
+    subprocess.run(argv, check=True)
+    made = key.with_name(f"{key.name}-cert.pub")
+    if made != certificate:
+        made.rename(certificate)
+
+
+def test_a_certificate_beside_its_key_lets_the_user_in(
+    lab: SshLab, config: Path, kind: TransportKind, key: Path
+) -> None:
+    begin_with(config, "Host *", f"  IdentityFile {key}")
+    with pytest.raises(BackendUnavailableError, match="does not let"):
+        hostname_by(config, kind)
+    sign(lab, key, Path(f"{key}-cert.pub"))
+    assert hostname_by(config, kind) == "h1"
+
+
+def test_a_certificate_may_lie_elsewhere(lab: SshLab, config: Path, kind: TransportKind, key: Path) -> None:
+    (key.parent / "certificates").mkdir()
+    certificate = key.parent / "certificates" / "signed.pub"
+    sign(lab, key, certificate)
+    begin_with(config, "Host *", f"  IdentityFile {key}", f"  CertificateFile {certificate}")
+    assert hostname_by(config, kind) == "h1"
+
+
+@pytest.fixture
+def master(lab: SshLab, config: Path, key: Path) -> Iterator[Path]:
+    """The user's own master to h1, as after a login with a second factor; without it the host lets nobody in."""
+    socket = key.parent / "master"
+    argv = ["ssh", "-F", str(lab.config), "-o", "BatchMode=yes", "-M", "-S", str(socket)]
+    begun = subprocess.Popen([*argv, "-N", "h1"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(socket.exists, "the master")
+        begin_with(config, "Host *", f"  IdentityFile {key}", "  IdentitiesOnly yes", f"  ControlPath {socket}")
+        yield socket
+    finally:
+        begun.terminate()
+        begun.wait()
+
+
+def test_trials_run_over_the_master_that_the_user_has_and_it_stays(
+    make: LabBackends, home: Home, config: Path, master: Path
+) -> None:
+    backend = make(home, config_file=str(config), transport="openssh")
+    assert end(backend, start(backend, home, "report(a=1)")).state is TrialState.SUCCEEDED
+    backend.close()
+    argv = ["ssh", "-F", str(config), "-O", "check", "h1"]
+    assert subprocess.run(argv, check=False, capture_output=True).returncode == 0
+    moved = master.with_name("hidden")
+    master.rename(moved)
+    try:
+        with pytest.raises(BackendUnavailableError, match="does not let"):
+            hostname_by(config, TransportKind.OPENSSH)
+    finally:
+        moved.rename(master)
+
+
+def test_nothing_listens_on_the_side_of_the_manager_or_beside_the_server_there(
+    lab: SshLab, make: LabBackends, home: Home, host: LabHost, kind: TransportKind
+) -> None:
+    backend = make(home, transport=str(kind))
+    ref = start(backend, home, COUNTS)
+    wait_until(lambda: status(backend, ref).state is TrialState.RUNNING, "the trial")
+    assert lab.in_controller("ss", "-lntuH") == ""
+    there = host.run("ss", "-lntuH").splitlines()
+    assert [line.split()[4] for line in there] == [f"{host.address}:22"]
+    backend.put(ref, "control/enough", b"")
+    assert end(backend, ref).state is TrialState.SUCCEEDED
