@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker import stop_agreement
+from jupyter_autotrain.worker.rank_agreement import make_agreement
 from jupyter_autotrain.worker.stop_agreement import FileBoard, StopAgreement
 
 
@@ -66,3 +68,16 @@ def test_nobody_waits_for_a_rank_0_that_has_ended(ranks: tuple[Rank, Rank]) -> N
     first.agreement.close()
     assert [second.ask() for _ in range(5)] == [False] * 5
     assert second.alone == 0
+
+
+@pytest.mark.parametrize(("world_size", "rank", "is_told"), [("4", "0", True), ("4", "1", False), ("2", "0", False)])
+def test_on_several_hosts_without_a_process_group_a_note_says_that_each_decides_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world_size: str, rank: str, is_told: bool
+) -> None:
+    (tmp_path / wire.CONTROL).mkdir()
+    names = {"WORLD_SIZE": world_size, "LOCAL_WORLD_SIZE": "2", "RANK": rank, "LOCAL_RANK": rank}
+    for name, value in names.items():
+        monkeypatch.setenv(name, value)
+    notes: list[str] = []
+    make_agreement(str(tmp_path), lambda: False, lambda _, text: notes.append(text))
+    assert ["each host decides by itself" in note for note in notes] == [True] * is_told
