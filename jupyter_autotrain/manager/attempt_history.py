@@ -27,6 +27,7 @@ class AttemptHistory:
     _times: dict[str, BackendTimes] = field(default_factory=dict)
     _placed: dict[int, _Placed] = field(default_factory=dict)
     _lost: dict[int, set[tuple[str, str]]] = field(default_factory=dict)
+    _last: dict[int, Placement] = field(default_factory=dict)  # of the attempts that ran and ended
 
     @classmethod
     def of(cls, changes: Iterable[StateChange]) -> AttemptHistory:
@@ -47,6 +48,8 @@ class AttemptHistory:
 
     def _leave(self, number: int, state: TrialState, now_s: float) -> None:
         placed = self._placed.pop(number, None)
+        if placed is not None and placed.started_s is not None:
+            self._last[number] = placed.placement
         if placed is None or state is TrialState.WAITING:
             return
         started_s = placed.placed_s if placed.started_s is None else placed.started_s
@@ -72,6 +75,11 @@ class AttemptHistory:
     def is_lost(self, number: int) -> bool:
         """Whether an earlier attempt of a trial was lost."""
         return number in self._lost
+
+    def last_on(self, number: int, backend: str) -> frozenset[str]:
+        """The nodes of a backend that the trial ran on last; none where that was on another backend."""
+        last = self._last.get(number)
+        return frozenset(one.node for one in last.nodes) if last and last.backend == backend else frozenset()
 
     def lost_by(self, number: int, backend: str) -> frozenset[str]:
         """The nodes of a backend that lost earlier attempts of a trial; "" where they are not known."""

@@ -141,7 +141,8 @@ class ExperimentRun:
         label = f"trial {number} of {self.label}"
         policy = from_json(AcceleratorPolicy, {**choice.profile.options, **choice.options})
         avoid = self.history.lost_by(number, choice.profile.name)
-        return ResourceRequest(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy, avoid)
+        prefer = self.history.last_on(number, choice.profile.name)
+        return ResourceRequest(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy, avoid, prefer)
 
     def trial_spec(self, number: int) -> TrialSpec:
         """The present attempt of a trial, as a backend takes it."""

@@ -18,6 +18,7 @@ class ResourceRequest:
     Attributes:
         label: Its name in messages, such as "trial 2 of mnist@1".
         avoid: Nodes of the backend that lost an earlier attempt: the trial goes there only where no other could do.
+        prefer: Nodes that its earlier attempt ran on, where its checkpoints lie: they are taken first when free.
     """
 
     job_id: str
@@ -25,6 +26,7 @@ class ResourceRequest:
     resources: Resources
     policy: AcceleratorPolicy
     avoid: frozenset[str] = frozenset()
+    prefer: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

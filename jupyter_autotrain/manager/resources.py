@@ -81,8 +81,12 @@ class ResourceAllocator:
         others = [name for name, answer in answers.items() if name not in request.avoid and _could_do(answer)]
         if len(others) >= asked:
             granted = [placed for placed in granted if placed.node not in request.avoid]
-        granted.sort(key=lambda placed: (placed.node in request.avoid, self._load(placed.node)))
+        granted.sort(key=lambda placed: self._rank(request, placed.node))
         return granted[:asked] if len(granted) >= asked else []
+
+    def _rank(self, request: ResourceRequest, node: str) -> tuple[bool, bool, float]:
+        """The least is taken first."""
+        return node in request.avoid, node not in request.prefer, self._load(node)
 
     def _load(self, name: str) -> float:
         assert self.inventory is not None

@@ -266,3 +266,21 @@ def test_two_profiles_that_name_the_same_machine_do_not_double_book_it(world, ba
     world.restart()
     world.step()
     assert [nodes_of(trial) for trial in world.trials("id1")] == [["gpu2"], []]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_retry_goes_where_its_checkpoints_lie_while_there_is_room(world, backends, restarts):
+    backends["lab"].inventory = Inventory((Node("gpu1", 8.0, machine_id="m1"), Node("gpu2", 2.0, machine_id="m2")))
+    world.submit(backends=(LAB,), trials=6, concurrency=6, retries=1, resources=ONE_CPU)
+    world.step()
+    there = {trial.number: trial.placement.nodes[0].node for trial in world.trials("id0")}
+    number = next(number for number, node in there.items() if node == "gpu2")
+    others = [one for one in there if one != number]
+    for one in others:
+        backends["lab"].job(one).end()
+    backends["lab"].job(number).end(TrialState.FAILED)
+    if restarts:
+        world.restart()
+    world.step(8)
+    trial = world.store.trial("id0", number)
+    assert (trial.attempt, trial.placement.nodes[0].node) == (2, "gpu2")
