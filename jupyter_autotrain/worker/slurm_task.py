@@ -28,12 +28,13 @@ class SlurmTask:
     Args:
         batch: The folder of its batch.
         environ: The variables that Slurm gave it.
+        index: Which trial of the batch; None: Slurm tells.
     """
 
-    def __init__(self, batch: str, environ: dict[str, str]) -> None:
+    def __init__(self, batch: str, environ: dict[str, str], index: int | None = None) -> None:
         self.batch = batch
         self.environ = environ
-        self.index = self._number("SLURM_ARRAY_TASK_ID")
+        self.index = self._number("SLURM_ARRAY_TASK_ID") if index is None else index
         self.restart = self._number("SLURM_RESTART_COUNT")
         self.node = self._number("SLURM_NODEID") if "SLURM_STEP_ID" in environ else 0
         self.nodes = self._number("SLURM_STEP_NUM_NODES") or 1
@@ -135,18 +136,22 @@ class SlurmTask:
         with contextlib.suppress(OSError):
             os.unlink(f"{self.batch}/secrets-{self.index}")
 
+    def supervise(self) -> bool:
+        """Supervise the trial to its end; False when it went badly."""
+        secrets = self.take_secrets()
+        trial = self.prepare()
+        if self.node == 0:
+            self.remove_secrets()
+        lock = trial_lock.acquire()
+        if lock is None:  # it runs, or has ended: this is a second submission of it
+            return True
+        supervisor_main.supervise(trial, {**self.environ, **secrets}, lock)
+        status = fields.mapping(files.read_json(".", wire.STATUS_FILE))
+        return status.get("state") in _GOOD
+
 
 def main(batch: str) -> None:
     """Supervise the trial of this task to its end; the exit code tells Slurm whether it went well."""
     os.umask(0o077)
-    task = SlurmTask(batch, dict(os.environ))
-    secrets = task.take_secrets()
-    trial = task.prepare()
-    if task.node == 0:
-        task.remove_secrets()
-    lock = trial_lock.acquire()
-    if lock is None:  # it runs, or has ended: this is a second submission of it
-        sys.exit(0)
-    supervisor_main.supervise(trial, {**os.environ, **secrets}, lock)
-    status = fields.mapping(files.read_json(".", wire.STATUS_FILE))
-    sys.exit(0 if status.get("state") in _GOOD else 1)
+    is_good = SlurmTask(batch, dict(os.environ)).supervise()
+    sys.exit(0 if is_good else 1)

@@ -27,3 +27,16 @@ exec srun --nodes=2 --ntasks=2 --kill-on-bad-exit=1 --unbuffered "@PYTHON@" -I -
 #SBATCH --no-requeue
 umask 077
 exec "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/worker/start_slurm_task.py" "@BATCH@"
+
+#!/bin/bash
+#SBATCH --job-name=@JOB_NAME@
+#SBATCH --output="@BATCH@/output-%a"
+#SBATCH --open-mode=append
+#SBATCH --chdir="@BATCH@"
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --gres=gpu:1
+#SBATCH --time=120
+#SBATCH --no-requeue
+umask 077
+exec "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/worker/start_slurm_pilot.py" "@BATCH@" 300 7200

@@ -36,18 +36,26 @@ def home(tmp_path: Path) -> Iterator[Home]:
         os.kill(status.pid, signal.SIGKILL)
 
 
+@pytest.mark.parametrize(
+    "backend", ["slurm", {"type": "slurm", "reuse": 2, "reuse_idle": "1s"}], ids=["jobs", "long jobs"]
+)
 def test_a_manager_that_is_killed_while_trials_run_and_wait_loses_and_doubles_nothing(
-    cluster: SlurmLab, home: Home, tmp_path: Path
+    backend: object, cluster: SlurmLab, home: Home, tmp_path: Path
 ) -> None:
     code = CELL.replace("WAY", repr(str(tmp_path / "way")))
-    experiment = submit(code, home=home, name="e", backend="slurm", trials=3, concurrency=3, resources={"cpus": 8})
+    experiment = submit(code, home=home, name="e", backend=backend, trials=3, concurrency=3, resources={"cpus": 8})
     told = lambda: "\n".join(explain(experiment.store, home, experiment.record))  # noqa: E731 - short
-    wait_until(lambda: "next in line" in told(), "a trial that waits", within_s=60)
+    wait_until(
+        lambda: "next in line" in told() or "waits for its turn in a pilot job" in told(),
+        "a trial that waits",
+        within_s=60,
+    )
     os.kill(manager.status(home).pid, signal.SIGKILL)
+    wait_until(lambda: not manager.status(home).alive, "the manager's end")
     manager.ensure(home)
     (tmp_path / "way").touch()
     wait_until(lambda: experiment.store.experiment(experiment.id).state.is_final, "the end", within_s=90)
     assert [trial.state for trial in experiment.trials] == [TrialState.SUCCEEDED] * 3
     seen = [(point.number, point.attempt, point.step) for point in experiment.store.points(experiment.id)]
     assert sorted(seen) == [(number, 1, step) for number in range(1, 4) for step in range(40)]
-    assert not cluster.run("squeue", "--noheader")
+    wait_until(lambda: not cluster.run("squeue", "--noheader"), "the end of all jobs")

@@ -105,6 +105,9 @@ class SlurmBackend:
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """The script that `sbatch` gets, the variables set for the trial, and `trial.json`."""
         content = self._content(trial, placement)
+        how = "As one job; trials that are submitted together become an array"
+        if pilots := job_script.pilots(trial, self._options(trial)):
+            how = f"In a job that runs one trial after another, one of {pilots} at most"
         return Submission(
             argv=("sbatch", "--parsable", f"{job_script.BATCH}/script"),
             env=environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)")),
@@ -112,7 +115,7 @@ class SlurmBackend:
                 "script": job_script.render(trial, self._options(trial)),
                 wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True),
             },
-            notes=(f"As one job; trials that are submitted together become an array{self._where()}.",),
+            notes=(f"{how}{self._where()}.",),
         )
 
     def _options(self, trial: TrialSpec) -> JsonObject:
@@ -138,7 +141,10 @@ class SlurmBackend:
             **self._cluster.place_data(trial, limit_bytes),
         }  # fmt: skip
         data = self._cluster.ref_data(trial.job_id)
-        task: JsonObject = {"directory": data["directory"], "trial": content, "secrets": dict(secrets)}
+        reuse = job_script.pilots(trial, self._options(trial))
+        task: JsonObject = {
+            "directory": data["directory"], "trial": content, "secrets": dict(secrets), "reuse": reuse
+        }  # fmt: skip
         self._batcher.submit(task, job_script.render(trial, self._options(trial)))
         return JobRef(self.name, trial.job_id, data)
 

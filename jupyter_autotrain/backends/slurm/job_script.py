@@ -23,6 +23,8 @@ OWN_OPTIONS = frozenset({
     "--partition", "-p", "--account", "-A", "--test-only", "--uid", "--gid", "--input", "-i",
 })  # fmt: skip
 _MARGIN_S = 60.0  # the supervisor ends a trial at its limit, and needs a moment for it
+_PILOT_S = 3600.0  # most partitions allow an hour
+IDLE_S = 60.0
 _MEBIBYTE = 1 << 20
 
 
@@ -34,7 +36,12 @@ def render(trial: TrialSpec, options: Mapping[str, JsonValue]) -> str:
         options: Options of the profile and of the header's section, as `SlurmOptions` has checked them.
     """
     directives = [f"#SBATCH {one}" for one in _directives(trial, options)]
-    start = f'"{PYTHON}" -I -S "{CODE}/jupyter_autotrain/worker/start_slurm_task.py" "{BATCH}"'
+    program = "start_slurm_task.py"
+    arguments = ""
+    if pilots(trial, options):
+        program = "start_slurm_pilot.py"
+        arguments = f" {_seconds(options.get('reuse_idle'), IDLE_S):g} {60 * _pilot_minutes(trial, options)}"
+    start = f'"{PYTHON}" -I -S "{CODE}/jupyter_autotrain/worker/{program}" "{BATCH}"{arguments}'
     nodes = trial.resources.nodes
     spread = f"srun --nodes={nodes} --ntasks={nodes} --kill-on-bad-exit=1 --unbuffered " if nodes > 1 else ""
     lines = ["#!/bin/bash", *directives, "umask 077", *_texts(options.get("setup")), f"exec {spread}{start}"]
@@ -55,13 +62,31 @@ def _directives(trial: TrialSpec, options: Mapping[str, JsonValue]) -> list[str]
     if needs.gpus:
         kind = options.get("gpu_type")
         found.append(f"--gres=gpu:{kind}:{needs.gpus}" if kind else f"--gres=gpu:{needs.gpus}")
-    minutes = _minutes(trial, options)
+    is_pilot = pilots(trial, options) > 0
+    minutes = _pilot_minutes(trial, options) if is_pilot else _minutes(trial, options)
     if minutes:
         found.append(f"--time={minutes}")
     found += [f"--{name}={shlex.quote(str(options[name]))}" for name in ("partition", "account") if options.get(name)]
     # The first run removes the secrets of a trial, so one that has any cannot begin again.
-    found.append("--requeue" if options.get("requeue") and not trial.secrets else "--no-requeue")
+    # A pilot that is gone is replaced by another one.
+    is_requeued = options.get("requeue") and not trial.secrets and not is_pilot
+    found.append("--requeue" if is_requeued else "--no-requeue")
     return found + _texts(options.get("extra"))
+
+
+def pilots(trial: TrialSpec, options: Mapping[str, JsonValue]) -> int:
+    """How many pilot jobs run such trials; 0: each is a job of its own, as one on several nodes always is."""
+    reuse = options.get("reuse")
+    return int(reuse) if isinstance(reuse, int) and trial.resources.nodes == 1 else 0
+
+
+def _pilot_minutes(trial: TrialSpec, options: Mapping[str, JsonValue]) -> int:
+    """The time limit of a pilot, which has room for one trial at least."""
+    return max(_minutes(trial, {}), math.ceil(_seconds(options.get("time"), _PILOT_S) / 60))
+
+
+def _seconds(value: JsonValue, default_s: float) -> float:
+    return float(value) if isinstance(value, (int, float)) else default_s
 
 
 def _minutes(trial: TrialSpec, options: Mapping[str, JsonValue]) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jupyter_autotrain.backends.slurm.job_script import OWN_OPTIONS
+from jupyter_autotrain.backends.slurm.job_script import IDLE_S, OWN_OPTIONS
 from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.backends.ssh.options import Port
 from jupyter_autotrain.core.matching import closest_match
@@ -35,6 +35,11 @@ def _line(value: object) -> str:
     return value
 
 
+def _pilots(value: object) -> object:
+    return int(value) if isinstance(value, bool) else value
+
+
+Pilots = Annotated[int, BeforeValidator(_pilots), Field(ge=0)]
 Extra = Annotated[str, BeforeValidator(_option)]
 Line = Annotated[str, BeforeValidator(_line)]
 
@@ -52,7 +57,9 @@ class SlurmOptions(Section):
     partition: Name | None = Field(default=None, description="The partition of jobs.", examples=["gpu"])
     account: Name | None = Field(default=None, description="The account that jobs are charged to.", examples=["lab42"])
     time: Duration | None = Field(
-        default=None, description="Time limit of a job where the header has no `timeout:`.", examples=["8h"]
+        default=None,
+        description="Time limit of a job where the header has no `timeout:`; of a long job (`reuse`), 1h by default.",
+        examples=["8h"],
     )
     gpu_type: Name | None = Field(default=None, description="The kind of GPU, as in Slurm's GRES.", examples=["a100"])
     extra: Annotated[tuple[Extra, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = (
@@ -69,6 +76,14 @@ class SlurmOptions(Section):
     )
     requeue: Truth = Field(
         default=False, description="Slurm may begin a trial again after preemption or a failed node.", examples=["true"]
+    )
+    reuse: Pilots = Field(
+        default=0,
+        description="Trials run one after another in so many long jobs at most; 0: each is a job of its own.",
+        examples=["4"],
+    )
+    reuse_idle: Duration = Field(
+        default=IDLE_S, description="How long such a job waits for another trial before it ends.", examples=["5m"]
     )
     transport: TransportKind = Field(
         default=TransportKind.PARAMIKO, description="What connects to `via`: paramiko or openssh.", examples=["openssh"]

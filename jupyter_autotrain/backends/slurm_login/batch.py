@@ -10,7 +10,8 @@ batches/ID/script       what `sbatch` gets
 ```
 
 `entries/DIGEST`, by the digest of a trial directory, says which task it is: {"batch", "index", "job"}; "job" as soon as
-Slurm has given a number. All of it goes when every trial of the batch has ended. Runs on the login node.
+Slurm has given a number. For a trial that a pilot job runs {"batch", "index", "job": "", "pool", "name", "most"}, see
+`pilots`. All of it goes when every trial of the batch has ended. Runs on the login node.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ import json
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.worker import fields
 
 SCRIPT = "script"
 TASKS = "tasks"
 _TRIED = "tried"
 _MOST_OUTPUT_BYTES = 4096
-Task = Mapping[str, Any]  # directory, trial, secrets
+Task = Mapping[str, Any]  # directory, trial, secrets, reuse: how many pilot jobs run such trials, 0: it is a job
 Entry = Mapping[str, Any]  # what slurm.json holds
 
 
@@ -58,6 +61,13 @@ def read_entry(root: Path, directory: Path) -> Entry | None:
     return found
 
 
+def fill_in(script: str, names: Mapping[str, str]) -> str:
+    """A script with the names that `job_script` leaves open."""
+    for name, value in names.items():
+        script = script.replace(name, value)
+    return script
+
+
 class BatchFolder:
     """The folder of a batch.
 
@@ -81,15 +91,13 @@ class BatchFolder:
         """The name of its job in Slurm, by which it is found when the answer of `sbatch` got lost."""
         return f"autotrain-{self.name}"
 
-    def fill(self, script: str, python: str, code: str, count: int) -> str:
-        """The script with the names that `job_script` leaves open; only tasks of an array have a number."""
-        names = {"@JOB_NAME@": self.job_name, "@BATCH@": str(self.path), "@PYTHON@": python, "@CODE@": code}
-        for name, value in names.items():
-            script = script.replace(name, value)
+    def fill(self, script: str, count: int) -> str:
+        """The script with the names of this batch; only tasks of an array have a number."""
+        script = fill_in(script, {"@JOB_NAME@": self.job_name, "@BATCH@": str(self.path)})
         return script if count > 1 else script.replace("/output-%a", "/output-0")
 
-    def write(self, tasks: Sequence[Task], script: str) -> None:
-        """Write the files of the batch, then name it in each trial directory."""
+    def write(self, tasks: Sequence[Task], script: str, pool: str = "") -> None:
+        """Write the files of the batch, then name it, and the pool if there is one, in the entry of each trial."""
         self.path.mkdir(mode=0o700, parents=True)
         for index, task in enumerate(tasks):
             self._write(f"trial-{index}", json.dumps(task["trial"]))
@@ -100,12 +108,14 @@ class BatchFolder:
         for index, task in enumerate(tasks):
             directory = Path(task["directory"])
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write_entry(directory, index, "")
+            name = f"{time.time_ns():020d}-{self.name}-{index}"
+            in_pool = {"pool": pool, "name": name, "most": task["reuse"]} if pool else {}
+            self._write_entry(directory, index, "", in_pool)
 
-    def _write_entry(self, directory: Path, index: int, job: str) -> None:
+    def _write_entry(self, directory: Path, index: int, job: str, in_pool: Mapping[str, object]) -> None:
         path = entry_file(self._root, directory)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        content = {"batch": self.name, "index": index, "job": job}
+        content = {"batch": self.name, "index": index, "job": job, **in_pool}
         wire.write_atomically(str(path), json.dumps(content).encode())
 
     def _write(self, name: str, text: str) -> None:
@@ -128,7 +138,7 @@ class BatchFolder:
         """Write the number that Slurm gave into each trial directory."""
         directories = self.directories()
         for index, directory in enumerate(directories):
-            self._write_entry(directory, index, f"{number}_{index}" if len(directories) > 1 else number)
+            self._write_entry(directory, index, f"{number}_{index}" if len(directories) > 1 else number, {})
 
     def remove(self) -> None:
         """Remove everything of it: Slurm has refused it, or all of its trials have ended."""
@@ -143,9 +153,26 @@ class BatchFolder:
 
     def last_output(self, index: int) -> str:
         """The last line that the script of a task printed, for messages."""
-        try:
-            data = files.read(self.path, f"output-{index}", _MOST_OUTPUT_BYTES, 0)
-        except OSError:
-            return ""
-        lines = [line.strip() for line in data.decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1][:300].rstrip(".") if lines else ""
+        return last_line(self.path, f"output-{index}")
+
+    def trial(self, index: int) -> Mapping[str, Any]:
+        """What `trial.json` of a task holds.
+
+        Raises:
+            OSError, ValueError: It cannot be read.
+        """
+        return fields.mapping(files.read_json(self.path, f"trial-{index}"))
+
+    def has_secrets(self, index: int) -> bool:
+        """False when a task has secrets and its first run has taken them."""
+        return not self.trial(index).get("secrets") or (self.path / f"secrets-{index}").exists()
+
+
+def last_line(folder: Path, name: str) -> str:
+    """The last line of what a job printed, for messages; "" where that is not known."""
+    try:
+        data = files.read(folder, name, _MOST_OUTPUT_BYTES, 0)
+    except OSError:
+        return ""
+    lines = [line.strip() for line in data.decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:300].rstrip(".") if lines else ""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local.status import Status, UnknownError
-from jupyter_autotrain.backends.slurm_login import batch, commands, job_queue, node_directories
+from jupyter_autotrain.backends.slurm_login import batch, commands, job_queue, node_directories, pilots
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
@@ -27,7 +27,9 @@ Receipt = list[object]  # pids ended, killed, left; seconds; note
 Run = Callable[[list[str]], str]
 
 
-def cancel(run: Run, queue: job_queue.JobQueue, root: Path, directory: Path, grace_s: float) -> Receipt:
+def cancel(
+    run: Run, queue: job_queue.JobQueue, pools: pilots.Pools, root: Path, directory: Path, grace_s: float
+) -> Receipt:
     """End a trial; returns when Slurm says that its job is gone. Idempotent.
 
     Raises:
@@ -49,7 +51,9 @@ def cancel(run: Run, queue: job_queue.JobQueue, root: Path, directory: Path, gra
         (place / wire.CONTROL).mkdir(mode=0o700, exist_ok=True)
         wire.write_atomically(str(place / wire.CANCEL_FILE), request)
     job_id = str(entry["job"])
-    if job_id:
+    if entry.get("pool"):
+        _end_in_pool(run, queue, pools, directory, entry, grace_s)
+    elif job_id:
         _end_job(run, queue, directory, job_id, grace_s)
     batch.BatchFolder(root, str(entry["batch"])).forget_secrets(int(entry["index"]))
     return _receipt(_final(directory), time.monotonic() - begun_s)
@@ -69,6 +73,20 @@ def _end_job(run: Run, queue: job_queue.JobQueue, directory: Path, job_id: str, 
     if not _wait(lambda: _has_ended(queue, job_id), _GONE_S):
         _scancel(run, "--full", "--signal=KILL", job_id)
         raise BackendError(f"Slurm job {job_id} is still there.", "", "Ask again later, or see `squeue --me`.")
+
+
+def _end_in_pool(
+    run: Run, queue: job_queue.JobQueue, pools: pilots.Pools, directory: Path, entry: batch.Entry, grace_s: float
+) -> None:
+    """One that waits is taken back; one that runs is ended by its supervisor, and its pilot goes on."""
+    if pools.withdraw(entry):
+        return
+    pilot = pools.pilot_of(entry)
+    if pilot is None or _wait(lambda: _is_final(directory) or _has_ended(queue, pilot.job), grace_s + _STUCK_S):
+        return
+    _scancel(run, pilot.job)
+    if not _wait(lambda: _has_ended(queue, pilot.job), _GONE_S):
+        raise BackendError(f"Slurm job {pilot.job} is still there.", "", "Ask again later, or see `squeue --me`.")
 
 
 def _scancel(run: Run, *arguments: str) -> None:

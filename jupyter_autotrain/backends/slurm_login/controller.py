@@ -16,7 +16,7 @@ from typing import Any
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local.status import UnknownError
-from jupyter_autotrain.backends.slurm_login import batch, cancelling, commands, nodes, resolution
+from jupyter_autotrain.backends.slurm_login import batch, cancelling, commands, nodes, pilots, pooled_trials, resolution
 from jupyter_autotrain.backends.slurm_login.batch import BatchFolder, Entry, Task
 from jupyter_autotrain.backends.slurm_login.job_queue import JobQueue
 from jupyter_autotrain.core import files, wire
@@ -46,9 +46,11 @@ class SlurmController:
         self._run = run
         self._queue = queue or JobQueue(run)
         self._resolution = resolution.Resolution(root, settle_s)
+        self._pools = pilots.Pools(root, self._run, self._queue)
+        self._pooled = pooled_trials.PooledTrials(root, self._pools, self._queue, self._resolution)
         self._handlers: dict[str, Callable[[Mapping[str, Any]], object]] = {
             "submit": lambda request: self.submit(request["tasks"], request["script"], request["python"]),
-            "poll": lambda request: [self.poll(self._directory(name)) for name in request["directories"]],
+            "poll": lambda request: self._poll_all([self._directory(name) for name in request["directories"]]),
             "cancel": lambda request: self.cancel(self._directory(request["directory"]), request["grace_s"]),
             "read": lambda request: [self._read(*cursor) for cursor in request["cursors"]],
             "nodes": lambda request: nodes.listing(self._run, request["partition"]),
@@ -93,10 +95,34 @@ class SlurmController:
             new = [self._filled(task) for task in tasks if not self._is_known(self._directory(task["directory"]))]
             if not new:
                 return
+            names = {"@PYTHON@": python or sys.executable, "@CODE@": str(self.code)}
             folder = BatchFolder.new(self._root)
-            folder.write(new, folder.fill(script, python or sys.executable, str(self.code), len(new)))
             with contextlib.suppress(commands.SlurmDownError):
-                self._hand_over(folder)
+                if new[0]["reuse"]:
+                    self._pool(folder, new, batch.fill_in(script, names))
+                else:
+                    folder.write(new, folder.fill(batch.fill_in(script, names), len(new)))
+                    self._hand_over(folder)
+
+    def _pool(self, folder: BatchFolder, tasks: Sequence[Task], script: str) -> None:
+        """Let trials wait for pilot jobs, and submit those that are missing."""
+        pool = pilots.Pools.digest(script)
+        folder.write(tasks, script, pool)
+        entries = self._entries(folder)
+        for entry in entries:
+            self._pools.put(entry)
+        try:
+            self._pools.look_after(pool)
+        except commands.SlurmRefusedError:
+            for entry in entries:
+                self._pools.withdraw(entry)
+            folder.remove()
+            self._pools.look_after(pool)  # it may be empty now
+            raise
+
+    def _entries(self, folder: BatchFolder) -> list[Entry]:
+        found = [batch.read_entry(self._root, directory) for directory in folder.directories()]
+        return [entry for entry in found if entry is not None]
 
     def _filled(self, task: Task) -> Task:
         """A task with the paths that only this machine knows."""
@@ -143,6 +169,12 @@ class SlurmController:
             raise
         return printed.strip().split(";")[0]
 
+    def _poll_all(self, directories: Sequence[Path]) -> list[object]:
+        if (self._root / pilots.POOLS).exists():
+            with contextlib.suppress(commands.SlurmDownError), self._locked():  # each trial tells of it
+                self._pools.look_after_all()
+        return [self.poll(directory) for directory in directories]
+
     def poll(self, directory: Path) -> object:
         """How a trial stands: its status file's content, None where it never was, or a text: why that is not known."""
         try:
@@ -151,7 +183,7 @@ class SlurmController:
             if entry is not None and (status is None or resolution.needs_slurm(status)):
                 return self._poll_job(directory, status, entry)
             if entry is not None:
-                self._forget(BatchFolder(self._root, entry["batch"]))
+                self._forget(entry)
         except (OSError, ValueError, UnknownError) as error:
             return str(error)
         except commands.SlurmDownError as error:
@@ -159,14 +191,19 @@ class SlurmController:
         return status
 
     def _poll_job(self, directory: Path, status: statuses.Status | None, entry: Entry) -> object:
+        if entry.get("pool"):
+            return self._pooled.resolve(directory, status, entry)
         job_id = entry["job"] or self._complete(directory)
         if not job_id:
             return resolution.preparing(_NOT_SUBMITTED.format("no answer"))
         job = self._queue.find(job_id)
         return self._resolution.resolve(directory, entry, status, job)
 
-    def _forget(self, folder: BatchFolder) -> None:
+    def _forget(self, entry: Entry) -> None:
         """Remove a batch all of whose trials have ended."""
+        if entry.get("pool"):
+            self._pools.release(entry)
+        folder = BatchFolder(self._root, entry["batch"])
         with contextlib.suppress(OSError, UnknownError):
             found = [statuses.read(directory) for directory in folder.directories()]
             if all(status is not None and not resolution.needs_slurm(status) for status in found):
@@ -195,4 +232,4 @@ class SlurmController:
 
     def cancel(self, directory: Path, grace_s: float) -> object:
         """End a trial; see `cancelling.cancel`."""
-        return cancelling.cancel(self._run, self._queue, self._root, directory, grace_s)
+        return cancelling.cancel(self._run, self._queue, self._pools, self._root, directory, grace_s)

@@ -60,20 +60,22 @@ class Resolution:
             self._since_s.pop(directory, None)
             return _of_active(status, job)
         if status is not None and statuses.is_final(status):
-            return self._explain(directory, status, job)
-        if not self._has_settled(directory, 1.0 if job is not None else _FORGOTTEN_FACTOR):
+            return self.explain(directory, status, job)
+        if not self.has_settled(directory, 1.0 if job is not None else _FORGOTTEN_FACTOR):
             return (
                 "its job has ended, and its last files are awaited" if job else "Slurm does not know its job any more"
             )
         if job is None and trial_lock.is_held(str(directory)):
             return "Slurm does not know its job any more, but its supervisor lives"
-        return self._end(directory, entry, job)
+        folder = BatchFolder(self._root, str(entry["batch"]))
+        return self.end(directory, entry, job, folder.last_output(int(entry["index"])))
 
-    def _has_settled(self, directory: Path, factor: float) -> bool:
+    def has_settled(self, directory: Path, factor: float = 1.0) -> bool:
+        """True when the job of a trial has been over for long enough that all of its files are here."""
         now_s = time.monotonic()
         return now_s - self._since_s.setdefault(directory, now_s) >= factor * self._settle_s
 
-    def _explain(self, directory: Path, status: Status, job: SlurmJob | None) -> Status:
+    def explain(self, directory: Path, status: Status, job: SlurmJob | None) -> Status:
         """The supervisor has written the end; where Slurm caused it, say so."""
         ending = None if job is None else job_states.ending_of(job)
         status = node_directories.first_failure(directory, status)
@@ -82,11 +84,10 @@ class Resolution:
             changes.update({"state": ending.state, "reason": ending.reason})
         return self._write(directory, {**status, **changes})
 
-    def _end(self, directory: Path, entry: Entry, job: SlurmJob | None) -> Status:
-        """Nothing of the trial is left, and it has written no end."""
-        folder = BatchFolder(self._root, str(entry["batch"]))
-        folder.forget_secrets(int(entry["index"]))
-        ending = (job and job_states.ending_of(job)) or _without_words(job, folder.last_output(int(entry["index"])))
+    def end(self, directory: Path, entry: Entry, job: SlurmJob | None, output: str) -> Status:
+        """Nothing of the trial is left, and it has written no end; `output` is the last line of its job."""
+        BatchFolder(self._root, str(entry["batch"])).forget_secrets(int(entry["index"]))
+        ending = (job and job_states.ending_of(job)) or _without_words(job, output)
         found: Status = {"supervisor": _NOBODY}
         with contextlib.suppress(statuses.UnknownError):
             found = statuses.read(directory) or found

@@ -28,7 +28,9 @@ def script(tmp_path: Path, resources: Resources, options: dict, **spec: object) 
 
 def test_the_golden_script_is_as_it_was(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     whole = Resources(cpus=3.5, memory_bytes=2_000_000_000, gpus=2, nodes=2, workers_per_node=2)
-    text = script(tmp_path, whole, OPTIONS, timeout_s=90.0) + "\n" + script(tmp_path, Resources(), {})
+    reuse = {"reuse": 4, "reuse_idle": 300.0, "requeue": True, "time": 7200}
+    texts = [script(tmp_path, whole, OPTIONS, timeout_s=90.0), script(tmp_path, Resources(), {})]
+    text = "\n".join([*texts, script(tmp_path, Resources(gpus=1), reuse, timeout_s=90.0)])
     if request.config.getoption("--golden-update"):
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
@@ -44,6 +46,18 @@ def test_a_trial_with_secrets_is_never_begun_again_by_slurm(tmp_path: Path) -> N
 def test_extra_takes_no_option_that_the_backend_sets_and_nothing_else(bad: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         SlurmOptions.model_validate({"extra": [bad]})
+
+
+def test_a_long_job_has_time_for_a_whole_trial_and_one_on_several_nodes_is_a_job_of_its_own(tmp_path: Path) -> None:
+    assert "#SBATCH --time=121\n" in script(tmp_path, Resources(), {"reuse": 1}, timeout_s=7200.0)
+    assert "#SBATCH --time=60\n" in script(tmp_path, Resources(), {"reuse": 1}, timeout_s=10.0)
+    assert "start_slurm_pilot.py" not in script(tmp_path, Resources(nodes=2), {"reuse": 1})
+
+
+def test_reuse_may_be_a_truth_and_never_less_than_0() -> None:
+    assert SlurmOptions.model_validate({"reuse": True}).reuse == 1
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        SlurmOptions.model_validate({"reuse": -1})
 
 
 def test_via_and_extra_may_be_given_as_one_text() -> None:
