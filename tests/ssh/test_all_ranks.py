@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import ExperimentSpec, Resources
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing import wait_until, write_bundle
 from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.ssh.test_manager_on_hosts import Served
 from tests.ssh.test_multi_node import Cluster
 
 pytestmark = pytest.mark.fault
@@ -70,6 +73,40 @@ def test_values_of_all_ranks_are_whole_after_a_cut_link_and_with_other_managers(
     assert cluster.finish(ref).state is TrialState.EARLY_STOPPED
     assert reduced(cluster, ref, "loss") == [(step, 0.5) for step in range(40)]
     assert reduced(cluster, ref, "seen") == [(step, 2) for step in range(40)]
+
+
+@pytest.fixture
+def served(tmp_path: Path, lab: SshLab) -> Iterator[Served]:
+    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    made = Served(tmp_path / "home", lab)
+    yield made
+    made.kill()
+    made.store.close()
+    for host in lab.hosts:
+        host.reboot()
+
+
+def test_a_killed_manager_stores_each_value_of_all_ranks_once(served: Served) -> None:
+    code = """
+        import time
+        for step in range(60):
+            report(step=step, all_ranks=True, loss=float(rank))
+            time.sleep(0.05)
+    """
+    bundle = write_bundle(served.home.bundle("e1"), code)
+    choice = served.lab(("h1", "h2"))
+    spec = ExperimentSpec("exp", bundle, backends=(choice,), resources=Resources(nodes=2))
+    served.store.add_experiment("e1", spec, time.time())
+    served.begin()
+    wait_until(lambda: len(served.store.points("e1")) >= 10, "the first values", within_s=120)
+    served.kill()
+    stored = len(served.store.points("e1"))
+    assert stored < 60, "the manager was killed in the middle"
+    served.begin()
+    served.end()
+    assert served.states() == [TrialState.SUCCEEDED]
+    found = [(point.step, point.value) for point in served.store.points("e1")]
+    assert found == [(step, 0.5) for step in range(60)]
 
 
 def another_manager(cluster: Cluster) -> None:
