@@ -28,6 +28,7 @@ def test_mpi4py_reduces_over_ranks_on_two_hosts(lab: SshLab, tmp_path: Path, kin
         import os, socket
         world = MPI.COMM_WORLD
         report(total=float(world.allreduce(rank + 1)))
+        report(all_ranks=True, mean=float(rank))
         print(socket.gethostname(), rank, world_size, os.environ["LOCAL_RANK"], os.environ["JUPYTER_AUTOTRAIN_TRIAL"])
     """
     try:
@@ -38,6 +39,7 @@ def test_mpi4py_reduces_over_ranks_on_two_hosts(lab: SshLab, tmp_path: Path, kin
         words = [text.split()[:4] for text in shown]
         assert words == [[f"h{1 + k // 2}", str(k), "4", str(k % 2)] for k in range(4)]
         assert '{"total":10.0}' in cluster.text(ref, wire.METRICS)
+        assert '{"mean": 1.5}' in cluster.text(ref, wire.METRICS)
         cluster.assert_nothing_runs()
     finally:
         cluster.backend.close()
