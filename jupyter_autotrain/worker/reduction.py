@@ -19,6 +19,7 @@ before the other nodes' streams have (`awaits_other_nodes`), so what it leaves i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -39,6 +40,11 @@ class _Source:
         self.ranks = ranks
         self.offset = 0
         self.has_ended = False
+
+    def skip(self, directory: str) -> None:
+        """Leave out what is there already."""
+        with contextlib.suppress(OSError):  # nothing is
+            self.offset = os.lstat(f"{directory}/{self.stream}").st_size
 
     def lines(self, directory: str) -> list[bytes]:
         """The whole lines that are new."""
@@ -115,6 +121,8 @@ class RankReduction:
         self._to = wire.stream_of_rank(wire.METRICS if self._is_first else wire.PARTIALS, node_rank)
         own = range(node_rank * workers, (node_rank + 1) * workers)
         self._ranks = [_Source(wire.stream_of_rank(wire.METRICS, rank), [rank]) for rank in own]
+        for source in self._ranks:
+            source.skip(directory)  # an earlier run of the trial has reported it; no rank has begun in this one
         self._nodes: list[_Source] = []
         for node in range(1, nodes) if self._is_first else ():
             ranks = range(node * workers, (node + 1) * workers)

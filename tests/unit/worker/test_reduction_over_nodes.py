@@ -160,3 +160,14 @@ def test_partial_results_that_a_cell_has_damaged_are_passed_over(tmp_path: Path)
     (nodes.folders[1] / "partials-1").write_text("\n".join(lines) + "\n")
     nodes.finish()
     assert nodes.points() == {"loss": [(0, 1.0)]}
+
+
+def test_what_an_earlier_run_has_reported_is_not_reduced_again(tmp_path: Path) -> None:
+    nodes = Nodes(tmp_path, 2, 1)
+    for reporter in nodes.reporters:
+        reporter(step=0, all_ranks=True, loss=1.0)
+    nodes.reductions = [RankReduction(1, lambda: 7.0, 2, node, directory=str(nodes.folders[node])) for node in range(2)]
+    nodes.reporters[0](step=1, all_ranks=True, loss=2.0)
+    nodes.reporters[1](step=1, all_ranks=True, loss=4.0)
+    nodes.finish()
+    assert nodes.points() == {"loss": [(1, 3.0)]}
