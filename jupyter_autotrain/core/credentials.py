@@ -7,12 +7,11 @@ uses them must offer a way to mark a text as no credential.
 from __future__ import annotations
 
 import re
-from typing import Final
 
-ALLOWED: Final = "pragma: allowlist secret"  # the comment by which detect-secrets too lets a line pass
+ALLOWED = "pragma: allowlist secret"  # the comment by which detect-secrets too lets a line pass
 
 # A literal that every such text holds, and its full form: searching the literal first keeps large data cheap.
-_FORMS: Final = (
+_FORMS = (
     (b"hf_", rb"hf_[A-Za-z0-9]{12}"),
     (b"sk-", rb"sk-[\w-]{0,40}?[A-Za-z0-9]{16}"),
     (b"sk_live_", rb"sk_live_[A-Za-z0-9]{12}"),
@@ -35,22 +34,22 @@ _FORMS: Final = (
     (b"://", rb"://[^\s/:@\"'<>{}$]{1,64}:[^\s/@\"'<>{}$]{3,128}@[\w.\[-]"),
 )
 # Inside a word it is none, as in "task-..."; in a pickle the length of a text stands before it, and may be a letter.
-_APART: Final = rb"(?:(?<![A-Za-z0-9])|(?<=[\x8cC].))"
-_COMPILED: Final = tuple(
+_APART = rb"(?:(?<![A-Za-z0-9])|(?<=[\x8cC].))"
+_COMPILED = tuple(
     (literal, re.compile((_APART if literal[:1].isalnum() else b"") + form, re.DOTALL)) for literal, form in _FORMS
 )
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_NAMED_SECRET: Final = frozenset(
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAMED_SECRET = frozenset(
     {"password", "passwd", "passphrase", "secret", "secrets", "credential", "credentials", "apikey"}
 )
-_KINDS_OF_KEY: Final = frozenset({"api", "access", "private", "secret", "signing", "encryption", "auth", "account"})
+_KINDS_OF_KEY = frozenset({"api", "access", "private", "secret", "signing", "encryption", "auth", "account"})
 # What follows such a word and makes it the name of something else, as in `password_field`.
-_ABOUT: Final = frozenset(
+_ABOUT = frozenset(
     {"file", "path", "dir", "name", "names", "field", "fields", "length", "len", "size", "env", "var", "variable", "id"}
     | {"ids", "column", "columns", "count", "manager", "prompt", "label", "labels", "policy", "url", "type", "hash"}
 )
-_VARIABLE_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_MOST_CHARS: Final = 4096
+_VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_MOST_CHARS = 4096
 
 
 def holds_credential(data: str | bytes) -> bool:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
-from typing import Final
 
 from jupyter_autotrain.core.credentials import holds_credential, names_credential
 from jupyter_autotrain.core.system import PORTABLE_VARIABLE
 from jupyter_autotrain.core.wire import MANAGER_VARIABLE, TRIAL_VARIABLE
 
-PASSED: Final = (
+PASSED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TEMP", "TMP", "TERM",
     "XDG_*", "VIRTUAL_ENV", "CONDA_*", "MAMBA_*", "PYTHON*", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_*",
     "CUDA_*", "NVIDIA_*", "NCCL_*", "CUDNN_*", "CUBLAS_*", "HIP_*", "ROCR_*", "ROCM_*", "HSA_*", "GLOO_*",
@@ -28,14 +27,14 @@ PASSED: Final = (
     "JUPYTER_AUTOTRAIN_HOME", PORTABLE_VARIABLE, "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR",
 )  # fmt: skip
 # What means something on one machine only: a trial on another machine gets that machine's own.
-_OF_A_MACHINE: Final = (
+_OF_A_MACHINE = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "TERM", "DISPLAY", "XDG_*", "SSH_*",
     "VIRTUAL_ENV", "CONDA_*", "MAMBA_*", "PYTHON*", "LD_*", "MPLCONFIGDIR", "NLTK_DATA", "JUPYTER_*", "NVIDIA_*",
     "CUDA_PATH", "CUDA_MPS_*", "*_VISIBLE_DEVICES", "*_HOME", "*_CACHE", "*_CACHE_DIR", "*_CACHE_PATH",
     "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "*_proxy", "*_PROXY",
 )  # fmt: skip
-_OF_ANY_MACHINE: Final = frozenset({"PYTHONHASHSEED"})
-_OF_A_MANAGER: Final = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*", "SLURM_CONF")
+_OF_ANY_MACHINE = frozenset({"PYTHONHASHSEED"})
+_OF_A_MANAGER = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*", "SLURM_CONF")
 
 
 def passed(environ: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:

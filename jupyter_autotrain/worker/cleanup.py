@@ -55,7 +55,8 @@ def _remove_folder(path: str) -> None:
 
 def _remove_empty(path: str) -> None:
     with contextlib.suppress(OSError):
-        if os.lstat(path).st_size == 0:
+        found = os.lstat(path)
+        if found.st_size == 0 and found.st_nlink == 1:  # into one with several links another node may still write
             os.unlink(path)
 
 

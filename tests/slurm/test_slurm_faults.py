@@ -42,7 +42,7 @@ for step in range(first, 10_000):
 Make = Callable[..., SlurmBackend]
 slow = pytest.mark.skipif(
     "AUTOTRAIN_LONG_TESTS" not in os.environ,
-    reason="Slurm takes 15 s and more for this; it runs with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
+    reason="Slurm takes 6 s and more for this; it runs with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
 )
 
 
@@ -178,6 +178,7 @@ def test_a_requeued_job_goes_on_from_its_checkpoint_and_no_line_is_lost_or_twice
     assert sorted(set(steps)) == list(range(len(set(steps))))
 
 
+@slow
 def test_while_the_controller_is_down_a_running_trial_is_in_doubt_and_never_lost(
     make: Make, home: Home, cluster: SlurmLab
 ) -> None:
@@ -211,6 +212,7 @@ def test_a_trial_that_is_submitted_while_the_controller_is_down_is_submitted_onc
     assert read(backend, ref) == b"ran\n"
 
 
+@slow
 def test_a_node_that_fails_loses_its_trial_with_that_reason(make: Make, home: Home, cluster: SlurmLab) -> None:
     backend = make()
     ref = start(backend, home, WAITS)
@@ -235,6 +237,7 @@ def test_what_slurm_refuses_is_told_in_its_words_and_leaves_nothing(make: Make, 
     assert not list((home.root / "slurm" / "batches").iterdir())
 
 
+@slow
 def test_an_interpreter_that_is_missing_on_the_nodes_is_told(make: Make, home: Home) -> None:
     backend = make(python="/nowhere/python3")
     ended = end(backend, start(backend, home, ""))
@@ -269,6 +272,20 @@ def test_slurm_and_setup_give_variables_and_nothing_of_ours_leaks(
     ref = start(backend, home, code)
     assert end(backend, ref).state is TrialState.SUCCEEDED
     assert read(backend, ref) == b"True yes None\n"
+
+
+def test_a_workdir_of_its_own_holds_all_that_the_nodes_need(make: Make, home: Home, tmp_path: Path) -> None:
+    backend = make(workdir=str(tmp_path / "shared"))
+    ref = start(backend, home, "report(loss=1)\nopen('../outputs/made.txt', 'w').write('there')\nprint('ran')")
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    assert read(backend, ref) == b"ran\n"
+    assert b'"loss":1' in read(backend, ref, wire.METRICS)
+    backend.fetch(ref, f"{wire.OUTPUTS}/made.txt", str(tmp_path / "made.txt"))
+    assert (tmp_path / "made.txt").read_text() == "there"
+    assert sorted(path.name for path in (tmp_path / "shared").iterdir())[:2] == ["agents", "batches"]
+    assert not (home.root / "slurm").exists()
+    receipt = backend.cancel(ref, 1.0)
+    assert "it had ended before" in receipt.note
 
 
 def test_the_nodes_are_an_inventory(make: Make) -> None:

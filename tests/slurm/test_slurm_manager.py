@@ -36,9 +36,17 @@ def home(tmp_path: Path) -> Iterator[Home]:
         os.kill(status.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    "backend", ["slurm", {"type": "slurm", "reuse": 2, "reuse_idle": "1s"}], ids=["jobs", "long jobs"]
+LONG_JOBS = pytest.param(
+    {"type": "slurm", "reuse": 2, "reuse_idle": "1s"},
+    id="long jobs",
+    marks=pytest.mark.skipif(
+        "AUTOTRAIN_LONG_TESTS" not in os.environ,
+        reason="one job per trial does by default; long jobs too with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
+    ),
 )
+
+
+@pytest.mark.parametrize("backend", [pytest.param("slurm", id="jobs"), LONG_JOBS])
 def test_a_manager_that_is_killed_while_trials_run_and_wait_loses_and_doubles_nothing(
     backend: object, cluster: SlurmLab, home: Home, tmp_path: Path
 ) -> None:

@@ -61,6 +61,13 @@ def test_ranks_of_two_nodes_know_each_other(backend: SlurmBackend, home: Home) -
     assert means == [(step, 1.5) for step in range(1, 20)]
 
 
+def test_a_trial_has_ended_only_when_its_last_node_has(backend: SlurmBackend, home: Home) -> None:
+    code = "import os, time\nif os.environ['NODE_RANK'] == '1':\n    time.sleep(2)\n    print('last', flush=True)"
+    ref = backend.submit(trial_of(home, code, resources=TWO), Placement(), {})
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    assert read(backend, ref, "stdout-3") == b"last\n"
+
+
 def test_a_rank_that_fails_on_another_node_ends_the_trial_and_is_named(
     backend: SlurmBackend, home: Home, cluster: SlurmLab
 ) -> None:

@@ -93,6 +93,10 @@ def test_a_trial_on_a_cluster_behind_a_login_node(login: Login, tmp_path: Path) 
     assert [path for path in files if b"s3cr3t-t0ken" in path.read_bytes()] == []
 
 
+@pytest.mark.skipif(
+    "AUTOTRAIN_LONG_TESTS" not in os.environ,
+    reason="the link is cut for 5 s; it runs with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
+)
 def test_a_cut_link_leaves_the_trial_alone_and_it_is_read_on(login: Login, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     backend = login.backend(BackendContext(home))

@@ -180,7 +180,7 @@ class SlurmController:
         try:
             status = statuses.read(directory)
             entry = batch.read_entry(self._root, directory)
-            if entry is not None and (status is None or resolution.needs_slurm(status)):
+            if entry is not None and (status is None or resolution.needs_slurm(directory, status)):
                 return self._poll_job(directory, status, entry)
             if entry is not None:
                 self._forget(entry)
@@ -205,8 +205,8 @@ class SlurmController:
             self._pools.release(entry)
         folder = BatchFolder(self._root, entry["batch"])
         with contextlib.suppress(OSError, UnknownError):
-            found = [statuses.read(directory) for directory in folder.directories()]
-            if all(status is not None and not resolution.needs_slurm(status) for status in found):
+            found = [(directory, statuses.read(directory)) for directory in folder.directories()]
+            if all(status is not None and not resolution.needs_slurm(where, status) for where, status in found):
                 folder.remove()
 
     def _complete(self, directory: Path) -> str:

@@ -20,6 +20,18 @@ def directories(directory: Path) -> list[Path]:
     return []
 
 
+def have_ended(directory: Path) -> bool:
+    """Whether the supervisors of all other nodes have written their ends; what they say is complete then."""
+    for path in directories(directory):
+        try:
+            status = statuses.read(path)
+        except UnknownError:
+            return False
+        if status is None or not statuses.is_final(status):
+            return False
+    return True
+
+
 def first_failure(directory: Path, status: Status) -> Status:
     """What a trial ended by: where its first node was only ended, the status of the node that failed first."""
     if status["state"] not in {"PREEMPTED", "FAILED"}:

@@ -31,13 +31,15 @@ def preparing(reason: str) -> Status:
     return {"state": str(TrialState.PREPARING), "reason": reason}
 
 
-def needs_slurm(status: Status) -> bool:
-    """False when a status says all: the trial ended by itself, or by our own cancel."""
+def needs_slurm(directory: Path, status: Status) -> bool:
+    """False when a status says all: the trial ended by itself, or by our own cancel, on all of its nodes."""
     state = TrialState(str(status["state"]))
     if not state.is_final:
         return True
     if _EXPLAINED in status:
         return False
+    if not node_directories.have_ended(directory):
+        return True
     return state is TrialState.PREEMPTED or (state is TrialState.FAILED and status.get("signal") in _BY_SLURM)
 
 
@@ -111,7 +113,7 @@ def _of_active(status: Status | None, job: SlurmJob) -> Status:
     if status is None:
         return preparing(job_states.running_sentence(job) or f"is being started by Slurm on {job.nodes} (job {job.id})")
     if statuses.is_final(status):
-        return {**status, "state": str(TrialState.RUNNING), "reason": "is being ended by Slurm"}
+        return {**status, "state": str(TrialState.RUNNING), "reason": "is ending in Slurm"}
     return {**status, "reason": job_states.running_sentence(job)}
 
 

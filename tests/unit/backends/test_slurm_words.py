@@ -166,10 +166,10 @@ def test_a_job_that_runs_is_never_lost_whatever_its_files_say(tmp_path: Path) ->
 
 def test_what_slurm_did_goes_before_what_the_supervisor_saw_of_it(tmp_path: Path) -> None:
     statuses.write(tmp_path, {**RUNS, "state": "FAILED", "signal": 15, "reason": "Killed by signal 15 (SIGTERM)."})
-    assert resolution.needs_slurm(statuses.read(tmp_path))
+    assert resolution.needs_slurm(tmp_path, statuses.read(tmp_path))
     ended = resolve(tmp_path, SlurmJob("8", "TIMEOUT", "", "n1"))
     assert ended["reason"].startswith("Timeout: Slurm ended job 8")
-    assert not resolution.needs_slurm(statuses.read(tmp_path))
+    assert not resolution.needs_slurm(tmp_path, statuses.read(tmp_path))
 
 
 def test_nodes_have_their_gpus_by_kind_and_those_that_are_down_are_left_out() -> None:
