@@ -149,7 +149,8 @@ def test_a_cancel_and_a_stop_request_reach_all_hosts(cluster: Cluster) -> None:
 def test_a_host_that_cannot_start_its_part_ends_the_others_and_leaves_nothing(cluster: Cluster) -> None:
     trial = cluster.trial(WAITS)
     blocked = cluster.lab.hosts[0].home() / ".autotrain" / "jobs" / cluster.backend.job_name(f"{trial.job_id}@1")
-    blocked.parent.mkdir(parents=True, exist_ok=True)
+    for folder in reversed(blocked.parents[:3]):  # as an agent makes them
+        folder.mkdir(mode=0o700, exist_ok=True)
     blocked.write_text("a file where the trial directory should be")
     try:
         with pytest.raises(BackendError, match="h1"):
