@@ -49,10 +49,10 @@ def test_a_running_trial_is_followed_without_a_question(make: LabBackends, home:
         return seen[0].count(b"\n") > 20 and status(backend, ref).state is TrialState.RUNNING
 
     wait_until(has_lines, "twenty metrics")
-    assert questions == ["start"]
+    assert questions == ["make_room", "start"]
     backend.cancel(ref, 1.0)
     assert status(backend, ref).state is TrialState.CANCELLED
-    assert questions == ["start", "cancel"]
+    assert questions == ["make_room", "start", "cancel"]
 
 
 def test_whoever_subscribes_is_told_of_each_change(make: LabBackends, home: Home) -> None:

@@ -27,6 +27,10 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
     """
     from jupyter_autotrain.backends.ssh.options import HostOptions, SshOptions  # noqa: PLC0415 - pydantic is slow
 
+    if not profile.options.get("hosts"):
+        raise BackendError(
+            f"The profile {profile.name!r} names no host.", "`hosts: [gpu1, gpu2]`.", "Add them to its profile."
+        )
     options = SshOptions.model_validate(dict(profile.options))
     check_installed(options.transport)
 
@@ -46,10 +50,6 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
         return HostConfig(address, options.transport, python, workdir, host.address or "", ping_s, options.cache_limit)
 
     configs = {host.host: config(host) for host in options.hosts}
-    if not configs:
-        raise BackendError(
-            f"The profile {profile.name!r} names no host.", "`hosts: [gpu1, gpu2]`.", "Add them to its profile."
-        )
     if len(configs) < len(options.hosts):
         raise BackendError(f"The profile {profile.name!r} names a host twice.", "", "Remove one of them.")
     return configs
