@@ -207,7 +207,8 @@ class Pools:
         pilot.write(JOB, number)
 
     def _reason(self, living: list[Pilot]) -> str:
-        jobs = [job for job in (self._queue.find(pilot.job) for pilot in living) if job is not None]
+        found = [self._queue.find(pilot.job) for pilot in living]
+        jobs = [job for job in found if job is not None]
         running = [job.id for job in jobs if job.is_running]
         if running:
             return f"waits for its turn in a pilot job (Slurm job {', '.join(running)})"
