@@ -13,8 +13,8 @@ _NVLINK = re.compile(r"NV(\d+)")
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _NVLINK_BYTES_PER_S: Final = 25e9  # one link, per direction; NVLink 2, 3 and 4 alike (NVIDIA's data sheets)
 _MOST_NVLINKS: Final = 18  # of one GPU (H100)
-# One lane of each generation of PCIe, per direction, after its encoding (PCI-SIG).
-_LANE_BYTES_PER_S: Final = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+# PCIe x1 of each generation, per direction, after its encoding (PCI-SIG).
+_PCIE_X1_BYTES_PER_S: Final = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 
 
 def link_of(topology: str, pcie: Sequence[int] | None = None) -> Link | None:
@@ -33,9 +33,9 @@ def link_of(topology: str, pcie: Sequence[int] | None = None) -> Link | None:
     counts = [_nvlinks(pair) for pair in pairs]
     if all(counts):
         return _nvlink(counts)
-    if pcie is None or pcie[0] not in _LANE_BYTES_PER_S:
+    if pcie is None or pcie[0] not in _PCIE_X1_BYTES_PER_S:
         return None
-    return Link(LinkKind.SWITCH, _LANE_BYTES_PER_S[pcie[0]] * pcie[1], 10e-6, efficiency=0.8)
+    return Link(LinkKind.SWITCH, _PCIE_X1_BYTES_PER_S[pcie[0]] * pcie[1], 10e-6, efficiency=0.8)
 
 
 def _pairs(topology: str) -> list[str]:
