@@ -19,7 +19,7 @@ from jupyter_autotrain.verbs import complete_verb
 WRITTEN = """\
 # our machines
 
-lab:        # the two boxes under the desk
+lab:        # the two boxes in the lab
     type: ssh
     hosts:
     - gpu1      # fast
@@ -129,7 +129,7 @@ def test_an_edit_changes_its_profile_and_keeps_comments(terminal, file: Path) ->
     terminal.run("backends", "edit", "lab", "--set", "port=2222", "--unset", "user")
     text = file.read_text()
     assert "# fast" in text
-    assert "# the two boxes under the desk" in text
+    assert "# the two boxes in the lab" in text
     assert "port: 2222" in text
     assert "ada" not in text
     assert text.endswith("# borrowed\nother: {type: ssh, hosts: [c1]}\n")
