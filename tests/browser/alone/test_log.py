@@ -14,6 +14,7 @@ def tell(alone, make_place):
     place.begin(1)
     page = alone().show(place)
     page.view.get_by_text("Log of trial 1").click()
+    page.until(lambda: any(message["kind"] == "log" for message in page.sent))  # it opens after the click
 
     def printed(text):
         place.log(1, text)
