@@ -10,6 +10,7 @@ import pytest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import ssh_lab
 from jupyter_autotrain.testing.ssh_trials import LabBackends
+from tests.ssh.served_home import ServedHome
 
 
 @pytest.fixture(scope="session")
@@ -49,5 +50,16 @@ def make(lab: ssh_lab.SshLab) -> Iterator[LabBackends]:
     made = LabBackends(lab)
     yield made
     made.close()
+    for host in lab.hosts:
+        host.reboot()
+
+
+@pytest.fixture
+def served(tmp_path: Path, lab: ssh_lab.SshLab) -> Iterator[ServedHome]:
+    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    made = ServedHome(tmp_path / "home", lab)
+    yield made
+    made.kill()
+    made.store.close()
     for host in lab.hosts:
         host.reboot()

@@ -19,7 +19,7 @@ from jupyter_autotrain.core.spec import ExperimentSpec, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until, write_bundle
 from jupyter_autotrain.testing.ssh_lab import SshLab
-from tests.ssh.test_manager_on_hosts import Served
+from tests.ssh.served_home import ServedHome
 from tests.ssh.test_multi_node import Cluster
 
 pytestmark = pytest.mark.fault
@@ -75,18 +75,7 @@ def test_values_of_all_ranks_are_whole_after_a_cut_link_and_with_other_managers(
     assert reduced(cluster, ref, "seen") == [(step, 2) for step in range(40)]
 
 
-@pytest.fixture
-def served(tmp_path: Path, lab: SshLab) -> Iterator[Served]:
-    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
-    made = Served(tmp_path / "home", lab)
-    yield made
-    made.kill()
-    made.store.close()
-    for host in lab.hosts:
-        host.reboot()
-
-
-def test_a_killed_manager_stores_each_value_of_all_ranks_once(served: Served) -> None:
+def test_a_killed_manager_stores_each_value_of_all_ranks_once(served: ServedHome) -> None:
     code = """
         import time
         for step in range(60):

@@ -3,108 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import time
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
 
-import pytest
-
-from jupyter_autotrain import manager
-from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import LOCAL, BackendChoice, Profile
-from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.profile import LOCAL
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.identity import ManagerIdentity
-from jupyter_autotrain.store import Store
-from jupyter_autotrain.testing import wait_until, write_bundle
 from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.ssh.served_home import ServedHome, until
 
 TRIALS = 30 if os.environ.get("AUTOTRAIN_LONG_TESTS") else 9
-COUNTS = """
-import time
-for step in range({steps}):
-    report(step=step, count=step)
-    time.sleep(0.1)
-    if should_stop():
-        break
-"""
-until = partial(wait_until, within_s=120.0)
-
-
-class Served:
-    """A home with a real manager inside the lab's network."""
-
-    def __init__(self, root: Path, lab: SshLab) -> None:
-        self.home = Home(root)
-        self.store = Store.open(self.home)
-        self._lab = lab
-
-    def submit(self, hosts: tuple[str, ...], steps: int, **spec: object) -> Experiment:
-        bundle = write_bundle(self.home.bundle("e1"), COUNTS.format(steps=steps))
-        choice = self.lab(hosts)
-        self.store.add_experiment("e1", ExperimentSpec("exp", bundle, backends=(choice,), **spec), time.time())  # type: ignore[arg-type]  # by name
-        self.begin()
-        return Experiment(self.home, self.store, "e1", {})
-
-    def lab(self, hosts: tuple[str, ...]) -> BackendChoice:
-        options = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable}
-        return BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
-
-    def values(
-        self, experiment_id: str, backends: tuple[BackendChoice, ...], took_s: float = 0.0
-    ) -> dict[int, float | None]:
-        """What each trial of an experiment with a seed reports, once all have succeeded."""
-        code = f"import random, time\ntime.sleep({took_s})\nreport(value=random.random())"
-        bundle = write_bundle(self.home.bundle(experiment_id), code)
-        spec = ExperimentSpec("seeded", bundle, backends=backends, trials=6, concurrency=2, seed=7)
-        self.store.add_experiment(experiment_id, spec, time.time())
-        self.begin()
-        until(lambda: self.store.experiment(experiment_id).state.is_final, "the end")
-        assert {trial.state for trial in self.store.trials(experiment_id)} == {TrialState.SUCCEEDED}
-        return {point.number: point.value for point in self.store.points(experiment_id)}
-
-    def begin(self) -> None:
-        manager.ensure(self.home)
-        manager.notify(self.home)
-
-    def kill(self) -> None:
-        identity = ManagerIdentity.read(self.home.manager_lock)
-        if identity is not None and identity.alive:
-            os.kill(identity.pid, signal.SIGKILL)
-            until(lambda: not identity.alive, "the manager's end")
-
-    def states(self) -> list[TrialState]:
-        return [trial.state for trial in self.store.trials("e1")]
-
-    def nodes(self) -> dict[int, str]:
-        return {trial.number: trial.nodes[0] for trial in self.store.trials("e1") if trial.nodes}
-
-    def steps(self) -> dict[tuple[int, int], list[int]]:
-        found: dict[tuple[int, int], list[int]] = {}
-        for point in self.store.points("e1"):
-            found.setdefault((point.number, point.attempt), []).append(point.step)
-        return found
-
-    def all_run(self, count: int) -> None:
-        until(lambda: self.states() == [TrialState.RUNNING] * count and len(self.steps()) == count, "all trials")
-
-    def end(self) -> None:
-        until(lambda: self.store.experiment("e1").state.is_final, "the end")
-
-
-@pytest.fixture
-def served(tmp_path: Path, lab: SshLab) -> Iterator[Served]:
-    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
-    made = Served(tmp_path / "home", lab)
-    yield made
-    made.kill()
-    made.store.close()
-    for host in lab.hosts:
-        host.reboot()
 
 
 def nothing_left(lab: SshLab) -> bool:
@@ -112,7 +18,7 @@ def nothing_left(lab: SshLab) -> bool:
 
 
 def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_or_doubled(
-    served: Served, lab: SshLab
+    served: ServedHome, lab: SshLab
 ) -> None:
     served.submit(("h1", "h2", "h3"), 60, trials=TRIALS, concurrency=TRIALS)
     until(lambda: len(served.steps()) > TRIALS // 2, "the first reports")
@@ -129,7 +35,7 @@ def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_
 
 
 def test_a_cut_host_is_named_with_its_trials_and_read_on_after_healing_also_by_the_next_manager(
-    served: Served, lab: SshLab
+    served: ServedHome, lab: SshLab
 ) -> None:
     experiment = served.submit(("h1", "h2"), 110, trials=4, concurrency=4)
     served.all_run(4)
@@ -151,7 +57,7 @@ def test_a_cut_host_is_named_with_its_trials_and_read_on_after_healing_also_by_t
     assert served.states() == [TrialState.SUCCEEDED] * 4
 
 
-def test_a_stop_while_a_host_is_cut_returns_and_is_told_when_it_answers(served: Served, lab: SshLab) -> None:
+def test_a_stop_while_a_host_is_cut_returns_and_is_told_when_it_answers(served: ServedHome, lab: SshLab) -> None:
     experiment = served.submit(("h1", "h2"), 100_000, trials=2, concurrency=2)
     served.all_run(2)
     host = lab.hosts[0]
@@ -170,7 +76,7 @@ def test_a_stop_while_a_host_is_cut_returns_and_is_told_when_it_answers(served: 
 
 
 def test_a_trial_of_a_host_that_is_restarted_is_lost_for_that_reason_and_tried_again_on_another(
-    served: Served, lab: SshLab
+    served: ServedHome, lab: SshLab
 ) -> None:
     served.submit(("h1", "h2"), 30, trials=2, concurrency=2, retries=1)
     served.all_run(2)
@@ -185,7 +91,7 @@ def test_a_trial_of_a_host_that_is_restarted_is_lost_for_that_reason_and_tried_a
 
 
 def test_trials_of_one_experiment_run_here_and_there_and_give_the_same_with_the_same_seed(
-    served: Served, lab: SshLab
+    served: ServedHome, lab: SshLab
 ) -> None:
     assert lab.hosts
     # Long enough that the hosts are known before the last trial begins.

@@ -1,0 +1,92 @@
+"""A home whose manager is a real process inside the lab's network."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.testing import wait_until, write_bundle
+from jupyter_autotrain.testing.ssh_lab import SshLab
+
+COUNTS = """
+import time
+for step in range({steps}):
+    report(step=step, count=step)
+    time.sleep(0.1)
+    if should_stop():
+        break
+"""
+until = partial(wait_until, within_s=120.0)
+
+
+class ServedHome:
+    """A home with a real manager inside the lab's network."""
+
+    def __init__(self, root: Path, lab: SshLab) -> None:
+        self.home = Home(root)
+        self.store = Store.open(self.home)
+        self._lab = lab
+
+    def submit(self, hosts: tuple[str, ...], steps: int, **spec: object) -> Experiment:
+        bundle = write_bundle(self.home.bundle("e1"), COUNTS.format(steps=steps))
+        choice = self.lab(hosts)
+        self.store.add_experiment("e1", ExperimentSpec("exp", bundle, backends=(choice,), **spec), time.time())  # type: ignore[arg-type]  # by name
+        self.begin()
+        return Experiment(self.home, self.store, "e1", {})
+
+    def lab(self, hosts: tuple[str, ...]) -> BackendChoice:
+        options = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable}
+        return BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
+
+    def values(
+        self, experiment_id: str, backends: tuple[BackendChoice, ...], took_s: float = 0.0
+    ) -> dict[int, float | None]:
+        """What each trial of an experiment with a seed reports, once all have succeeded."""
+        code = f"import random, time\ntime.sleep({took_s})\nreport(value=random.random())"
+        bundle = write_bundle(self.home.bundle(experiment_id), code)
+        spec = ExperimentSpec("seeded", bundle, backends=backends, trials=6, concurrency=2, seed=7)
+        self.store.add_experiment(experiment_id, spec, time.time())
+        self.begin()
+        until(lambda: self.store.experiment(experiment_id).state.is_final, "the end")
+        assert {trial.state for trial in self.store.trials(experiment_id)} == {TrialState.SUCCEEDED}
+        return {point.number: point.value for point in self.store.points(experiment_id)}
+
+    def begin(self) -> None:
+        manager.ensure(self.home)
+        manager.notify(self.home)
+
+    def kill(self) -> None:
+        identity = ManagerIdentity.read(self.home.manager_lock)
+        if identity is not None and identity.alive:
+            os.kill(identity.pid, signal.SIGKILL)
+            until(lambda: not identity.alive, "the manager's end")
+
+    def states(self) -> list[TrialState]:
+        return [trial.state for trial in self.store.trials("e1")]
+
+    def nodes(self) -> dict[int, str]:
+        return {trial.number: trial.nodes[0] for trial in self.store.trials("e1") if trial.nodes}
+
+    def steps(self) -> dict[tuple[int, int], list[int]]:
+        found: dict[tuple[int, int], list[int]] = {}
+        for point in self.store.points("e1"):
+            found.setdefault((point.number, point.attempt), []).append(point.step)
+        return found
+
+    def all_run(self, count: int) -> None:
+        until(lambda: self.states() == [TrialState.RUNNING] * count and len(self.steps()) == count, "all trials")
+
+    def end(self) -> None:
+        until(lambda: self.store.experiment("e1").state.is_final, "the end")
