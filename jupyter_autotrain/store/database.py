@@ -96,6 +96,7 @@ class Database:
     def _set_up(self, connection: sqlite3.Connection) -> str:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA fullfsync = ON")  # on macOS fsync(2) stops at the drive's cache; nothing elsewhere
         connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
         journal = self._choose_journal(connection)
         migrate(connection, self.path)

@@ -93,6 +93,26 @@ def agent(lab: SshLab, tmp_path: Path) -> Iterator[Path]:
         process.wait()
 
 
+@pytest.mark.parametrize("names", ["the private key", "the public key"])
+def test_a_named_key_that_only_the_agent_holds_lets_the_user_in(
+    lab: SshLab, config: Path, kind: TransportKind, agent: Path, tmp_path: Path, names: str
+) -> None:
+    public = tmp_path / "only-the-agent-has-it.pub"
+    public.write_text((lab.folder / "user_key.pub").read_text())
+    named = public if names == "the public key" else public.with_suffix("")
+    begin_with(config, "Host *", f"  IdentityAgent {agent}", f"  IdentityFile {named}", "  IdentitiesOnly yes")
+    assert hostname_by(config, kind) == "h1"
+
+
+def test_a_key_of_the_agent_that_is_not_named_is_not_used_where_only_named_ones_may_be(
+    lab: SshLab, config: Path, kind: TransportKind, agent: Path, key: Path
+) -> None:
+    assert lab.hosts
+    begin_with(config, "Host *", f"  IdentityAgent {agent}", f"  IdentityFile {key}", "  IdentitiesOnly yes")
+    with pytest.raises(BackendUnavailableError, match="does not let"):
+        hostname_by(config, kind)
+
+
 def sign(lab: SshLab, key: Path, certificate: Path) -> None:
     """Have the authority that the hosts trust sign a key for their account."""
     argv = ["ssh-keygen", "-q", "-s", str(lab.folder / "authority"), "-I", "test", "-n", "root", f"{key}.pub"]

@@ -14,6 +14,7 @@ from jupyter_autotrain.errors import BackendUnavailableError
 
 _SYSTEM_CONFIG = "/etc/ssh/ssh_config"
 _ASK_S = 20.0
+_PUBLIC = ".pub"
 _NONE = frozenset({"", "none"})
 
 
@@ -30,6 +31,8 @@ class ResolvedHost:
         profile: The profile that names it, for messages.
         identity_agent: The socket of the agent that holds keys; "": the one of the environment.
         certificates: Files of certificates for the keys; one beside its key is found without.
+        only_key_files: Of an agent's keys only those of the named files are used.
+        public_key_files: The public keys of the named files; the private ones may be with an agent only.
     """
 
     name: str
@@ -44,6 +47,7 @@ class ResolvedHost:
     identity_agent: str = ""
     profile: str = "ssh"
     only_key_files: bool = False
+    public_key_files: tuple[str, ...] = ()
     certificates: tuple[str, ...] = ()
 
 
@@ -95,7 +99,8 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
         port=port,
         user=first("user"),
         key_name=key_name,
-        key_files=_files(answer.get("identityfile", [])),
+        key_files=_private_keys(answer.get("identityfile", [])),
+        public_key_files=_public_keys(answer.get("identityfile", [])),
         certificates=_files(answer.get("certificatefile", [])),
         known_hosts=tuple(str(_expanded(path)) for path in known if path not in _NONE),
         jumps=tuple(jumps.split(",")) if jumps else (),
@@ -103,6 +108,15 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
         identity_agent=first("identityagent"),
         only_key_files=first("identitiesonly") == "yes",
     )
+
+
+def _private_keys(paths: list[str]) -> tuple[str, ...]:
+    return _files([path for path in paths if not path.endswith(_PUBLIC)])
+
+
+def _public_keys(paths: list[str]) -> tuple[str, ...]:
+    """The configuration names a private key, which may be with an agent only, or the public one itself."""
+    return _files([path if path.endswith(_PUBLIC) else f"{path}{_PUBLIC}" for path in paths])
 
 
 def _files(paths: list[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import paramiko
 
@@ -81,9 +82,9 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
             client.load_system_host_keys(file)
     client.set_missing_host_key_policy(_Refusal(host))
     try:
-        with _explained(host), _agent_socket(host.identity_agent):
+        with _explained(host), _agent_socket(host.identity_agent), _agent_key(host) as agent_key:
             client.connect(
-                host.key_name, port=22, username=host.user, pkey=_certified_key(host),
+                host.key_name, port=22, username=host.user, pkey=_certified_key(host) or agent_key,
                 key_filename=list(host.key_files) or None,
                 sock=_socket(host, carrier), allow_agent=not host.only_key_files, look_for_keys=False,
                 timeout=CONNECT_S, banner_timeout=CONNECT_S, auth_timeout=CONNECT_S,
@@ -109,6 +110,19 @@ def _certified_key(host: ResolvedHost) -> paramiko.PKey | None:
                 if fields in key.public_blob.key_blob:
                     return key
     return None
+
+
+@contextlib.contextmanager
+def _agent_key(host: ResolvedHost) -> Iterator[paramiko.PKey | None]:
+    """Where the configuration allows only named keys: the first of them that the agent holds, as OpenSSH takes it."""
+    if not host.only_key_files:
+        yield None
+        return
+    named: set[str] = set()
+    for file in host.public_key_files:
+        named.update(Path(file).read_text(encoding="utf-8", errors="replace").split())
+    with contextlib.closing(paramiko.Agent()) as agent:
+        yield next((key for key in agent.get_keys() if key.get_base64() in named), None)
 
 
 def _transport(stream: socket.socket | paramiko.Channel, **options: object) -> paramiko.Transport:
