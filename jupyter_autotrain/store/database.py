@@ -39,8 +39,9 @@ class Database:
         generation: The lease under which this handle writes; None where it writes as a client.
     """
 
-    def __init__(self, path: Path, busy_timeout_s: float) -> None:
+    def __init__(self, path: Path, busy_timeout_s: float, *, is_read_only: bool = False) -> None:
         self.path = path
+        self._is_read_only = is_read_only
         self.generation: int | None = None
         self._timeout_s = busy_timeout_s
         self._openings = 0
@@ -100,6 +101,8 @@ class Database:
         connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
         journal = self._choose_journal(connection)
         migrate(connection, self.path)
+        if self._is_read_only:
+            connection.execute("PRAGMA query_only = ON")
         return journal
 
     def _choose_journal(self, connection: sqlite3.Connection) -> str:
@@ -185,7 +188,7 @@ class Database:
             self._give_back()
 
 
-def open_database(home: Home, busy_timeout_s: float) -> Database:
+def open_database(home: Home, busy_timeout_s: float, *, is_read_only: bool = False) -> Database:
     """Make the home (0700) when there is none, and open the store in it (0600).
 
     Raises:
@@ -193,7 +196,7 @@ def open_database(home: Home, busy_timeout_s: float) -> Database:
     """
     with explained(home.root, busy_timeout_s):
         make_private(home)
-    return Database(home.store, busy_timeout_s)
+    return Database(home.store, busy_timeout_s, is_read_only=is_read_only)
 
 
 def make_private_file(path: Path) -> None:

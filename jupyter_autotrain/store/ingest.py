@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.store.changes import note_changes
 from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
 from jupyter_autotrain.store.values import update_objective_value
 
@@ -74,6 +75,8 @@ class IngestTables(StoreMixin):
         """
         left_out = []
         with self._database.write() as connection:
+            note_changes(connection, {row.experiment_id for row in rows if row.points}, "metrics")
+            note_changes(connection, {row.experiment_id for row in rows if row.notes}, "notes")
             for row in rows:
                 found = connection.execute("SELECT key FROM experiments WHERE id = ?", (row.experiment_id,)).fetchone()
                 if found is not None and not _ingest(connection, found[0], row):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from jupyter_autotrain.errors import StoreError
@@ -42,6 +43,17 @@ def _apply(connection: sqlite3.Connection, path: Path, migrations: tuple[str, ..
             "Upgrade it (pip install -U jupyter-autotrain), or set JUPYTER_AUTOTRAIN_HOME to another folder.",
         )
     for script in migrations[seen:]:
-        for statement in filter(str.strip, script.split(";")):
+        for statement in _statements(script):
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script; those of a trigger's body are one with it."""
+    statement = ""
+    for part in script.split(";"):
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            if statement.strip(" \n;"):
+                yield statement
+            statement = ""

@@ -26,7 +26,7 @@ from jupyter_autotrain.store.repair_rows import repair_rows
 _MOST_LOOKUPS: Final = 200_000
 _LOGS: Final = ("-wal", "-shm", "-journal")
 _TIMEOUT_S: Final = 10.0
-_OF_EXPERIMENTS: Final = ("trials", "experiment_decisions", "unreachable_nodes")
+_OF_EXPERIMENTS: Final = ("trials", "experiment_decisions", "unreachable_nodes", "annotations")
 _OF_TRIALS: Final = ("moves", "cursors", "series", "notes", "end_decisions", "block_reasons")
 
 

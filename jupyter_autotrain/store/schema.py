@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from jupyter_autotrain.store.change_triggers import CHANGES
+
 _FIRST: Final = """
 CREATE TABLE names (
   name TEXT PRIMARY KEY,
@@ -212,4 +214,5 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _PLACEMENTS,
     _BACKENDS,
     _ATTEMPT_PLACEMENTS,
+    CHANGES,
 )

@@ -6,6 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.store.annotations import AnnotationTable
+from jupyter_autotrain.store.changes import ChangeTable
 from jupyter_autotrain.store.database import open_database
 from jupyter_autotrain.store.decisions import DecisionTables
 from jupyter_autotrain.store.experiments import ExperimentTable
@@ -16,7 +18,17 @@ from jupyter_autotrain.store.requests import RequestTable
 from jupyter_autotrain.store.trials import TrialTable
 
 
-class Store(ExperimentTable, TrialTable, DecisionTables, IngestTables, MetricTables, RequestTable, LeaseTable):
+class Store(
+    ExperimentTable,
+    TrialTable,
+    DecisionTables,
+    IngestTables,
+    MetricTables,
+    RequestTable,
+    LeaseTable,
+    AnnotationTable,
+    ChangeTable,
+):
     """The durable history; safe to use from several threads and several processes.
 
     Every method is one transaction. Every failure of SQLite or of the disk comes as a `StoreError`, and then nothing
@@ -24,17 +36,18 @@ class Store(ExperimentTable, TrialTable, DecisionTables, IngestTables, MetricTab
     """
 
     @classmethod
-    def open(cls, home: Home, *, busy_timeout_s: float = 5.0) -> Self:
+    def open(cls, home: Home, *, busy_timeout_s: float = 5.0, is_read_only: bool = False) -> Self:
         """Open the store of a home; make both when they do not exist.
 
         Args:
             home: Where it lies.
             busy_timeout_s: How long to wait for another process that writes.
+            is_read_only: Nothing can be written by this handle, except that an older store is brought up to date.
 
         Raises:
             StoreError: The store cannot be made, read or written, or is of a newer version.
         """
-        return cls(open_database(home, busy_timeout_s))
+        return cls(open_database(home, busy_timeout_s, is_read_only=is_read_only))
 
     @property
     def journal(self) -> str:
