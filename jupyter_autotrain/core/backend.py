@@ -242,6 +242,7 @@ class BackendType(Protocol):
 
         Where all have defaults, its name alone is a backend too.
 
-        A class variable `header_keys` of the model names the options that the section has; without it, all.
+        A class variable `header_keys` of the model names the options that the section has; without it, all. One called
+        `names_of_secrets` names the keys whose text is the name of a secret that is kept elsewhere.
         """
         ...

@@ -132,7 +132,7 @@ class Profiles:
     def _checked(
         self, settings: Mapping[str, object], document: Document, path: KeyPath, model: type[BaseModel] | None
     ) -> tuple[BaseModel | None, list[Fault]]:
-        stray = dict(secrets.in_profile(settings, document, path))
+        stray = dict(secrets.in_profile(settings, document, path, getattr(model, "names_of_secrets", ())))
         plain = {key: value for key, value in settings.items() if (*path, key) not in stray}
         if model is None:
             return None, list(stray.values())

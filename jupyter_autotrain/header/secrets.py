@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_credential, names_credential
 from jupyter_autotrain.header.document import Document, Lines
@@ -24,17 +24,21 @@ def in_settings(document: Document) -> Iterator[Fault]:
             yield _fault(path, document.location(path))
 
 
-def in_profile(settings: Mapping[str, object], document: Document, above: KeyPath) -> Iterator[tuple[KeyPath, Fault]]:
+def in_profile(
+    settings: Mapping[str, object], document: Document, above: KeyPath, names: Collection[str] = ()
+) -> Iterator[tuple[KeyPath, Fault]]:
     """The path and the fault of each text of a profile that is, or by its name would be, a secret.
 
     Args:
         settings: The profile.
         document: What it is a part of.
         above: Where in it.
+        names: Keys whose text is the name of a secret that is kept elsewhere; only its form can make it one.
     """
     for path, text in _texts(settings, above):
         name = next(str(part) for part in reversed(path) if isinstance(part, str))
-        if names_credential(name) or is_credential(name, text):
+        by_name = names_credential(name) or is_credential(name, text)
+        if _is_secret(text) if name in names else by_name:
             dotted = ".".join(str(part) for part in path)[:_SHOWN_NAME]
             yield (
                 path,
@@ -45,6 +49,10 @@ def in_profile(settings: Mapping[str, object], document: Document, above: KeyPat
                     document.location(path),
                 ),
             )
+
+
+def _is_secret(text: str) -> bool:
+    return holds_credential(text) or looks_secret(text)
 
 
 def in_comments(lines: Lines) -> Iterator[Fault]:

@@ -1,0 +1,90 @@
+"""What a profile and a header of Kubernetes may say: faults with the nearest match, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain import header
+from jupyter_autotrain.backends.kubernetes.options import KubernetesOptions
+from jupyter_autotrain.errors import HeaderError
+
+SCHEMA = header.with_backend_types((("kubernetes", KubernetesOptions),))
+CONTEXT = header.HeaderContext(Path("/work"), {}, ("kubernetes",), SCHEMA)
+
+
+def options(written: str) -> dict:
+    """The checked options of a backend that is written out in a header."""
+    read = header.parse_cell("", f"backend: {{type: kubernetes, {written}}}\n---\nx = 1", CONTEXT)
+    return dict(read.header.choices[0].profile.options)
+
+
+def faults(written: str) -> list[str]:
+    with pytest.raises(HeaderError) as caught:
+        options(written)
+    return [fault.removeprefix("line 2: backend.") for fault in caught.value.faults]
+
+
+def test_texts_stay_texts_and_the_rest_of_a_manifest_is_typed() -> None:
+    found = options(
+        "labels: {fast: true, run: 8}, shared_memory: 8GB, security_context: {runAsUser: 1000}, "
+        "patch: {spec: {backoffLimit: 2, suspend: true}}, reuse: true"
+    )
+    assert found == {
+        "labels": {"fast": "true", "run": "8"},
+        "shared_memory": 8_000_000_000,
+        "security_context": {"runAsUser": 1000},
+        "patch": {"spec": {"backoffLimit": 2, "suspend": True}},
+        "reuse": 1,
+    }
+
+
+def test_a_file_here_is_found_from_the_folder_of_the_notebook() -> None:
+    assert options("kubeconfig: ./config") == {"kubeconfig": "/work/config"}
+
+
+def test_names_of_secrets_are_no_secrets() -> None:
+    found = options(
+        "image_pull_secrets: [registry-login], volumes: [{path: /keys, secret: licences}], "
+        "storage: {s3: {bucket: team, secret: s3-team}}"
+    )
+    assert found["image_pull_secrets"] == ["registry-login"]
+    assert found["storage"]["s3"]["secret"] == "s3-team"
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("namspace: a", "did you mean 'namespace'?"),
+        ("namespace: Team_A", "expected a name of Kubernetes: small letters, digits and dashes"),
+        ("security_context: {runAsUsr: 1}", "did you mean 'runAsUser'?"),
+        ("affinity: {podAfinity: {}}", "did you mean 'podAffinity'?"),
+        ("tolerations: ['a:NoShedule']", "expected the effect NoSchedule"),
+        ("pod_patch: {containers: []}", "expected metadata or spec of a pod"),
+        ("patch: {status: {}}", "expected metadata or spec of the object"),
+        ("labels: {jupyter-autotrain/job: x}", "expected no key that the backend sets itself"),
+        ("labels: {team: 'a b'}", "expected at most 63 letters"),
+        ("volumes: [{path: /a}]", "expected one of pvc, nfs, host_path, empty_dir, secret, config_map"),
+        ("volumes: [{path: /a, pvc: x, nfs: 's:/e'}]", "pvc and nfs together"),
+        ("volumes: [{path: a, pvc: x}]", "expected an absolute path such as /data"),
+        ("volumes: [{path: /a, pvc: x, sub_path: ../b}]", "expected a path inside the volume"),
+        ("volumes: [{path: /a, pvcs: x}]", "did you mean 'pvc'?"),
+        ("storage: {http: team}", "expected a URL such as https://"),
+        ("image_pull_policy: sometimes", "expected one of Always, IfNotPresent, Never"),
+    ],
+)
+def test_a_fault_names_what_was_expected(written: str, says: str) -> None:
+    assert any(says in fault for fault in faults(written)), faults(written)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    assert len(faults("namspace: a, queue: B, patch: 3, volumes: [{path: a, pvc: x}]")) == 4
+
+
+def test_a_section_of_a_header_sets_what_an_experiment_may_set() -> None:
+    cell = "backend: kubernetes\nkubernetes: {queue: team-a, priority_class: low}\n---\nx = 1"
+    (choice,) = header.parse_cell("", cell, CONTEXT).header.choices
+    assert choice.options == {"queue": "team-a", "priority_class": "low"}
+    with pytest.raises(HeaderError, match="unknown key 'namespace' in kubernetes"):
+        header.parse_cell("", "backend: kubernetes\nkubernetes: {namespace: x}\n---\nx = 1", CONTEXT)
