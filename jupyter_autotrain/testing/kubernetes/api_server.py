@@ -1,0 +1,161 @@
+"""The API server of the double: HTTPS on 127.0.0.1, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tornado import httpserver, netutil, web
+
+from jupyter_autotrain.testing.kubernetes.access import Access, User
+from jupyter_autotrain.testing.kubernetes.api_handler import Server
+from jupyter_autotrain.testing.kubernetes.certificates import Authority, write_private
+from jupyter_autotrain.testing.kubernetes.faults import Fault, Faults
+from jupyter_autotrain.testing.kubernetes.handlers import ObjectsHandler
+from jupyter_autotrain.testing.kubernetes.log_handler import LogHandler
+from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
+from jupyter_autotrain.testing.kubernetes.runtime import ContainerRuntime
+from jupyter_autotrain.testing.kubernetes.watch import Wakeups
+
+ADMINISTRATOR = User("kubernetes-admin")
+_STARTS_WITHIN_S = 60.0
+
+
+class ApiServer:
+    """Serves a store as a cluster does.
+
+    Args:
+        store: What is served.
+        folder: Where certificates and kubeconfigs are written, mode 0600.
+        runtime: Logs and processes of containers.
+        addresses: Where it listens; all are to be of this machine.
+        bookmark_interval_s: After how long without changes a watch is sent a bookmark.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        folder: Path,
+        runtime: ContainerRuntime | None = None,
+        *,
+        addresses: Sequence[str] = ("127.0.0.1",),
+        bookmark_interval_s: float = 10.0,
+    ) -> None:
+        self.access = Access()
+        self._shared = Server(store, self.access, Faults(), runtime, bookmark_interval_s)
+        self._folder = folder
+        self._addresses = addresses
+        self._authority = Authority()
+        self._authority.write_server(self._certificate, addresses)
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"https://{self._addresses[0]}:{self.port}"
+
+    @property
+    def requests(self) -> Counter[tuple[str, str]]:
+        """How many requests there were, by verb and resource."""
+        return self._shared.requests
+
+    @property
+    def _certificate(self) -> Path:
+        return self._folder / "server.pem"
+
+    def start(self, *, new_certificate: bool = False) -> None:
+        """Listen; after a stop at the same port."""
+        if new_certificate:
+            self._authority = Authority()
+            self._authority.write_server(self._certificate, self._addresses)
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), name="api-server", daemon=True)
+        self._thread.start()
+        if not ready.wait(_STARTS_WITHIN_S):
+            raise RuntimeError("The API server of the double did not start.")
+
+    def stop(self) -> None:
+        """End all connections, and listen no more."""
+        if self._thread is None or self._loop is None:
+            return
+        self._loop.call_soon_threadsafe(self._stopped.set)
+        self._thread.join(_STARTS_WITHIN_S)
+        self._thread = None
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopped = asyncio.Event()
+        self._shared.wakeups = Wakeups(self._shared.store)
+        server = httpserver.HTTPServer(self._application(), ssl_options=self._ssl(), max_body_size=16 * 1024 * 1024)
+        sockets = self._sockets()
+        server.add_sockets(sockets)
+        ready.set()
+        await self._stopped.wait()
+        server.stop()
+        self._shared.wakeups.close()
+        await server.close_all_connections()
+
+    def _sockets(self) -> list[socket.socket]:
+        found: list[socket.socket] = []
+        for address in self._addresses:
+            (listening,) = netutil.bind_sockets(self.port, address, family=socket.AF_INET)
+            self.port = listening.getsockname()[1]
+            found.append(listening)
+        return found
+
+    def _ssl(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self._certificate)
+        return context
+
+    def _application(self) -> web.Application:
+        arguments = {"server": self._shared}
+        routes = [(r"/api/v1/namespaces/[^/]+/pods/[^/]+/log", LogHandler, arguments)]
+        return web.Application([*routes, (r"/.*", ObjectsHandler, arguments)], log_function=_no_log)
+
+    def kubeconfig(self, user: User = ADMINISTRATOR, *, namespace: str = "default", name: str = "") -> Path:
+        """Write a kubeconfig with a new token of a user, mode 0600."""
+        authority = self._folder / f"authority-{secrets.token_hex(4)}.pem"
+        write_private(authority, self._authority.certificate)
+        cluster = {"server": self.url, "certificate-authority": str(authority)}
+        context = {"cluster": "double", "user": user.name, "namespace": namespace}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "double",
+            "clusters": [{"name": "double", "cluster": cluster}],
+            "users": [{"name": user.name, "user": {"token": self.access.issue(user)}}],
+            "contexts": [{"name": "double", "context": context}],
+        }
+        path = self._folder / (name or f"kubeconfig-{secrets.token_hex(4)}")
+        write_private(path, json.dumps(content).encode())  # JSON is YAML
+        return path
+
+    def fail_next(self, code: int, *, retry_after_s: int | None = None, match: str = "", count: int = 1) -> None:
+        """Refuse the next requests whose verb and path, such as "create /apis/batch/...", have a match."""
+        self._shared.faults.add(Fault(code, retry_after_s, match, count))
+
+    def compact(self) -> None:
+        """Watches from before have to list again: 410."""
+        self._shared.store.compact()
+
+    def expire_tokens(self) -> None:
+        """All tokens so far are invalid: 401."""
+        self.access.expire()
+
+    def forbid(self, verb: str, resource: str) -> None:
+        """Forbid everybody a verb on a resource: 403."""
+        self.access.forbid(verb, resource)
+
+
+def _no_log(_: web.RequestHandler) -> None:
+    pass
