@@ -17,6 +17,7 @@ from tornado import httpserver, netutil, web
 from jupyter_autotrain.testing.kubernetes.access import Access, User
 from jupyter_autotrain.testing.kubernetes.api_handler import Server
 from jupyter_autotrain.testing.kubernetes.certificates import Authority, write_private
+from jupyter_autotrain.testing.kubernetes.exec_handler import ExecHandler
 from jupyter_autotrain.testing.kubernetes.faults import Fault, Faults
 from jupyter_autotrain.testing.kubernetes.handlers import ObjectsHandler
 from jupyter_autotrain.testing.kubernetes.log_handler import LogHandler
@@ -119,8 +120,13 @@ class ApiServer:
 
     def _application(self) -> web.Application:
         arguments = {"server": self._shared}
-        routes = [(r"/api/v1/namespaces/[^/]+/pods/[^/]+/log", LogHandler, arguments)]
-        return web.Application([*routes, (r"/.*", ObjectsHandler, arguments)], log_function=_no_log)
+        pod = r"/api/v1/namespaces/[^/]+/pods/[^/]+"
+        routes = [
+            (f"{pod}/log", LogHandler, arguments),
+            (f"{pod}/exec", ExecHandler, arguments),
+            (r"/.*", ObjectsHandler, arguments),
+        ]
+        return web.Application(routes, log_function=_no_log)
 
     def kubeconfig(self, user: User = ADMINISTRATOR, *, namespace: str = "default", name: str = "") -> Path:
         """Write a kubeconfig with a new token of a user, mode 0600."""
