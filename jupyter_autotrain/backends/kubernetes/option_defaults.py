@@ -7,6 +7,6 @@ PYTHON = "python3"
 GPU_RESOURCE = "nvidia.com/gpu"
 LINGER_S = 120.0
 TTL_S = 3 * 86_400.0
-START_TIMEOUT_S = 600.0
+START_TIMEOUT_S = 300.0
 REUSE_IDLE_S = 60.0
 VOLCANO = "volcano"  # the scheduler whose queues are PodGroups; every other queue is one of Kueue

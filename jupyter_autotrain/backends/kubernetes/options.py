@@ -23,6 +23,7 @@ from jupyter_autotrain.backends.kubernetes.volume_options import StorageOptions,
 from jupyter_autotrain.header.document import resolve
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, OneOf, Size, Text
+from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 _PULL_POLICY = OneOf(
     ("Always", "IfNotPresent", "Never"), (("always", "Always"), ("ifnotpresent", "IfNotPresent"), ("never", "Never"))
@@ -132,6 +133,11 @@ class KubernetesOptions(Section):
         default=None,
         description="Where code, data and results lie that do not fit into objects of the cluster (1 MiB).",
         examples=["{pvc: training}"],
+    )
+    data_cache_limit: Size = Field(
+        default=DEFAULT_LIMIT_BYTES,
+        description="How much data (`data:`) the storage keeps; the least recently used goes first.",
+        examples=["500GB"],
     )
     gpu_resource: Word = Field(
         default=defaults.GPU_RESOURCE, description="The resource that is a GPU.", examples=["amd.com/gpu"]

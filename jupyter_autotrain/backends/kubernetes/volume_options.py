@@ -41,6 +41,11 @@ def _given(value: object) -> object:
     return {} if value is True or (isinstance(value, str) and value.lower() == "true") else value
 
 
+def _of_url(value: object) -> object:
+    """A URL stands for a mapping with nothing else."""
+    return {"url": value} if isinstance(value, str) else value
+
+
 def _url(value: object) -> str:
     text = value if isinstance(value, str) else ""
     if not text.startswith(("https://", "http://")):
@@ -95,8 +100,20 @@ class S3Options(Section):
     )
 
 
+class HttpOptions(Section):
+    """A folder of a web server."""
+
+    url: Url = Field(description="The folder; it takes PUT.", examples=["https://files.example.com/team/"])
+    secret: ObjectName | None = Field(
+        default=None, description="The Secret whose key AUTHORIZATION is the header of that name.", examples=["files"]
+    )
+
+
 _Nfs = Annotated[NfsOptions, BeforeValidator(_export, json_schema_input_type=str | NfsOptions)]
 _EmptyDir = Annotated[EmptyDirOptions, BeforeValidator(_given, json_schema_input_type=bool | EmptyDirOptions)]
+
+
+_Http = Annotated[HttpOptions, BeforeValidator(_of_url, json_schema_input_type=str | HttpOptions)]
 
 
 def _one_of(section: Section, names: Iterable[str]) -> None:
@@ -151,7 +168,7 @@ class StorageOptions(Section):
         default=None, description="A file share of Azure.", examples=["{share: team, secret: azure-files}"]
     )
     s3: S3Options | None = Field(default=None, description="A bucket.", examples=["{bucket: team, secret: s3-team}"])
-    http: Url | None = Field(
+    http: _Http | None = Field(
         default=None, description="A folder of a web server that takes PUT.", examples=["https://files.example.com/t/"]
     )
     sub_path: RelativePath | None = Field(

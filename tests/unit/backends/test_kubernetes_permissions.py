@@ -1,0 +1,61 @@
+"""Permissions are asked before anything is sent; what is missing is said with a Role that gives it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from jupyter_autotrain.backends.kubernetes import permissions
+from jupyter_autotrain.backends.kubernetes.workload import ObjectType
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.errors import BackendError
+
+JOBS = ObjectType("batch", "v1", "jobs", "Job")
+
+
+def cluster(forbidden: set[str], user: str = "ada") -> Callable[[str, JsonObject], JsonObject]:
+    """An API server that refuses these verbs on resources."""
+
+    def post(path: str, body: JsonObject) -> JsonObject:
+        if path == permissions.SELF:
+            return {"status": {"userInfo": {"username": user}}}
+        asked = body["spec"]["resourceAttributes"]  # type: ignore[index,call-overload]  # as it is sent
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        assert asked["namespace"] == "team"
+        return {"status": {"allowed": f"{asked['verb']} {resource}" not in forbidden}}
+
+    return post
+
+
+def test_what_is_missing_is_named_by_verb_and_resource() -> None:
+    wanted = permissions.needed([JOBS])
+    found = permissions.missing(cluster({"create jobs", "get pods/log", "create pods/exec"}), "team", wanted)
+    assert [str(one) for one in found] == ["create jobs.batch", "get pods/log", "create pods/exec"]
+    assert permissions.missing(cluster(set()), "team", wanted) == ()
+
+
+def test_the_message_has_a_role_and_its_binding_ready_to_apply() -> None:
+    lacking = permissions.missing(cluster({"create jobs", "get pods/log"}), "team", permissions.needed([JOBS]))
+    error = permissions.refusal(lacking, "team", permissions.user(cluster(set())))
+    assert error.found == "ada may not create jobs.batch, get pods/log in the namespace 'team'."
+    role, separator, binding = error.action.splitlines()
+    assert separator == "---"
+    assert json.loads(role)["rules"] == [
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create"]},
+        {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+    ]
+    assert json.loads(binding)["subjects"] == [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "ada"}]
+    assert len(error._render_traceback_()) <= 6
+
+
+def test_a_service_account_is_bound_by_its_own_name() -> None:
+    binding = permissions.role_binding("team", "system:serviceaccount:hub:jovyan")
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "namespace": "hub", "name": "jovyan"}]
+
+
+def test_a_cluster_that_does_not_say_what_is_allowed_has_refused_nothing() -> None:
+    def post(path: str, body: JsonObject) -> JsonObject:
+        raise BackendError("404")
+
+    assert permissions.missing(post, "team", permissions.needed([JOBS])) == ()
+    assert permissions.user(post) == ""
