@@ -14,6 +14,10 @@ from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 
 CONTAINER = "trial"  # of the template; workloads whose controller wants another name rename it
+# Variables of pods that a manifest sets where the controller of its kind sets none; see `NodeVariables`.
+RANK_VARIABLE = "AUTOTRAIN_NODE_RANK"
+OFFSET_VARIABLE = "AUTOTRAIN_NODE_RANK_OFFSET"
+FIRST_ADDRESS_VARIABLE = "AUTOTRAIN_FIRST_ADDRESS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,19 @@ class NodeVariables:
 
     Attributes:
         rank: Holds the number of the pod among the nodes of the trial, from 0; "" where there is one pod.
-        first_address: Holds the host name or address of node 0; "" where `first_host` of the request is used.
+        first_address: Holds the host name or address of node 0; "" where there is one pod.
+        offset: Holds a number that is added to that of `rank`; "": none.
+        count: Holds how many nodes there are now; "" where there are as many as the trial asks for.
+        run: Holds how often all its pods were made anew; a trial goes on from its own checkpoints then.
+        peers: How a pod finds the addresses of all nodes (`kubernetes_pod.peers`); "": by their names.
     """
 
     rank: str = ""
     first_address: str = ""
+    offset: str = ""
+    count: str = ""
+    run: str = ""
+    peers: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +118,7 @@ class Workload(Protocol):
     object_type: ObjectType
     node_variables: NodeVariables
     deletes_pods_at_once: bool  # its controller deletes pods as soon as they end: they linger until they are collected
+    rescales: bool  # its controller ends pods and makes others while the trial runs: a pod's end is not the trial's
 
     def object_name(self, job_id: str, home: str) -> str:
         """A name that its kind allows; the same for the same job, different for every other."""

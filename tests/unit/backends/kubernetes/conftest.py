@@ -1,0 +1,6 @@
+import pytest
+
+
+@pytest.fixture
+def request_golden(request):
+    return request.config
