@@ -1,0 +1,77 @@
+"""What has to be there in a pod before the trial's supervisor starts: data, checkpoints, and what the cell imports."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+
+from jupyter_autotrain.backends.kubernetes_pod import archives, layout, packages
+from jupyter_autotrain.errors import DataError
+from jupyter_autotrain.worker import fields
+
+CHECKPOINTS = "checkpoints"
+DATA_PREFIX = "data."
+
+
+def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> list[str]:
+    """Have all that a trial needs, and write into `trial` where it lies; gives lines for the trial's stderr.
+
+    The manager's side says in `trial`: `archives` (as `archives.place` takes them), `on_volume` (whether the
+    profile's storage is mounted), `storage_variables` (where the credentials of a server are).
+
+    Args:
+        trial: `trial.json`, as it was sent.
+        run: The folder of everything that the pod makes.
+        environ: The variables of the container.
+
+    Raises:
+        DataError: Something is not there, or the image lacks what the cell imports.
+    """
+    on_volume = bool(trial.pop("on_volume", False))
+    folder = layout.DATA if on_volume else f"{run}/data"
+    sent = trial.pop("archives", ())
+    wanted = [fields.mapping(one) for one in sent] if isinstance(sent, (list, tuple)) else []
+    places = archives.place(wanted, folder, environ)
+    entries = trial.get("data")
+    if isinstance(entries, (list, tuple)):
+        trial["data"] = [_with_path(fields.mapping(entry), places) for entry in entries]
+    trial["data_folder"] = folder
+    trial["environments"] = layout.ENVIRONMENTS if on_volume else f"{run}/environments"
+    if CHECKPOINTS in places:
+        trial["resume_from"] = places[CHECKPOINTS]
+    earlier = str(trial.pop("resume_job", "") or "")
+    if earlier and on_volume:
+        trial.update(_resumed(earlier, fields.integer(trial.get("node_rank"), 0)))
+    _use_image(trial)
+    return packages.check(trial, str(trial["python"]), environ)
+
+
+def _with_path(entry: Mapping[str, object], places: Mapping[str, str]) -> dict[str, object]:
+    """An entry of `data:` with its path in this pod, where it was sent."""
+    place = places.get(f"{DATA_PREFIX}{entry.get('name')}")
+    return {**entry, "path": f"{place}/{entry.get('file_name')}"} if place else dict(entry)
+
+
+def _resumed(earlier: str, node: int) -> dict[str, object]:
+    """From where a trial goes on whose earlier attempt lies on the volume; where it has none it begins anew."""
+    path = f"{layout.trial_directory(earlier, node)}/{CHECKPOINTS}"
+    return {"resume_from": path} if os.path.isdir(path) and os.listdir(path) else {}
+
+
+def _use_image(trial: dict[str, object]) -> None:
+    """The pod runs in the image that `environment:` names: nothing is left to be started there."""
+    asked = fields.mapping(trial.get("python_environment"))
+    if asked.get("kind") == "image":
+        trial["python_environment"] = {**asked, "kind": "place", "value": ""}
+
+
+def failed_status(error: DataError) -> dict[str, object]:
+    """The status file of a trial that could not begin."""
+    now_s = time.time()
+    reason = " ".join(part for part in (error.found, error.action.replace("\n", " ")) if part)
+    return {
+        "wire": 1, "state": "FAILED", "reason": reason, "exit_code": None, "signal": None, "supervisor": [0, 0.0, ""],
+        "worker": None, "started_s": now_s, "ended_s": now_s, "failed_s": now_s, "peak_memory_bytes": None,
+        "limits": "", "groups": [], "traceback": "", "cell_line": "", "kind": "environment",
+    }  # fmt: skip
