@@ -97,7 +97,8 @@ def running(api: LoaderApi, pod: JsonObject, timeout_s: float) -> Iterator[tuple
         BackendError: It does not begin.
     """
     metadata = cast("Mapping[str, str]", pod["metadata"])
-    namespace, name = metadata["namespace"], metadata["name"]
+    namespace = metadata["namespace"]
+    name = metadata["name"]
     api.create(PODS, namespace, pod)
     try:
         _wait(api, namespace, name, timeout_s)
@@ -180,7 +181,8 @@ async def _answers(socket: Any) -> AsyncIterator[str]:  # noqa: ANN401 - of aioh
     said = ""
     async for message in socket:
         data = message.data if isinstance(message.data, bytes) else str(message.data).encode()
-        channel, text = data[0], data[1:].decode(errors="replace")
+        channel = data[0]
+        text = data[1:].decode(errors="replace")
         if channel == _STDERR:
             said = (said + text)[-1000:]
         elif channel == _STATUS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -102,10 +102,3 @@ class _Reader:
         data = self._rest if size < 0 else self._rest[:size]
         self._rest = self._rest[len(data) :]
         return data
-
-
-def has_volume(options: Mapping[str, object]) -> bool:
-    """Whether the storage of a profile is a volume that pods mount."""
-    storage = options.get("storage")
-    kinds = ("pvc", "nfs", "host_path", "azure_file")
-    return isinstance(storage, Mapping) and any(storage.get(kind) for kind in kinds)

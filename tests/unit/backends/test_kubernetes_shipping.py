@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.backends.kubernetes import shipping, tar_stream, volume_storage
+from jupyter_autotrain.backends.kubernetes.checkpoint_volume import has_volume
 from jupyter_autotrain.backends.kubernetes.code_objects import CodeObjects
 from jupyter_autotrain.backends.kubernetes.shipping import RemoteStorage, Shipping
-from jupyter_autotrain.backends.kubernetes.volume_storage import MountedStorage, has_volume
+from jupyter_autotrain.backends.kubernetes.volume_storage import MountedStorage
 from jupyter_autotrain.backends.kubernetes_pod import archives, layout, preparing
 from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.python_environment import PythonEnvironment, PythonPackage
