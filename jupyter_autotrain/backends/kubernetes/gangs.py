@@ -1,0 +1,206 @@
+"""Trials on several nodes that start on all of them or on none, in clusters without a queue that sees to it.
+
+Such a trial is made suspended. One at a time is resumed; while some of its pods find no node, those that have one hold
+it for nothing: after a while it is suspended again, so that what waits for the same nodes can have them. It gives up
+when that went on for as long as the profile allows and no trial of this home runs by whose end it could fit.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, cast
+
+from jupyter_autotrain.backends.kubernetes import queue_reasons, scheduling_reasons
+from jupyter_autotrain.backends.kubernetes.manifests import KUEUE_QUEUE
+from jupyter_autotrain.backends.kubernetes.objects import part, text
+from jupyter_autotrain.core.json import JsonObject
+
+GANG: Final = "jupyter-autotrain/gang"  # an annotation: with how many pods a trial starts that was made suspended
+HOLD_S: Final = 30.0  # how long pods may hold nodes while others of their trial find none
+_SUSPEND_PATHS: Final = {
+    "Job": ("spec", "suspend"), "TrainJob": ("spec", "suspend"), "PyTorchJob": ("spec", "runPolicy", "suspend"),
+    "MPIJob": ("spec", "runPolicy", "suspend"), "TFJob": ("spec", "runPolicy", "suspend"),
+    "PaddleJob": ("spec", "runPolicy", "suspend"),
+}  # fmt: skip
+
+
+class Action(StrEnum):
+    """What is to be done with a trial's object."""
+
+    RESUME = "resume"
+    SUSPEND = "suspend"
+    GIVE_UP = "give up"
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """A trial on several nodes.
+
+    Attributes:
+        name: Of its object.
+        made: When it was made, in a form that sorts.
+        nodes: With how many pods it starts.
+        placed: How many of them have a node.
+        is_suspended: Whether it has no pods, and is not to have any.
+        stuck: What the scheduler says about a pod that finds no node; "" while there is none.
+    """
+
+    name: str
+    made: str
+    nodes: int
+    placed: int
+    is_suspended: bool
+    stuck: str = ""
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it may have pods and has not all of them on nodes."""
+        return not self.is_suspended and self.placed < self.nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done, and for what reason."""
+
+    name: str
+    action: Action
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Of one gang: since when this try lasts, how long earlier ones did, and before when there is no next."""
+
+    since_s: float | None = None
+    tried_s: float = 0.0
+    not_before_s: float = 0.0
+
+
+class GangGate:
+    """Decides which trials on several nodes may start. What it forgets with a restart only costs time.
+
+    Args:
+        timeout_s: How long a trial may try in all while nothing of this home runs.
+        hold_s: As `HOLD_S`.
+        clock: Gives seconds.
+    """
+
+    def __init__(self, timeout_s: float, hold_s: float = HOLD_S, clock: Callable[[], float] = time.monotonic) -> None:
+        self._timeout_s = timeout_s
+        self._hold_s = hold_s
+        self._clock = clock
+        self._times: dict[str, _Times] = {}
+        self._running = 0
+
+    def decide(self, gangs: Sequence[Gang], others_running: int = 0) -> list[Step]:
+        """What is to be done now. O(n log n).
+
+        Args:
+            gangs: All of this home that have not ended.
+            others_running: How many other trials of this home have a node.
+        """
+        now_s = self._clock()
+        known = {gang.name for gang in gangs}
+        self._times = {name: times for name, times in self._times.items() if name in known}
+        in_order = sorted(gangs, key=lambda gang: (gang.made, gang.name))
+        running = others_running + sum(1 for gang in gangs if not gang.is_suspended and not gang.is_starting)
+        if running < self._running:  # nodes have come free
+            self._times = {name: replace(times, not_before_s=now_s) for name, times in self._times.items()}
+        self._running = running
+        starting = [gang for gang in in_order if gang.is_starting]
+        steps = [self._judge(gang, now_s, running, gang is not starting[0]) for gang in starting]
+        found = [step for step in steps if step is not None]
+        if len(found) == len(starting):
+            found += self._next(in_order, now_s)
+        return found
+
+    def _judge(self, gang: Gang, now_s: float, running: int, is_second: bool) -> Step | None:
+        """Whether a trial that is starting has to end that."""
+        times = self._times.get(gang.name, _Times())
+        if times.since_s is None:
+            times = replace(times, since_s=now_s)
+            self._times[gang.name] = times
+        if not gang.stuck:
+            return None
+        this_try_s = now_s - (times.since_s or now_s)
+        if not running and times.tried_s + this_try_s > self._timeout_s:
+            return Step(gang.name, Action.GIVE_UP, self._message(gang))
+        if gang.placed and (is_second or this_try_s > self._hold_s * _spread(gang.name, now_s)):
+            tried_s = times.tried_s + (0.0 if running else this_try_s)
+            pause_s = self._hold_s * _spread(gang.name[::-1], now_s)
+            self._times[gang.name] = _Times(None, tried_s, now_s + pause_s)
+            return Step(gang.name, Action.SUSPEND, gang.stuck)
+        return None
+
+    def _next(self, in_order: Sequence[Gang], now_s: float) -> list[Step]:
+        """The oldest that waits and may try now."""
+        for gang in in_order:
+            if gang.is_suspended and self._times.get(gang.name, _Times()).not_before_s <= now_s:
+                return [Step(gang.name, Action.RESUME)]
+        return []
+
+    def _message(self, gang: Gang) -> str:
+        return (
+            f"The cluster did not give it {gang.nodes} nodes at the same time within {self._timeout_s:g} s: "
+            f"{gang.placed} of its pods had one, another {gang.stuck}. All of them are free again. "
+            "Ask for fewer (`resources: {nodes: N}`), raise `start_timeout`, or name a `queue`."
+        )
+
+
+def _spread(name: str, now_s: float) -> float:
+    """Between 1 and 2, and different for different trials: two of them do not give way to each other for ever."""
+    return 1.0 + zlib.crc32(f"{name}{now_s // 60}".encode()) / 2**32
+
+
+def as_gang(manifest: JsonObject, nodes: int) -> JsonObject:
+    """The object of a trial on several nodes, made suspended; as it is where its kind cannot be, or a queue decides.
+
+    Args:
+        manifest: The object.
+        nodes: With how many pods it starts.
+    """
+    path = _SUSPEND_PATHS.get(text(manifest, "kind"))
+    if nodes < 2 or path is None or KUEUE_QUEUE in part(manifest, "metadata", "labels"):
+        return manifest
+    metadata = part(manifest, "metadata")
+    annotations = {**part(metadata, "annotations"), GANG: str(nodes)}
+    named = {**manifest, "metadata": {**metadata, "annotations": annotations}}
+    return _with(named, path, value=True)
+
+
+def gang_of(found: JsonObject, pods: Sequence[JsonObject]) -> Gang | None:
+    """The gang of an object of the cluster; None where it is none of those that are made suspended.
+
+    Args:
+        found: The object.
+        pods: Its pods.
+    """
+    nodes = text(found, "metadata", "annotations", GANG)
+    if not nodes.isdigit():
+        return None
+    placed = sum(1 for pod in pods if text(pod, "spec", "nodeName"))
+    stuck = [told for told in map(scheduling_reasons.of_pod, pods) if told]
+    return Gang(
+        text(found, "metadata", "name"), text(found, "metadata", "creationTimestamp"), int(nodes), placed,
+        queue_reasons.is_suspended(found), stuck[0] if stuck else "",
+    )  # fmt: skip
+
+
+def suspend_patch(kind: str, *, suspended: bool) -> JsonObject:
+    """The merge patch that suspends or resumes an object.
+
+    Args:
+        kind: Of the object.
+        suspended: Whether it is to have no pods.
+    """
+    return _with({}, _SUSPEND_PATHS[kind], value=suspended)
+
+
+def _with(found: JsonObject, path: Sequence[str], *, value: bool) -> JsonObject:
+    name, *rest = path
+    inner = _with(cast("JsonObject", found.get(name) or {}), rest, value=value) if rest else value
+    return {**found, name: inner}
