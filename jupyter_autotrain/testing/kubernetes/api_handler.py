@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from jupyter_autotrain.testing.kubernetes.errors import ApiError, bad_request
 from jupyter_autotrain.testing.kubernetes.faults import Faults
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
 from jupyter_autotrain.testing.kubernetes.runtime import ContainerRuntime
+from jupyter_autotrain.testing.kubernetes.validation.decoding import Decoder
 from jupyter_autotrain.testing.kubernetes.watch import Wakeups
 
 BODY_LIMIT = 3 * 1024 * 1024
@@ -36,6 +38,7 @@ class Server:
     access: Access
     faults: Faults
     runtime: ContainerRuntime | None
+    decoder: Decoder
     bookmark_interval_s: float
     wakeups: Wakeups | None = None
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -78,6 +81,12 @@ class ApiHandler(web.RequestHandler):
 
     def log_exception(self, *_: Any) -> None:  # noqa: ANN401 (tornado's signature)
         """The client is told."""
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Tell the client what is wrong, but not refused."""
+        for text in warnings:
+            escaped = text.replace('"', '\\"')
+            self.add_header("Warning", f'299 - "{escaped}"')
 
     def option(self, name: str) -> str:
         """A parameter of the query, "" if it is not there."""

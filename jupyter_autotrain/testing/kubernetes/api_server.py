@@ -23,6 +23,7 @@ from jupyter_autotrain.testing.kubernetes.handlers import ObjectsHandler
 from jupyter_autotrain.testing.kubernetes.log_handler import LogHandler
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
 from jupyter_autotrain.testing.kubernetes.runtime import ContainerRuntime
+from jupyter_autotrain.testing.kubernetes.validation.decoding import Decoder
 from jupyter_autotrain.testing.kubernetes.watch import Wakeups
 
 ADMINISTRATOR = User("kubernetes-admin")
@@ -50,7 +51,7 @@ class ApiServer:
         bookmark_interval_s: float = 10.0,
     ) -> None:
         self.access = Access()
-        self._shared = Server(store, self.access, Faults(), runtime, bookmark_interval_s)
+        self._shared = Server(store, self.access, Faults(), runtime, Decoder(store.resources), bookmark_interval_s)
         self._folder = folder
         self._addresses = addresses
         self._authority = Authority()
@@ -78,6 +79,7 @@ class ApiServer:
         if new_certificate:
             self._authority = Authority()
             self._authority.write_server(self._certificate, self._addresses)
+        self._shared.decoder.prepare()
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), name="api-server", daemon=True)
         self._thread.start()

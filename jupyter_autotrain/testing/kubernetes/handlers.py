@@ -136,9 +136,16 @@ class ObjectsHandler(ApiHandler):
             raise ApiError(415, "UnsupportedMediaType", message)
         changed = self.server.store.patch(
             target.resource, target.namespace, target.name, self.body(), PATCH_TYPES[kind], target.subresource,
-            dry_run=self.dry_run,
+            dry_run=self.dry_run, decode=self.read_patched,
         )  # fmt: skip
         self.send(changed)
+
+    def read_patched(self, found: Json) -> Json:
+        """An object as a patch makes it, without unknown fields."""
+        decoder = self.server.decoder
+        read, warnings = decoder.patched(self.target.resource, found, self.body(), self.option("fieldValidation"))
+        self.warn(warnings)
+        return dict(read)
 
     def object_body(self) -> Json:
         """The manifest that the request sends.
@@ -149,15 +156,32 @@ class ObjectsHandler(ApiHandler):
         body = self.body()
         if not isinstance(body, dict):
             raise bad_request("the object provided is unrecognized (must be of type object)")
+        self.check_identity(body)
+        read, warnings = self.server.decoder.manifest(self.target.resource, body, self.option("fieldValidation"))
+        self.warn(warnings)
+        return dict(read)
+
+    def check_identity(self, body: Json) -> None:
+        """Refuse a manifest of another kind or namespace than the path's.
+
+        Raises:
+            ApiError: 400.
+        """
         resource = self.target.resource
         namespace = (body.get("metadata") or {}).get("namespace")
-        group_version = body.get("apiVersion", resource.api_version)
+        custom = self.server.store.resources.schema(resource) is not None
+        if custom and not (body.get("kind") and body.get("apiVersion")):
+            raise bad_request(f"Object 'Kind' is missing in '{json.dumps(body)}'")
+        version = body.get("apiVersion", resource.api_version)
+        if version != resource.api_version:
+            expected = f"does not match the expected API version ({resource.api_version})"
+            raise bad_request(f"the API version in the data ({version}) {expected}")
         kind = body.get("kind", resource.kind)
-        if (group_version, kind) != (resource.api_version, resource.kind):
-            raise bad_request(f"{kind} in version {group_version!r} cannot be handled as a {resource.kind}")
+        if kind != resource.kind:
+            told = f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+            raise bad_request(f'{told}: no kind "{kind}" is registered for version "{version}"')
         if resource.namespaced and namespace not in (None, "", self.target.namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-        return body
 
     def delete(self) -> None:
         """Delete an object, or those that selectors name."""

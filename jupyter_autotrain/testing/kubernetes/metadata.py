@@ -41,9 +41,7 @@ def timestamp(now_s: float) -> str:
 
 def for_create(resource: Resource, namespace: str, body: Json, now_s: float) -> Json:
     """A new object as it is stored, still without its resourceVersion."""
-    made: Json = copied(body)
-    made.setdefault("apiVersion", resource.api_version)
-    made.setdefault("kind", resource.kind)
+    made: Json = {"apiVersion": resource.api_version, "kind": resource.kind} | copied(body)
     if resource.has_status:
         made.pop("status", None)
     metadata = made.setdefault("metadata", {})

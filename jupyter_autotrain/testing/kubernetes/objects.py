@@ -11,6 +11,7 @@ from jupyter_autotrain.testing.kubernetes import metadata, patches, selectors
 from jupyter_autotrain.testing.kubernetes.errors import already_exists, conflict, forbidden, not_found
 from jupyter_autotrain.testing.kubernetes.history import Callback, Change, History
 from jupyter_autotrain.testing.kubernetes.resources import NAMESPACES, Resource, ResourceTable
+from jupyter_autotrain.testing.kubernetes.validation.admission import Rules
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -37,7 +38,7 @@ class ObjectStore:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.resources = ResourceTable()
-        self.admission: list[Admission] = []
+        self.admission: list[Admission] = [Rules(self)]
         self.clock = clock
         self._lock = threading.RLock()
         self._objects: dict[tuple[str, str], dict[tuple[str, str], Json]] = {}
@@ -126,18 +127,16 @@ class ObjectStore:
         subresource: str = "",
         *,
         dry_run: bool = False,
-        check: Callable[[Json], None] | None = None,
+        decode: Callable[[Json], Json] = metadata.copied,
     ) -> Json:
-        """Change some fields of an object; `check` sees the outcome first.
+        """Change some fields of an object; `decode` reads the outcome first.
 
         Raises:
             ApiError: 400, 404, 409, 415, 422.
         """
         with self._lock:
             changed = patches.apply(self._found(resource, namespace, name), patch, patch_type)
-            if check:
-                check(changed)
-            return self.replace(resource, namespace, name, changed, subresource, dry_run=dry_run)
+            return self.replace(resource, namespace, name, decode(changed), subresource, dry_run=dry_run)
 
     def delete(  # noqa: PLR0913 (as the API has it)
         self,

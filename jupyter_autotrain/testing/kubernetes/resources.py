@@ -96,6 +96,8 @@ BUILT_IN = (
 class ResourceTable:
     """The resources that are served now, with the schemas of custom ones. Thread-safe."""
 
+    built_in = BUILT_IN
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._served = {(item.group, item.version, item.plural): item for item in BUILT_IN}

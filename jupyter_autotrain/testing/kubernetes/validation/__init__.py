@@ -1,0 +1,1 @@
+"""What the API server completes and refuses before it stores an object."""
