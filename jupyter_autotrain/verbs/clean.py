@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from jupyter_autotrain.client import Experiment, orphans
+from jupyter_autotrain import backends
+from jupyter_autotrain.client import Experiment, orphans, place_leftovers
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.sizes import format_bytes
@@ -14,11 +15,14 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.verbs.context import CommandContext
 
+_SHOWN = 8
+
 
 def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Delete finished experiments, by name or by age in days; without `--yes` only list them.
 
-    Without names also the leftovers of killed processes: drafts, and folders of submits that never became experiments.
+    Without names also the leftovers of killed processes: drafts, folders of submits that never became experiments, and
+    objects in clusters that no experiment of this home needs.
     """
     chosen = _chosen(command, arguments)
     running = [experiment.name for experiment in chosen if not experiment.state.is_final]
@@ -29,6 +33,7 @@ def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
     lines = [_clean_experiments(chosen, delete=arguments.yes)] if chosen else []
     if not arguments.experiment:
         lines += _clean_leftovers(command, delete=arguments.yes)
+        lines += _clean_places(command, delete=arguments.yes)
     if not lines:
         command.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
         return
@@ -39,7 +44,7 @@ def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
     total = format_bytes(sum(experiment.size_bytes() for experiment in chosen))
-    names = ", ".join(experiment.name for experiment in chosen[:8]) + (" ..." if len(chosen) > 8 else "")
+    names = ", ".join(experiment.name for experiment in chosen[:_SHOWN]) + (" ..." if len(chosen) > _SHOWN else "")
     what = count(len(chosen), "experiment")
     if not delete:
         elsewhere_bytes = sum(experiment.elsewhere_bytes() for experiment in chosen)
@@ -63,6 +68,22 @@ def _clean_leftovers(command: CommandContext, *, delete: bool) -> list[str]:
     origins = ", ".join(sorted({leftover.origin for leftover in found}))
     what = f"{count(len(found), 'leftover')} of killed processes"
     return [f"Deleted {what}, {total} freed: {origins}" if delete else f"Would delete {what} ({total}): {origins}."]
+
+
+def _clean_places(command: CommandContext, *, delete: bool) -> list[str]:
+    profiles, _ = backends.header_context(command.cwd, command.environ).profiles()
+    named = [profiles.find(name)[0] for name in profiles.definitions]
+    usable = [profile for profile in named if profile is not None]
+    with Store.open(command.home) as store:
+        work = place_leftovers.remove if delete else place_leftovers.find
+        return [_place_line(found, delete=delete) for found in work(command.home, store, usable)]
+
+
+def _place_line(found: place_leftovers.PlaceLeftovers, *, delete: bool) -> str:
+    if found.fault:
+        return f"{found.backend}: what is left there is not known: {found.fault}"
+    shown = ", ".join(found.names[:_SHOWN]) + (" ..." if len(found.names) > _SHOWN else "")
+    return f"{'Deleted' if delete else 'Would delete'} {count(len(found.names), 'object')} on {found.backend}: {shown}"
 
 
 def _chosen(command: CommandContext, arguments: argparse.Namespace) -> list[Experiment]:

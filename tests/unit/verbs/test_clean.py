@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_autotrain.client import place_leftovers
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.store import Store
 
 
@@ -84,3 +85,42 @@ def test_load_of_what_is_still_elsewhere_says_how_to_bring_it(terminal, left):
     with pytest.raises(AutotrainError, match=r"'model' of trial 1 has 3 MB and is still where the trial ran") as caught:
         terminal.run("load", "mnist", "model", "--trial", "1")
     assert "%autotrain pull mnist --trial 1" in caught.value.action
+
+
+class Cluster:
+    """A backend whose place keeps objects of a home."""
+
+    left = ["Job autotrain-x in namespace lab", "ConfigMap autotrain-y in namespace lab"]  # noqa: RUF012 - of one test
+    asked: list[set[str]] = []  # noqa: RUF012 - of one test
+
+    def leftovers(self, experiments):
+        self.asked.append(set(experiments))
+        return list(self.left)
+
+    def remove_leftovers(self, experiments):
+        found = list(self.left)
+        self.left.clear()
+        return found
+
+    def close(self):
+        pass
+
+
+def test_clean_names_what_is_left_in_a_cluster_and_removes_it_only_when_told(terminal, add, monkeypatch):
+    running = add("mnist", (["PREPARING", "RUNNING"], None))
+    monkeypatch.setattr(place_leftovers.backends, "create", lambda profile, context: Cluster())
+    told = terminal.run("clean")
+    assert "Would delete 2 objects on local: Job autotrain-x in namespace lab" in told
+    assert Cluster.asked == [{running}]
+    assert "Deleted 2 objects on local" in terminal.run("clean", "--yes")
+    assert "Nothing to clean" in terminal.run("clean")
+
+
+def test_clean_says_which_place_does_not_answer(terminal, add, monkeypatch):
+    class Silent(Cluster):
+        def leftovers(self, experiments):
+            raise BackendUnavailableError("The API server does not answer.")
+
+    add("mnist", (["PREPARING", "RUNNING", "SUCCEEDED"], 0.5))
+    monkeypatch.setattr(place_leftovers.backends, "create", lambda profile, context: Silent())
+    assert "local: what is left there is not known: The API server does not answer." in terminal.run("clean")

@@ -1,0 +1,30 @@
+"""What a backend may offer besides `Backend`, so that `clean` finds what killed managers have left at a place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class LeftoverBackend(Protocol):
+    """A backend whose place keeps objects of a home, which can be told from those of others."""
+
+    def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
+        """What is there of this home and of none of these experiments, such as `Job autotrain-x in namespace lab`.
+
+        Args:
+            experiments: Ids of the experiments that may still need what is theirs.
+
+        Raises:
+            BackendError: The place cannot be asked.
+        """
+        ...
+
+    def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
+        """Remove what `leftovers` finds; gives what was removed.
+
+        Raises:
+            BackendError: The place cannot be asked, or refuses.
+        """
+        ...
