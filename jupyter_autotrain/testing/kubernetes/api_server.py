@@ -21,6 +21,13 @@ from jupyter_autotrain.testing.kubernetes.exec_handler import ExecHandler
 from jupyter_autotrain.testing.kubernetes.faults import Fault, Faults
 from jupyter_autotrain.testing.kubernetes.handlers import ObjectsHandler
 from jupyter_autotrain.testing.kubernetes.log_handler import LogHandler
+from jupyter_autotrain.testing.kubernetes.meta_handlers import (
+    DiscoveryHandler,
+    HealthHandler,
+    ReviewHandler,
+    SchemaHandler,
+    VersionHandler,
+)
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
 from jupyter_autotrain.testing.kubernetes.runtime import ContainerRuntime
 from jupyter_autotrain.testing.kubernetes.validation.decoding import Decoder
@@ -124,6 +131,11 @@ class ApiServer:
         arguments = {"server": self._shared}
         pod = r"/api/v1/namespaces/[^/]+/pods/[^/]+"
         routes = [
+            (r"/(?:healthz|livez|readyz)(?:/.*)?", HealthHandler, arguments),
+            (r"/version/?", VersionHandler, arguments),
+            (r"/openapi/.*", SchemaHandler, arguments),
+            (r"/(?:api(?:/v1)?|apis(?:/[^/]+){0,2})/?", DiscoveryHandler, arguments),
+            (r"/apis/authorization.k8s.io/v1/(selfsubject(?:access|rules)reviews)", ReviewHandler, arguments),
             (f"{pod}/log", LogHandler, arguments),
             (f"{pod}/exec", ExecHandler, arguments),
             (r"/.*", ObjectsHandler, arguments),

@@ -108,12 +108,18 @@ class Schemas:
         """The schema of the objects of a resource."""
         custom = self._resources.schema(resource)
         if custom is None:
-            model = _MODELS.get(resource.kind, f"V1{resource.kind}")
-            return self.components[_served_name(model, resource.group)]
+            return self.components[self.name(resource)]
         properties = dict(custom.get("properties", {}))
         text = {"type": "string"}
         properties |= {"apiVersion": text, "kind": text, "metadata": {"$ref": REF + OBJECT_META}}
         return custom | {"type": "object", "properties": properties}
+
+    def name(self, resource: Resource) -> str:
+        """The name of the schema of a resource."""
+        if self._resources.schema(resource) is None:
+            return _served_name(_MODELS.get(resource.kind, f"V1{resource.kind}"), resource.group)
+        reversed_group = ".".join(reversed(resource.group.split(".")))
+        return f"{reversed_group}.{resource.version}.{resource.kind}"
 
     def resolved(self, schema: Json) -> Json:
         """A schema itself, where it refers to another one; a kind's short name will do, such as PodTemplateSpec."""
