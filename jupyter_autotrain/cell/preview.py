@@ -10,6 +10,8 @@ from jupyter_autotrain import capture
 from jupyter_autotrain.cell.submission import Draft
 from jupyter_autotrain.client.check import check as check_backend
 from jupyter_autotrain.client.check import preview
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import Submission
 from jupyter_autotrain.core.environment import held_back
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.sizes import format_bytes
@@ -55,9 +57,16 @@ def dry_run(draft: Draft, home: Home) -> str:
         f"--- {spec.backends[0].profile.name} would start\n{' '.join(rendered.argv)}\n"
         "--- with these variables and no others of yours\n"
         + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
+        + _files(rendered)
         + "".join(f"note: {note}\n" for note in (*rendered.notes, *_notes(draft)))
         + "\nDry run: nothing was sent.\n"
     )
+
+
+def _files(rendered: Submission) -> str:
+    """What the backend would be given to read, such as a job's script or manifests."""
+    texts = [f"--- {name}\n{text}\n" for name, text in rendered.files.items() if name != wire.TRIAL_FILE]
+    return "".join(texts)
 
 
 def _data_lines(draft: Draft) -> str:

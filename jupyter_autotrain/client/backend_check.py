@@ -12,7 +12,7 @@ from jupyter_autotrain import backends, capture
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
-from jupyter_autotrain.core.backend_check import CheckableBackend, CheckStep, StepTimer
+from jupyter_autotrain.core.backend_check import CheckableBackend, CheckStep, SteppedBackend, StepTimer
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.records import TrialRecord
@@ -62,10 +62,11 @@ class _RoundTrip:
         own = self._backend if isinstance(self._backend, CheckableBackend) else None
         names = nodes or (own.node_names() if own else ())
         if own is None:
-            probed = list(self._probe())
-            yield from probed
-            if not all(step.is_good for step in probed):
-                return
+            stepped = self._backend if isinstance(self._backend, SteppedBackend) else None
+            for step in stepped.check_steps() if stepped else self._probe():
+                yield step
+                if not step.is_good:
+                    return
         for node in names or [""]:
             can_run = True
             for step in own.check_node(node) if own else ():

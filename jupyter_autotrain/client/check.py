@@ -12,12 +12,13 @@ from jupyter_autotrain.client import python_environment, requirements
 from jupyter_autotrain.client.check_memory import CheckMemory
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Probe, Submission
+from jupyter_autotrain.core.backend_check import TrialCheckingBackend
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import TrialRecord
-from jupyter_autotrain.core.spec import ExperimentSpec, Placement
+from jupyter_autotrain.core.spec import ExperimentSpec, Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError, DataError
+from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _examine(spec: ExperimentSpec, home: Home, choice: BackendChoice, *, afresh:
             return _Finding(choice, missing)
         if backend.capabilities.shares_home:
             return _ask(spec, choice, backend)
-        memory = CheckMemory(home, choice.profile, spec)
+        memory = CheckMemory(home, choice, spec)
         remembered = None if afresh else memory.recall()
         if remembered is not None:
             return _Finding(choice, differences=remembered)
@@ -114,9 +115,21 @@ def _ask(spec: ExperimentSpec, choice: BackendChoice, backend: Backend) -> _Find
         return _Finding(choice, probe=probe)
     try:
         requirements.check_data(spec, backend)
-        return _Finding(choice, differences=python_environment.check_packages(spec, backend))
-    except (DataError, BackendUnavailableError) as error:
+        notes = list(_check_trial(spec, choice, backend))
+        return _Finding(choice, differences=notes + python_environment.check_packages(spec, backend))
+    except (DataError, BackendError) as error:
         return _Finding(choice, error=error)
+
+
+def _check_trial(spec: ExperimentSpec, choice: BackendChoice, backend: Backend) -> Sequence[str]:
+    """Ask a backend that can say so whether it would take the first trial; gives its notes."""
+    if not isinstance(backend, TrialCheckingBackend):
+        return ()
+    return backend.check_trial(_first_trial(replace(spec, backends=(choice,))))
+
+
+def _first_trial(spec: ExperimentSpec) -> TrialSpec:
+    return trial_spec(spec, TrialRecord("dry-run", 1, TrialState.WAITING, {}))
 
 
 def _note(finding: _Finding) -> str:
@@ -155,6 +168,5 @@ def _refusal(findings: Sequence[_Finding]) -> AutotrainError:
 
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
     """What the backend would receive for the first trial; nothing is stored or started."""
-    first = TrialRecord("dry-run", 1, TrialState.WAITING, {})
     backend = backends.create(spec.backends[0].profile, BackendContext(home))
-    return backend.render(trial_spec(spec, first), Placement())
+    return backend.render(_first_trial(spec), Placement())

@@ -15,7 +15,7 @@ from jupyter_autotrain.client import requirements
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import to_json
-from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.spec import ExperimentSpec
 
 _KNOWN_S: Final = 600.0
@@ -26,14 +26,15 @@ class CheckMemory:
 
     Args:
         home: Where it is kept; nothing is where there is no home yet.
-        profile: The profile.
+        choice: The profile, with what the spec sets for it.
         spec: What is to be submitted.
     """
 
-    def __init__(self, home: Home, profile: Profile, spec: ExperimentSpec) -> None:
+    def __init__(self, home: Home, choice: BackendChoice, spec: ExperimentSpec) -> None:
         bundle = spec.bundle
-        asked = [to_json(one) for one in (spec.python_environment, bundle.python_packages, bundle.python_version)]
-        content = json.dumps([profile.key, sorted(requirements.paths(spec)), *asked], sort_keys=True)
+        known = (choice.options, spec.python_environment, bundle.python_packages, bundle.python_version)
+        asked = [choice.profile.key, sorted(requirements.paths(spec)), *(to_json(one) for one in known)]
+        content = json.dumps(asked, sort_keys=True)
         self._home = home
         self._path = home.checks / hashlib.sha256(content.encode()).hexdigest()[:24]
 

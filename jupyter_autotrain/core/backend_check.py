@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import AutotrainError
 
 
@@ -88,6 +89,41 @@ class CheckableBackend(Protocol):
 
         Raises:
             BackendError: It cannot be deleted.
+        """
+        ...
+
+
+@runtime_checkable
+class SteppedBackend(Protocol):
+    """A backend that has steps of its own before a trial can run there, in the place of `probe` and `discover`."""
+
+    def check_steps(self) -> Iterator[CheckStep]:
+        """The steps; ends after the first that fails. Raises nothing."""
+        ...
+
+
+@runtime_checkable
+class TrialCheckingBackend(Protocol):
+    """A backend that can say before a submit whether its place would take a trial."""
+
+    def check_trial(self, trial: TrialSpec) -> Sequence[str]:
+        """Make sure of it; gives notes, a line each.
+
+        Raises:
+            BackendError: It would not; names all that is missing or wrong.
+        """
+        ...
+
+
+@runtime_checkable
+class ManifestBackend(Protocol):
+    """A backend whose trials are objects of a cluster, that other tools can make too."""
+
+    def manifest_text(self, trial: TrialSpec) -> str:
+        """All objects of a trial as YAML that `kubectl apply -f` takes; of secrets the names only.
+
+        Raises:
+            BackendError: The trial cannot run as such objects alone.
         """
         ...
 

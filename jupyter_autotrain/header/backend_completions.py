@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from jupyter_autotrain.header.backend_models import NamedBackend, inline_model
+from jupyter_autotrain.header.backend_models import NamedBackend, base_type, inline_model
 from jupyter_autotrain.header.model_faults import keys_of
 from jupyter_autotrain.header.schema import Header
 
@@ -46,7 +46,10 @@ def help_lines(schema: type[Header]) -> list[str]:
     """The keys of `backend:`, and for each type those of its profiles."""
     lines = [f"  backend.{name}: {field.description}" for name, field in NamedBackend.model_fields.items()]
     for type_name, options in schema.backend_types:
-        if options.model_fields:
-            lines.append(f"  type {type_name}:")
-            lines += [f"    {name}: {field.description}" for name, field in options.model_fields.items()]
+        base, inherited = base_type(options, schema.backend_types)
+        own = {name: field for name, field in options.model_fields.items() if name not in inherited}
+        if own or base:
+            title = f" as type {base}" if base else ""
+            lines.append(f"  type {type_name}:{title}{', and' if own and base else ''}")
+            lines += [f"    {name}: {field.description}" for name, field in own.items()]
     return lines

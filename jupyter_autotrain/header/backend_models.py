@@ -70,6 +70,20 @@ def section_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
     return create_model(f"{type_name}_section", __base__=Section, __doc__=options.__doc__, **fields)
 
 
+def base_type(model: type[BaseModel], types: BackendTypes) -> tuple[str, frozenset[str]]:
+    """The type whose options a model has too, and their names; "" and none where it has only its own."""
+    bases = [(name, other) for name, other in types if other is not model and issubclass(model, other)]
+    if not bases:
+        return "", frozenset()
+    name, nearest = max(bases, key=lambda one: len(one[1].__mro__))
+    same = {key for key, field in nearest.model_fields.items() if _is_same(model.model_fields[key], field)}
+    return name, frozenset(same)
+
+
+def _is_same(field: Any, other: Any) -> bool:  # noqa: ANN401 - pydantic's description of a field
+    return bool((field.description, field.default) == (other.description, other.default))
+
+
 def _type_of(type_name: str) -> Any:  # noqa: ANN401 - pydantic's pair of type and field
     return Annotated[Text, WithJsonSchema({"const": type_name})], Field(description=_TYPE, examples=[type_name])
 

@@ -61,7 +61,9 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("compare", "compare experiments side by side", about="+")
     add("why", "why an experiment waits or failed", about="?")
     export = add("export", "write a standalone script that gives the same metrics", about="?")
-    export.add_argument("-o", "--output", metavar="FILE", help="the script to write")
+    export.add_argument("--yaml", action="store_true", help="write the objects of a cluster, for kubectl")
+    export.add_argument("--backend", metavar="NAME", help="with --yaml: of this profile (default: where it ran)")
+    export.add_argument("-o", "--output", metavar="FILE", help="the file to write")
     export.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
     load = add(
         "load",

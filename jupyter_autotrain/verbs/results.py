@@ -1,15 +1,11 @@
-"""Verbs that give results: `best`, `compare`, `export`, `load`."""
+"""Verbs that give results: `best`, `compare`, `load`."""
 
 from __future__ import annotations
 
 import argparse
-from typing import cast
 
-from jupyter_autotrain import capture
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.trial_selection import trial_or_best
-from jupyter_autotrain.core.attempt import trial_spec
-from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.text_format import number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
@@ -17,7 +13,6 @@ from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
 from jupyter_autotrain.views.best import value_text
 from jupyter_autotrain.views.json_objects import experiment_json, trial_json
-from jupyter_autotrain.worker import environment
 
 
 def best(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -71,31 +66,6 @@ def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
             ]
         )
     command.write(table(["name", "state", "trials", "objective", "best", *names], rows) + "\n")
-
-
-def export(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Write a script that reports the same metrics without the notebook and without this package."""
-    experiment = command.find(arguments.experiment)
-    trial = trial_or_best(experiment.store, experiment.record, arguments.trial)
-    ran = trial_spec(experiment.record.spec, trial)
-    variables = environment.complete({"directory": "", **cast("JsonObject", to_json(ran))}, {})
-    script = capture.export_script(
-        command.home.bundle(experiment.id),
-        ran.params,
-        seed=ran.seed,
-        hash_seed=variables["PYTHONHASHSEED"],
-        sources=experiment.record.spec.data,
-    )
-    target = command.cwd / (arguments.output or f"{experiment.name.replace('@', '-')}.py")
-    try:
-        target.write_text(script, encoding="utf-8")
-    except OSError as error:
-        raise AutotrainError(
-            f"{target.name} cannot be written: {error.strerror}.",
-            "A file name in a folder that exists.",
-            "Choose another with -o FILE.",
-        ) from None
-    command.write(f"Wrote {target.name} (trial {trial.number}). Run it: python {target.name}\n")
 
 
 def load(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -30,7 +30,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "clean": "clean:clean",
         "best": "results:best",
         "compare": "results:compare",
-        "export": "results:export",
+        "export": "exporting:export",
         "load": "results:load",
         "pull": "pulling:pull",
         "why": "explain:why",

@@ -88,6 +88,11 @@ def image_of(trial: TrialSpec, options: JsonObject) -> str:
     environment = trial.python_environment
     if environment.kind is EnvironmentKind.IMAGE:
         return environment.value
+    return image_named(options)
+
+
+def image_named(options: JsonObject) -> str:
+    """The image of the options."""
     return str(options.get("image") or defaults.IMAGE)
 
 

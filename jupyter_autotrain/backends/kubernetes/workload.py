@@ -42,9 +42,9 @@ class ObjectType:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str, name: str = "") -> str:
-        """The path of the objects of a namespace, or of one of them."""
+        """The path of the objects of a namespace ("": of the cluster, or of all namespaces), or of one of them."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        folder = f"{root}/namespaces/{namespace}/{self.plural}"
+        folder = f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
         return f"{folder}/{name}" if name else folder
 
 

@@ -171,3 +171,35 @@ def test_a_distant_backend_is_checked_once_in_ten_minutes_and_its_connections_ar
     with pytest.raises(BackendUnavailableError, match="gone"):
         check(GREEDY, home, afresh=True)
     assert list(home.checks.iterdir()) == []
+
+
+class AskedBackend(SimulatedBackend):
+    """A backend that says whether its place would take a trial."""
+
+    def __init__(self, fault="", notes=()):
+        super().__init__(ABLE)
+        self.fault = fault
+        self.notes = notes
+
+    def check_trial(self, trial):
+        self.asked = [*getattr(self, "asked", []), trial.options]
+        if self.fault:
+            raise BackendError(self.fault, "Expected another.", "Change it.")
+        return self.notes
+
+
+def test_what_a_place_would_not_take_is_refused_before_anything_is_sent(home, monkeypatch):
+    use(monkeypatch, AskedBackend(fault="Job spec.paralelism: unknown field"))
+    with pytest.raises(BackendError, match="unknown field"):
+        check(GREEDY, home)
+    assert not home.root.exists()
+
+
+def test_a_place_is_asked_again_when_the_header_sets_other_options(home, monkeypatch):
+    home.root.mkdir()
+    backend = AskedBackend(notes=["it is slow"])
+    use(monkeypatch, backend)
+    for options in ({"queue": "a"}, {"queue": "a"}, {"queue": "b"}):
+        choice = replace(GREEDY.backends[0], options=options)
+        assert check(replace(GREEDY, backends=(choice,)), home).notes == ("it is slow",)
+    assert backend.asked == [{"queue": "a"}, {"queue": "b"}]
