@@ -85,6 +85,10 @@ _display.hooks.mime_bundle = _mime_bundle
 _named_clusters.hooks.find = _find_cluster
 
 
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": "jupyter_autotrain.server"}]
+
+
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register `%%autotrain`, `%autotrain` and the header's completion."""
     import_module("jupyter_autotrain.cell").load(shell)

@@ -116,6 +116,20 @@ class Experiment(ExperimentFiles, display.Displayable):
         trials = self._ask("retry", {}, timeout_s).get("trials")
         return [number for number in trials if isinstance(number, int)] if isinstance(trials, list) else []
 
+    def request(self, kind: str, args: JsonObject) -> int:
+        """Keep a request for the manager without waiting for its answer; gives its id, for `store.request`.
+
+        Args:
+            kind: stop, retry, concurrency or clean.
+            args: Its arguments, such as `trials`.
+
+        Raises:
+            ManagerError: It is kept, and no manager can be started to answer it.
+        """
+        request_id = manager_client.post(self.store, self.home, (kind, self.id, args))
+        self.ensure_manager()
+        return request_id
+
     def why(self) -> list[str]:
         """One sentence per trial that waits or has failed."""
         return [printable(sentence) for sentence in manager.explain(self.store, self.home, self.record)]

@@ -51,6 +51,18 @@ def notify(home: Home) -> None:
         manager.ensure(home)
 
 
+def post(store: Store, home: Home, request: tuple[str, str, JsonObject]) -> int:
+    """Keep a request (kind, experiment id, arguments) for the manager, and make sure that there is one; gives its id.
+
+    Raises:
+        StoreError: It could not be kept.
+        ManagerError: It is kept, and no manager can be started to answer it.
+    """
+    request_id = store.add_request(*request, time.time())
+    notify(home)
+    return request_id
+
+
 def ask(store: Store, home: Home, request: tuple[str, str, JsonObject], timeout_s: float) -> JsonObject:
     """Send a request (kind, experiment id, arguments) to the manager and wait for its answer.
 

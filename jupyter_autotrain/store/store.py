@@ -13,6 +13,7 @@ from jupyter_autotrain.store.decisions import DecisionTables
 from jupyter_autotrain.store.experiments import ExperimentTable
 from jupyter_autotrain.store.ingest import IngestTables
 from jupyter_autotrain.store.lease import LeaseTable
+from jupyter_autotrain.store.listing import ListingTables
 from jupyter_autotrain.store.metrics import MetricTables
 from jupyter_autotrain.store.requests import RequestTable
 from jupyter_autotrain.store.trials import TrialTable
@@ -28,6 +29,7 @@ class Store(
     LeaseTable,
     AnnotationTable,
     ChangeTable,
+    ListingTables,
 ):
     """The durable history; safe to use from several threads and several processes.
 

@@ -67,14 +67,18 @@ def decimate(steps: Floats, values: Floats, buckets: int) -> tuple[Floats, Float
 
     Values that are not finite are left out. Nothing is lost that is seen at that width.
     """
-    kept = np.isfinite(values)
-    steps = steps[kept]
-    values = values[kept]
-    if len(steps) <= 2 * buckets:
-        return steps, values
+    chosen = kept_rows(values, buckets)
+    return steps[chosen], values[chosen]
+
+
+def kept_rows(values: Floats, buckets: int) -> NDArray[np.intp]:
+    """The indices of the values that `decimate` keeps, in order; at most 2 * `buckets` + 2."""
+    finite = np.flatnonzero(np.isfinite(values))
+    if len(finite) <= 2 * buckets:
+        return finite
+    values = values[finite]
     edges = np.linspace(0, len(values), buckets + 1).astype(int)
     picks = {0, len(values) - 1}
     for first, last in pairwise(edges):
         picks.update((first + int(values[first:last].argmin()), first + int(values[first:last].argmax())))
-    chosen = np.fromiter(sorted(picks), dtype=np.intp)
-    return steps[chosen], values[chosen]
+    return finite[np.fromiter(sorted(picks), dtype=np.intp)]

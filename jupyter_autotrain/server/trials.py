@@ -1,0 +1,152 @@
+"""Operations on trials: the table, curves, logs and pictures."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final, Literal
+
+from pydantic import Field
+
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.core.pictures import announced, named
+from jupyter_autotrain.core.ranking import ranked
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.server.context import ServerContext
+from jupyter_autotrain.server.endpoint import Answer, Endpoint, ExperimentAsked, TrialAsked
+from jupyter_autotrain.server.problems import not_found, problem
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.views.curves import curves_json
+from jupyter_autotrain.views.json_objects import trial_json
+from jupyter_autotrain.views.log_window import MOST_BYTES, log_json
+
+_RESOURCE: Final = "autotrain.experiments"
+_MOST_PICTURES: Final = 500
+
+
+class TrialsAsked(ExperimentAsked):
+    """Which page of the trials, in which order."""
+
+    sort: Literal["number", "best"] = "number"
+    state: str = Field("", max_length=20, pattern=r"^[A-Z_]*$", description="Only trials in this state.")
+    offset: int = Field(0, ge=0, le=10_000_000)
+    limit: int = Field(200, ge=1, le=5000)
+
+
+class SeriesAsked(ExperimentAsked):
+    """Which curves, and how many points of them."""
+
+    metric: str = Field(min_length=1, max_length=500)
+    trials: str = Field("", max_length=4000, pattern=r"^(\d{1,9}(,\d{1,9})*)?$", description="Numbers, by commas.")
+    max_points: int = Field(2000, ge=4, le=20_000, description="Of all curves together; extremes stay.")
+
+
+class LogAsked(TrialAsked):
+    """Which part of what a trial printed."""
+
+    stream: Literal["stdout", "stderr", "launcher"] = "stdout"
+    rank: int = Field(0, ge=0, le=100_000)
+    attempt: int = Field(0, ge=0, le=100_000, description="0: the present one.")
+    begin_bytes: int = Field(-1, ge=-1, le=1 << 50, description="Where to begin; -1: at the end, so many bytes.")
+    most_bytes: int = Field(65_536, ge=1, le=MOST_BYTES)
+
+
+class PictureAsked(TrialAsked):
+    """Which picture."""
+
+    attempt: int = Field(ge=1, le=100_000)
+    name: str = Field(max_length=60, pattern=r"^\d{4,9}(-step-\d{1,19})?\.(png|jpg|svg)$")
+
+
+def list_trials(server: ServerContext, asked: TrialsAsked) -> Answer:
+    """A page of the trials."""
+    with server.stores.reading() as store:
+        record = store.experiment(asked.experiment)
+        trials = store.trials(asked.experiment)
+        reasons = store.block_reasons(asked.experiment)
+    chosen = [trial for trial in trials if not asked.state or trial.state.value == asked.state]
+    ordered = ranked(record.spec.objective, chosen) if asked.sort == "best" else chosen
+    page = ordered[asked.offset : asked.offset + asked.limit]
+    rows: list[JsonValue] = [{**trial_json(trial), "blocked_by": reasons.get(trial.number, "")} for trial in page]
+    return Answer({"total": len(chosen), "trials": rows})
+
+
+def show_series(server: ServerContext, asked: SeriesAsked) -> Answer:
+    """Curves of one metric."""
+    trials = {int(number) for number in asked.trials.split(",")} if asked.trials else None
+    with server.stores.reading() as store:
+        return Answer(curves_json(store, asked.experiment, asked.metric, trials, asked.max_points))
+
+
+def show_log(server: ServerContext, asked: LogAsked) -> Answer:
+    """A part of what a trial printed, as it was printed."""
+    with server.stores.reading() as store:
+        record = store.experiment(asked.experiment)
+        trial = _trial(store, record, asked.trial)
+    stream = asked.stream if asked.stream == wire.LAUNCHER_LOG else wire.stream_of_rank(asked.stream, asked.rank)
+    directory = server.home.trial(record.id, trial.number, asked.attempt or trial.attempt)
+    begin_bytes = None if asked.begin_bytes < 0 else asked.begin_bytes
+    try:
+        window = log_json(directory, stream, begin_bytes, asked.most_bytes)
+    except OSError as error:
+        found = f"The {stream} of trial {trial.number} cannot be read: {error.strerror}."
+        expected = "The regular file that was there when the trial began."
+        raise problem(HTTPStatus.CONFLICT, found, expected, "Take the other stream.") from None
+    is_over = trial.state.is_final or asked.attempt not in {0, trial.attempt}
+    return Answer({**window, "attempt": asked.attempt or trial.attempt, "final": is_over})
+
+
+def list_pictures(server: ServerContext, asked: ExperimentAsked) -> Answer:
+    """The newest pictures that trials have kept."""
+    with server.stores.reading() as store:
+        notes = store.notes(asked.experiment)
+    rows: list[JsonValue] = []
+    for picture in announced(notes)[-_MOST_PICTURES:]:
+        name = picture.name.rpartition("/")[2]
+        rows.append({"trial": picture.trial, "attempt": picture.attempt, "name": name, "step": picture.step})
+    return Answer({"pictures": rows})
+
+
+def show_picture(server: ServerContext, asked: PictureAsked) -> Answer:
+    """The bytes of a picture. Where a browser is led to one as a page, nothing in it runs or loads."""
+    with server.stores.reading() as store:
+        record = store.experiment(asked.experiment)
+    picture = named(asked.trial, asked.attempt, f"pictures/{asked.name}")
+    data = picture.read(server.home.trial(record.id, asked.trial, asked.attempt)) if picture else b""
+    if picture is None or not data:
+        raise not_found(f"picture {asked.name} of trial {asked.trial}", "A name that the list of pictures has.")
+    safe = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
+    return Answer(data, content_type=picture.mime_type, headers=safe)
+
+
+def _trial(store: Store, record: ExperimentRecord, number: int) -> TrialRecord:
+    try:
+        return store.trial(record.id, number)
+    except StoreError as error:
+        raise not_found(f"trial {number} in {record.label}", error.expected) from None
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "GET", "/experiments/{experiment}/trials", _RESOURCE, "A page of the trials", TrialsAsked, list_trials,
+        {"total": "integer", "trials": "array"},
+    ),
+    Endpoint(
+        "GET", "/experiments/{experiment}/series", _RESOURCE, "Curves of one metric", SeriesAsked, show_series,
+        {"metric": "string", "curves": "array", "left_out": "array"},
+    ),
+    Endpoint(
+        "GET", "/experiments/{experiment}/pictures", _RESOURCE, "The newest pictures", ExperimentAsked, list_pictures,
+        {"pictures": "array"},
+    ),
+    Endpoint(
+        "GET", "/experiments/{experiment}/trials/{trial}/log", _RESOURCE, "What a trial printed", LogAsked, show_log,
+        {"text": "string", "begin_bytes": "integer", "end_bytes": "integer", "size_bytes": "integer"},
+    ),
+    Endpoint(
+        "GET", "/experiments/{experiment}/trials/{trial}/attempts/{attempt}/pictures/{name}", _RESOURCE,
+        "The bytes of a picture", PictureAsked, show_picture,
+        content_types=("image/png", "image/jpeg", "image/svg+xml"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,42 @@
+"""What a list of experiments shows of each, without reading its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from jupyter_autotrain.store.metrics import TimedColumns, timed_columns
+from jupyter_autotrain.store.mixin import StoreMixin, key_of, undamaged
+
+_LATEST = "(SELECT max(attempt) FROM series AS o WHERE o.experiment = ?1 AND o.name = ?2 AND o.number = series.number)"
+
+
+class ListingTables(StoreMixin):
+    """Values of trials, and curves with their times."""
+
+    def trial_values(self, experiment_id: str) -> dict[int, float]:
+        """The objective's value of each trial that has one, by number."""
+        query = "SELECT number, value FROM trials WHERE experiment = ? AND value IS NOT NULL ORDER BY number"
+        with self._database.read() as connection:
+            rows = connection.execute(query, (key_of(connection, experiment_id),)).fetchall()
+        with undamaged(f"a value of experiment {experiment_id}"):
+            return {int(number): float(value) for number, value in rows}
+
+    def timed_series(
+        self, experiment_id: str, name: str, trials: Collection[int] | None = None
+    ) -> dict[int, list[TimedColumns]]:
+        """One metric as pieces of columns, by trial number; of each trial the latest attempt that reported it.
+
+        Args:
+            experiment_id: The experiment.
+            name: The metric.
+            trials: The trials wanted; None means all.
+        """
+        found: dict[int, list[TimedColumns]] = {}
+        with self._database.read() as connection:
+            key = key_of(connection, experiment_id)
+            query = f"SELECT id, number FROM series WHERE experiment = ?1 AND name = ?2 AND attempt = {_LATEST}"  # noqa: S608 - own text
+            chosen = [row for row in connection.execute(query, (key, name)) if trials is None or row[1] in trials]
+            for series, number in sorted(chosen, key=lambda row: row[1]):
+                chunks = connection.execute("SELECT columns FROM chunks WHERE series = ? ORDER BY first_id", (series,))
+                found[number] = [timed_columns(number, name, blob) for (blob,) in chunks]
+        return found

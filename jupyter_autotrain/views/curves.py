@@ -1,0 +1,73 @@
+"""One metric of many trials as curves of a bounded number of points, with steps and times, as a server sends them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Sequence
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.store import Store, TimedColumns
+from jupyter_autotrain.views.series import Floats, kept_rows
+
+_LEAST_POINTS: Final = 4  # of a curve: both ends, the least and the greatest value
+SPARKLINE_POINTS: Final = 40
+
+
+def curves_json(
+    store: Store, experiment_id: str, metric: str, trials: Collection[int] | None, max_points: int
+) -> JsonObject:
+    """The curves of a metric, `max_points` in all at most; the extremes that are seen at that width stay.
+
+    Args:
+        store: The store.
+        experiment_id: The experiment.
+        metric: The metric.
+        trials: The trials wanted; None means all.
+        max_points: At least 4. Where the trials are too many for it, the last ones are left out.
+
+    Returns:
+        `curves`: by trial its `trial`, `steps`, `values`, `times_s` (since the epoch) and `points` (how many were
+        reported); `left_out`: the trials that got no curve.
+    """
+    series = store.timed_series(experiment_id, metric, trials)
+    shown = dict(islice(series.items(), max_points // _LEAST_POINTS))
+    buckets = (max_points // max(len(shown), 1) - 2) // 2
+    curves = [_curve(trial, pieces, buckets) for trial, pieces in shown.items()]
+    return {"metric": metric, "curves": curves, "left_out": [*series][len(shown) :]}
+
+
+def _curve(trial: int, pieces: Sequence[TimedColumns], buckets: int) -> JsonObject:
+    values = _joined([piece[2] for piece in pieces])
+    kept = kept_rows(values, buckets)
+    steps = np.concatenate([np.frombuffer(piece[0], dtype=np.int64) for piece in pieces])[kept]
+    times = _joined([piece[1] for piece in pieces])[kept]
+    return {
+        "trial": trial,
+        "points": len(values),
+        "steps": steps.tolist(),
+        "values": values[kept].tolist(),
+        "times_s": times.tolist(),
+    }
+
+
+def _joined(columns: Sequence[array[float]]) -> Floats:
+    return np.concatenate([np.frombuffer(column, dtype=np.float64) for column in columns])
+
+
+def sparkline(store: Store, record: ExperimentRecord) -> list[float]:
+    """A curve of at most 40 points for a list: the objective of one trial alone, else the values of all trials."""
+    objective = record.spec.objective
+    if objective is None:
+        return []
+    values = np.array([*store.trial_values(record.id).values()])
+    if record.spec.trials == 1 and len(values):
+        pieces = [*store.timed_series(record.id, objective.metric).values()]
+        values = _joined([piece[2] for piece in pieces[0]]) if pieces else values
+    kept = kept_rows(values, SPARKLINE_POINTS // 2 - 1)
+    thinned: list[float] = values[kept].tolist()
+    return thinned

@@ -1,0 +1,170 @@
+"""The list of a home's experiments: filtered, sorted, grouped by notebook, cut into pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.states import ExperimentState
+from jupyter_autotrain.store import Annotation, Store
+from jupyter_autotrain.views.curves import sparkline
+from jupyter_autotrain.views.eta import eta_s
+
+MOST_LISTED: Final = 10_000
+GROUPS: Final[Mapping[ExperimentState, str]] = MappingProxyType(
+    {
+        ExperimentState.WAITING: "queued",
+        ExperimentState.RUNNING: "running",
+        ExperimentState.STOPPING: "running",
+        ExperimentState.SUCCEEDED: "done",
+        ExperimentState.FAILED: "done",
+        ExperimentState.CANCELLED: "done",
+    }
+)
+_NO_ANNOTATION: Final = Annotation()
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """Which experiments are wanted, in which order; "" means any."""
+
+    text: str = ""
+    group: str = ""
+    tag: str = ""
+    notebook: str | None = None
+    sort: str = "created"
+    is_descending: bool = True
+    offset: int = 0
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    record: ExperimentRecord
+    annotation: Annotation
+
+
+def experiments_json(store: Store, query: ListQuery) -> JsonObject:
+    """A page of the experiments that fit; `total` and `groups` (how many are running, queued, done) count all of them.
+
+    `last_change_id` was read before the rest: changes above it may not be in the answer.
+    """
+    last_change_id = store.last_change_id()
+    rows = [row for row in _rows(store) if _fits(row, query)]
+    groups = dict.fromkeys(GROUPS.values(), 0)
+    for row in rows:
+        groups[GROUPS[row.record.state]] += 1
+    chosen = [row for row in rows if not query.group or GROUPS[row.record.state] == query.group]
+    ordered = _sorted(store, chosen, query)
+    page = ordered[query.offset : query.offset + query.limit]
+    return {
+        "total": len(chosen),
+        "groups": groups,
+        "last_change_id": last_change_id,
+        "experiments": [_item(store, row.record, row.annotation) for row in page],
+    }
+
+
+def experiment_json(store: Store, record: ExperimentRecord) -> JsonObject:
+    """One experiment as the list has it."""
+    return _item(store, record, store.annotations().get(record.id, _NO_ANNOTATION))
+
+
+def notebooks_json(store: Store) -> list[JsonValue]:
+    """The notebooks that experiments were submitted from, the newest first, with how many there are of each."""
+    rows = _rows(store)
+    found: dict[str, dict[str, JsonValue]] = {}
+    counts: dict[str, int] = {}
+    unfinished: dict[str, int] = {}
+    for row in rows:
+        notebook = row.record.spec.origin.notebook
+        counts[notebook] = counts.get(notebook, 0) + 1
+        unfinished[notebook] = unfinished.get(notebook, 0) + (not row.record.state.is_final)
+        found.setdefault(notebook, {"label": row.record.spec.origin.label, "newest_s": row.record.created_s})
+    return [
+        {"notebook": notebook, **newest, "experiments": counts[notebook], "unfinished": unfinished[notebook]}
+        for notebook, newest in found.items()
+    ]
+
+
+def _rows(store: Store) -> list[_Row]:
+    annotations = store.annotations()
+    return [_Row(record, annotations.get(record.id, _NO_ANNOTATION)) for record in store.experiments(MOST_LISTED)]
+
+
+def _fits(row: _Row, query: ListQuery) -> bool:
+    if query.notebook is not None and row.record.spec.origin.notebook != query.notebook:
+        return False
+    if query.tag and query.tag not in row.annotation.tags:
+        return False
+    searched = (row.record.label, row.record.spec.origin.label, row.annotation.note, *row.annotation.tags)
+    return query.text.casefold() in "\n".join(searched).casefold()
+
+
+def _sorted(store: Store, rows: Sequence[_Row], query: ListQuery) -> list[_Row]:
+    """The rows in the wanted order; those without a value of it are last either way."""
+    key = _SORT_KEYS[query.sort]
+    keyed = [(key(store, row.record), row) for row in rows]
+    known = [pair for pair in keyed if pair[0] is not None]
+    known.sort(key=lambda pair: pair[0], reverse=query.is_descending)  # type: ignore[arg-type, return-value] # all of one type
+    return [row for _, row in known] + [row for value, row in keyed if value is None]
+
+
+def _best_value(store: Store, record: ExperimentRecord) -> float | None:
+    best = store.best_trial(record.id, record.spec.objective)
+    return None if best is None else best.value
+
+
+_SortKey = Callable[[Store, ExperimentRecord], str | float | None]
+_SORT_KEYS: Final[Mapping[str, _SortKey]] = MappingProxyType(
+    {
+        "created": lambda _, record: record.created_s,
+        "ended": lambda _, record: record.ended_s,
+        "name": lambda _, record: record.name.casefold(),
+        "state": lambda _, record: GROUPS[record.state],
+        "trials": lambda _, record: float(record.spec.trials),
+        "best": _best_value,
+    }
+)
+SORTS: Final = tuple(_SORT_KEYS)
+
+
+def _item(store: Store, record: ExperimentRecord, annotation: Annotation) -> JsonObject:
+    now_s = record.now_s(time.time(), BootTime.now())
+    best = store.best_trial(record.id, record.spec.objective)
+    trials = [] if record.state.is_final else store.trials(record.id)
+    return {
+        "id": record.id,
+        "name": record.label,
+        "state": record.state.value,
+        "group": GROUPS[record.state],
+        "final": record.state.is_final,
+        "reason": record.reason,
+        "backend": record.spec.backend_names,
+        "notebook": record.spec.origin.notebook,
+        "tags": list(annotation.tags),
+        "note": annotation.note,
+        "objective": _objective(record.spec.objective),
+        "best": None if best is None else {"trial": best.number, "value": best.value},
+        "trials": max(record.spec.trials, sum(record.counts.values())),
+        "counts": {state.value: many for state, many in record.counts.items()},
+        "sparkline": sparkline(store, record),
+        "created_s": record.created_s,
+        "begun_s": record.begun_s,
+        "ended_s": record.ended_s,
+        "took_s": record.took_s(now_s),
+        "eta_s": eta_s(record, trials, now_s) if trials else None,
+    }
+
+
+def _objective(objective: Objective | None) -> JsonValue:
+    if objective is None:
+        return None
+    return {"metric": objective.metric, "direction": objective.direction.value, "label": objective.label}

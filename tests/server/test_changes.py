@@ -1,0 +1,161 @@
+"""The socket of changes: nothing is missed, nothing comes twice, also after a reconnect; nothing costs while idle."""
+
+import json
+import time
+
+import psutil
+import pytest
+import websocket
+
+from tests.server.jupyter import Filler, problem_of, running_server
+
+
+class Page:
+    """A page that follows the home."""
+
+    def __init__(self, server, since=None, **options):
+        address = f"{server.api.replace('http', 'ws', 1)}/changes?token={server.token}"
+        address += "" if since is None else f"&since={since}"
+        self.socket = websocket.create_connection(address, timeout=20, **options)
+        self.changes = []
+        self.messages = []
+
+    def until(self, condition):
+        """Read messages until the condition holds; gives the last one."""
+        deadline_s = time.monotonic() + 30
+        while not (self.messages and condition(self.messages[-1])):
+            assert time.monotonic() < deadline_s, self.messages
+            message = json.loads(self.socket.recv())
+            self.messages.append(message)
+            self.changes += message["changes"]
+        return self.messages[-1]
+
+    def until_change(self, experiment, kind):
+        """Read messages until one tells of this."""
+        return self.until(lambda message: (experiment, kind) in _kinds(message["changes"]))
+
+    def close(self):
+        self.socket.close()
+
+
+def _kinds(changes):
+    return {(change["experiment"], change["kind"]) for change in changes}
+
+
+@pytest.fixture
+def follow(server):
+    pages = []
+
+    def opened(**options):
+        pages.append(Page(server, **options))
+        return pages[-1]
+
+    yield opened
+    for page in pages:
+        page.close()
+
+
+def test_each_kind_of_change_is_told(server, filler, follow):
+    page = follow(since=filler.store.last_change_id())
+    filler.experiment("c1")
+    page.until_change("c1", "state")
+    filler.begin("c1", 1)
+    page.until_change("c1", "state")
+    filler.report("c1", 1, [0.5])
+    page.until_change("c1", "metrics")
+    server.ask("PATCH", "/experiments/c1", json={"note": "x"})
+    page.until_change("c1", "state")
+
+
+def test_a_page_that_reconnects_misses_nothing_and_sees_nothing_twice(filler, follow):
+    first = follow(since=filler.store.last_change_id())
+    filler.experiment("c2")
+    last_id = first.until_change("c2", "state")["last_id"]
+    first.close()
+    filler.begin("c2", 1)
+    filler.report("c2", 1, [0.5])
+    second = follow(since=last_id)
+    second.until_change("c2", "metrics")
+    ids = [change["id"] for change in first.changes + second.changes]
+    assert ids == sorted(set(ids))
+    assert _kinds(second.changes) == {("c2", "state"), ("c2", "metrics")}
+
+
+def test_two_pages_are_told_the_same(filler, follow):
+    since = filler.store.last_change_id()
+    pages = [follow(since=since), follow(since=since)]
+    filler.done("c3")
+    for page in pages:
+        page.until_change("c3", "state")
+
+
+def test_a_burst_becomes_few_messages_and_no_page_grows(filler, follow):
+    page = follow(since=filler.store.last_change_id())
+    filler.experiment("c4")
+    filler.begin("c4", 1)
+    for value in range(300):
+        filler.report("c4", 1, [float(value)])
+    last_id = filler.store.last_change_id()
+    page.until(lambda message: message["last_id"] >= last_id)
+    assert len(page.messages) < 150
+    assert max(len(message["changes"]) for message in page.messages) <= 3
+
+
+def test_an_id_of_another_store_means_load_again(filler, follow):
+    filler.experiment("c5")
+    last_id = filler.store.last_change_id()
+    message = follow(since=last_id + 1_000_000).until(lambda message: message["reset"])
+    assert message["last_id"] == last_id
+
+
+def test_the_first_message_tells_whether_a_manager_lives(follow, filler):
+    page = follow(since=filler.store.last_change_id())
+    assert page.until(lambda message: "manager" in message)["manager"] == {"alive": False}
+
+
+def test_no_home_is_an_empty_list_and_one_that_is_made_later_is_followed(tmp_path):
+    with running_server(tmp_path) as server:
+        assert server.get("/experiments")["experiments"] == []
+        assert server.get("/notebooks") == {"notebooks": []}
+        assert server.get("/manager")["alive"] is False
+        assert [row["name"] for row in server.get("/backends")["backends"]][:2] == ["debug", "local"]
+        problem_of(server.ask("GET", "/experiments/nothing"))
+        problem_of(server.ask("POST", "/manager"))
+        assert not server.home.root.exists()
+        page = Page(server, since=0)
+        filler = Filler(server)
+        filler.experiment("d1")
+        page.until_change("d1", "state")
+        page.close()
+        filler.store.close()
+
+
+def test_a_server_that_was_restarted_goes_on_where_it_was(tmp_path):
+    with running_server(tmp_path / "a") as server:
+        filler = Filler(server)
+        filler.experiment("r1")
+        page = Page(server, since=0)
+        last_id = page.until_change("r1", "state")["last_id"]
+        page.close()
+        filler.store.close()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "home").rename(tmp_path / "b" / "home")
+    with running_server(tmp_path / "b") as server:
+        filler = Filler(server)
+        filler.begin("r1", 1)
+        page = Page(server, since=last_id)
+        page.until_change("r1", "state")
+        assert all(change["id"] > last_id for change in page.changes)
+        page.close()
+        filler.store.close()
+
+
+def test_an_idle_page_costs_next_to_nothing(server, filler, follow):
+    page = follow(since=filler.store.last_change_id())
+    page.until(lambda message: "manager" in message)
+    process = psutil.Process(server.process.pid)
+    before = process.cpu_times()
+    time.sleep(4)  # what is measured is that nothing happens for this time
+    after = process.cpu_times()
+    used_s = after.user + after.system - before.user - before.system
+    assert used_s / 4 < 0.03  # the benchmark measures the exact share; a loaded machine must not fail this
