@@ -77,7 +77,7 @@ def test_many_trials_run_in_one_job_and_nothing_is_left_when_no_more_come(
     begun(backend, first)
     refs = [start(backend, home, TELLS_JOB, number) for number in range(2, 10)]
     assert len(cluster.run("squeue", "--noheader").splitlines()) == 1
-    assert "waits for its turn in a pilot job (Slurm job " in status(backend, refs[-1]).reason
+    reason(backend, refs[-1], "waits for its turn in a pilot job (Slurm job ")
     backend.put(first, wire.STOP_FILE, b"")
     assert [end(backend, ref).state for ref in refs] == [TrialState.SUCCEEDED] * 8
     assert len({read(backend, ref) for ref in refs}) == 1

@@ -83,8 +83,9 @@ def test_a_host_whose_clock_is_an_hour_off_runs_resumes_and_cancels_trials_alike
     ref = start(backend, home, COUNTS)
     wait_until(lambda: read_on(backend, ref, wire.METRICS, b"").count(b"\n") > 5, "metrics")
     assert status(backend, ref).state is TrialState.RUNNING
-    backend.link("h1").connection().close()
-    wait_until(lambda: not status(backend, ref).doubt, "the next link")
+    first_link = backend.link("h1").connection()
+    first_link.close()
+    wait_until(lambda: first_link.loss is not None and not status(backend, ref).doubt, "the next link")
     assert backend.cancel(ref, 0.5).pids_left == ()
     assert status(backend, ref).state is TrialState.CANCELLED
     again = start(backend, home, "", attempt=2, resume_attempt=1, experiment_id="e2")
