@@ -1,0 +1,1 @@
+"""Controllers: each makes the world as the objects of one kind say."""
