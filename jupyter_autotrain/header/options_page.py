@@ -1,4 +1,4 @@
-"""The page of all options of all types of backends, made from their models: `docs/backends.md`."""
+"""The page of all options of all types of backends, made from their models: `backends/OPTIONS.md`."""
 
 from __future__ import annotations
 
