@@ -14,7 +14,7 @@ from numbers import Number
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.script import place
 from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
-from jupyter_autotrain.core.trial_names import MEMBERS, TRIAL
+from jupyter_autotrain.core.trial_names import MEMBERS, TRIAL, TRIAL_ONLY
 from jupyter_autotrain.errors import CaptureError
 
 _OURS = ("jupyter_autotrain.worker.", "IPython.core.display")
@@ -22,7 +22,7 @@ _PLAIN = (Number, str, bytes, types.NoneType, list, tuple, dict, set, frozenset,
 _CALLED = frozenset({"display", "report", "should_stop"})
 _ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "checkpoint": frozenset({"load", "path", "save"}),
-    TRIAL: frozenset(MEMBERS),
+    TRIAL: frozenset({*MEMBERS, *TRIAL_ONLY}),
 }
 
 

@@ -99,7 +99,7 @@ def start(given: Mapping[str, object], data: Mapping[str, str], files: Mapping[s
         "world_size": int(os.environ.get("WORLD_SIZE", "1")),
     }
     trial = types.ModuleType("jupyter_autotrain")
-    vars(trial).update(members)
+    vars(trial).update(members, hints=lambda **_: None)
     sys.modules.setdefault(trial.__name__, trial)  # for `import jupyter_autotrain as at; at.report(...)`
     return {
         **{name: value for name, value in params.items() if name.isidentifier()},

@@ -10,6 +10,9 @@ TRIAL: Final = "trial"
 MEMBERS: Final = ("checkpoint", "display", "params", "rank", "report", "should_stop", "world_size")
 """The attributes of `trial`; each of them is a name of its own too."""
 
+TRIAL_ONLY: Final = ("hints",)
+"""Further attributes of `trial`, which are no names of their own."""
+
 TRIAL_NAMES: Final = frozenset({TRIAL, *MEMBERS})
 
 DATA: Final = "data"

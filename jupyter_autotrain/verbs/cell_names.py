@@ -12,6 +12,8 @@ CELL_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 trial
   Has all that a trial gives a cell: trial.report, trial.params, trial.checkpoint, trial.should_stop, trial.display,
   trial.rank, trial.world_size. A name that the notebook binds itself stays the notebook's; `trial` reaches the others.
+  trial.hints(batch_size=..., max_batch_size=..., replica_batch_size=(least, most), ...): tells AdaptDL how the training
+  can use more replicas; elsewhere it does nothing. On a change should_stop() turns true: save a checkpoint, and leave.
   example: params = {"max_depth": 3}; train(params, lr=trial.params.lr)""",
         "report": """\
 report(step=None, **metrics)

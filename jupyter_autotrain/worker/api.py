@@ -2,8 +2,7 @@
 
 They are there without an import in a cell that runs as a trial; one that the notebook binds itself stays the
 notebook's, and is reached as an attribute of `trial`. A module beside the notebook gets them from `jupyter_autotrain`
-(`import jupyter_autotrain as at; at.report(...)`). Processes that a trial starts get them too: they find the trial by
-the environment.
+(`import jupyter_autotrain as at; at.report(...)`), and so do processes that a trial starts.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ TYPE_CHECKING = False  # every trial imports this module
 if TYPE_CHECKING:
     from jupyter_autotrain.worker.data_paths import DataPaths
     from jupyter_autotrain.worker.pictures import Pictures
+    from jupyter_autotrain.worker.scheduler_hints import SchedulerHints
     from jupyter_autotrain.worker.stop_agreement import StopAgreement
 
 _LOOK_EVERY_S = 0.05
@@ -60,6 +60,7 @@ class TrialContext:
         self._look_again_s = 0.0
         self._pictures: Pictures | None = None
         self._data: DataPaths | None = None
+        self._hints: SchedulerHints | None = None
 
     def should_stop(self) -> bool:
         """True once the trial is to end itself: with several ranks for all of them at the same call."""
@@ -94,6 +95,14 @@ class TrialContext:
 
             self._pictures = Pictures(self.directory, self.reporter)
         return self._pictures.display(*objects, **options)
+
+    def hints(self, **told: object) -> None:
+        """Tell an elastic scheduler how the training can use replicas; see `worker.scheduler_hints`."""
+        if not self._hints:
+            from jupyter_autotrain.worker.scheduler_hints import SchedulerHints  # noqa: PLC0415 - only elastic trials pay
+
+            self._hints = SchedulerHints(self.reporter.note, os.environ, self.rank)
+        self._hints(**told)  # type: ignore[arg-type] # the notebook's values, sent as JSON
 
     @property
     def data(self) -> DataPaths:
@@ -177,7 +186,7 @@ class TrialContext:
         return {
             **{name: value for name, value in self.params.items() if name.isidentifier()},
             **members,
-            "trial": TrialNamespace(**members),
+            "trial": TrialNamespace(**members, hints=self.hints),
             "__autotrain_data__": self.load_data,
             "__autotrain_file__": f"{self.directory}/{wire.WORK}/main.py",
             "__autotrain_override__": self.override,

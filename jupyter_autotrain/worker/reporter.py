@@ -36,6 +36,7 @@ class Reporter:
         self.seen: set[str] = set()
         self.invalid = InvalidReports(self.note)
         self.step = -1
+        self._earlier: tuple[int, frozenset[str]] = (-1, frozenset())  # the last step of an earlier run, its metrics
         self._keys: dict[str, str] = {}
         self.lost = ""  # why a report could not be written
         self._torn = False
@@ -45,9 +46,18 @@ class Reporter:
             self._fd = os.open(self.path, _NEW, 0o600)
             if os.fstat(self._fd).st_size == 0:
                 self._write(f'["v", {wire.VERSION}]\n')
+            else:
+                self._go_on()
         except OSError as error:
             self.lost = error.strerror or type(error).__name__
             print_to_stderr(f"autotrain: metrics cannot be kept: {error}")
+
+    def _go_on(self) -> None:
+        """The trial was begun before, in this directory: its steps go on, and none of them is reported again."""
+        from jupyter_autotrain.worker.earlier_reports import last_step  # noqa: PLC0415 - only trials that go on pay
+
+        self._torn, self.step, names = last_step(self.path)
+        self._earlier = (self.step, names)
 
     def __call__(
         self, step: int | None = None, *unnamed: object, all_ranks: bool | str = False, **metrics: object
@@ -74,6 +84,8 @@ class Reporter:
         if number is None:
             return
         body = []
+        if number == self._earlier[0]:
+            metrics = {name: value for name, value in metrics.items() if name not in self._earlier[1]}
         for name, value in metrics.items():
             text = repr(value) if type(value) is float else self._text(name, value)
             if text in {"nan", "inf", "-inf"}:
@@ -95,6 +107,8 @@ class Reporter:
         if number is None:
             text = f"step must be a whole number, not {_short(step)}; this report was not kept"
             self.invalid.add("step", "type", text)
+        elif number < self._earlier[0]:
+            return None
         elif number < self.step:
             text = f"step {number} comes after step {self.step}; steps may not go back, so this report was not kept"
             self.invalid.add("step", "order", text)

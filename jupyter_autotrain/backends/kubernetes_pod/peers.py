@@ -1,0 +1,80 @@
+"""The addresses of all pods of a trial, for kinds of objects whose pods have no names. Runs in the pod."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+
+from jupyter_autotrain.worker import fields
+
+ADAPTDL = "adaptdl"
+BARRIER = "frameworkbarrier"
+BARRIER_FILE = "/mnt/frameworkbarrier/framework.json"
+_WAIT_S = 600.0
+_ANSWER_S = 60.0  # AdaptDL's service answers after half a minute that a pod is missing still
+_PAUSE_S = 1.0
+_MISSING = 408
+
+
+class PeersError(Exception):
+    """The pods of a trial did not find each other; the text says why."""
+
+
+def addresses(kind: str, environ: Mapping[str, str], wait_s: float = _WAIT_S) -> list[str]:
+    """The addresses of all nodes of the trial, in the order of their numbers.
+
+    Args:
+        kind: `NodeVariables.peers` of the kind of object.
+        environ: The variables of the container.
+        wait_s: How long they may take to be there.
+
+    Raises:
+        PeersError: They were not.
+    """
+    if kind == ADAPTDL:
+        return _of_adaptdl(environ, wait_s)
+    return _of_barrier(BARRIER_FILE)
+
+
+def _of_adaptdl(environ: Mapping[str, str], wait_s: float) -> list[str]:
+    """Ask AdaptDL's service for those of this group of pods; it answers when all have one."""
+    group = environ.get("ADAPTDL_NUM_RESTARTS", "0")
+    url = f"{environ.get('ADAPTDL_SUPERVISOR_URL', '')}/discover/{environ.get('ADAPTDL_JOB_ID', '')}/{group}"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline_s = time.monotonic() + wait_s
+    why = "no answer"
+    while time.monotonic() < deadline_s:
+        try:
+            with opener.open(url, timeout=_ANSWER_S) as answer:
+                return fields.strings(json.loads(answer.read()))
+        except urllib.error.HTTPError as error:
+            why = "not all pods have an address" if error.code == _MISSING else f"it answers {error.code}"
+        except (OSError, ValueError) as error:
+            why = str(error)
+        time.sleep(min(_PAUSE_S, wait_s))
+    raise PeersError(f"The pods did not find each other by AdaptDL's service ({url}) within {wait_s:g} s: {why}.")
+
+
+def _of_barrier(path: str) -> list[str]:
+    """What the barrier of FrameworkController wrote down before this container began."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = fields.mapping(json.load(file))
+    except (OSError, ValueError) as error:
+        raise PeersError(f"The barrier left no addresses of the other pods: {error}.") from error
+    attempt = fields.mapping(fields.mapping(found.get("status")).get("attemptStatus"))
+    told = []
+    for role in _list(attempt.get("taskRoleStatuses")):
+        for task in _list(fields.mapping(role).get("taskStatuses")):
+            status = fields.mapping(fields.mapping(task).get("attemptStatus"))
+            told.append(str(status.get("podIP") or ""))
+    if not told or "" in told:
+        raise PeersError(f"The barrier left {told.count('')} of {len(told)} pods without an address.")
+    return told
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list) else []

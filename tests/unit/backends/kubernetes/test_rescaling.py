@@ -1,0 +1,83 @@
+"""A trial whose pods are made anew goes on in its directory, from what rank 0 has saved."""
+
+import pytest
+
+from jupyter_autotrain.backends.kubernetes_pod import rescaling
+from jupyter_autotrain.core import wire
+
+
+def node(tmp_path, number, **files):
+    directory = tmp_path / f"node-{number}"
+    for folder in wire.FOLDERS:
+        (directory / folder).mkdir(parents=True)
+    for name, text in files.items():
+        (directory / name.replace("__", "/").replace("_", ".")).write_text(text)
+    return directory
+
+
+def test_a_first_pod_finds_nothing_to_go_on_from(tmp_path):
+    first = node(tmp_path, 0)
+    trial = {"resume_from": "earlier attempt"}
+    assert rescaling.begin(trial, str(first), 0, str(first)) is False
+    assert trial == {"resume_from": "earlier attempt"}
+
+
+def test_the_first_node_goes_on_from_its_own_checkpoints_with_its_streams(tmp_path):
+    first = node(tmp_path, 0, status_json="{}", metrics="kept", lock="", checkpoints__saved="1")
+    (first / wire.STOP_FILE).write_text("stop")
+    (first / "partials-1").write_text("ended")
+    trial = {}
+    assert rescaling.begin(trial, str(first), 0, str(first)) is True
+    assert trial == {"resume_from": f"{first}/checkpoints"}
+    names = sorted(path.name for path in first.iterdir() if path.is_file())
+    assert names == ["metrics", "status.json-1"]
+    assert not (first / wire.STOP_FILE).exists()
+    (first / "status.json").write_text("{}")
+    assert rescaling.begin(trial, str(first), 0, str(first)) is True
+    assert (first / "status.json-2").exists()
+
+
+def test_other_nodes_go_on_from_what_rank_0_saved_and_not_from_their_own(tmp_path):
+    first = node(tmp_path, 0, checkpoints__saved="new")
+    other = node(tmp_path, 1, status_json="{}", checkpoints__saved="old")
+    trial = {}
+    assert rescaling.begin(trial, str(other), 1, str(first)) is True
+    assert trial == {"resume_from": f"{first}/checkpoints"}
+    assert list((other / wire.CHECKPOINTS).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "told", "expected"),
+    [
+        ("PREEMPTED", True, True),
+        ("EARLY_STOPPED", True, True),
+        ("FAILED", True, True),
+        ("SUCCEEDED", True, False),
+        ("CANCELLED", True, False),
+        ("EARLY_STOPPED", False, False),
+        ("FAILED", False, False),
+    ],
+)
+def test_a_pod_ends_for_others_only_when_it_was_told_to_and_is_not_done(state, told, expected):
+    assert rescaling.ends_for_others({"state": state}, is_told_to_end=told) is expected
+
+
+def test_the_cell_is_asked_before_its_processes_are_told(tmp_path):
+    first = node(tmp_path, 0)
+    rescaling.ask_to_stop(str(first))
+    assert "goes on from there" in (first / wire.STOP_FILE).read_text()
+    assert rescaling.patience_s(30.0) == 25.0
+    assert rescaling.patience_s(2.0) == 1.0
+
+
+def test_adaptdls_own_library_is_told_its_folders(tmp_path):
+    assert rescaling.variables({}, "/trial", str(tmp_path)) == {}
+    told = rescaling.variables({"ADAPTDL_JOB_ID": "a/b"}, "/trial", str(tmp_path))
+    assert told == {"ADAPTDL_CHECKPOINT_PATH": "/trial/checkpoints", "ADAPTDL_SHARE_PATH": f"{tmp_path}/share"}
+    assert (tmp_path / "share").is_dir()
+
+
+def test_the_number_of_nodes_is_that_of_now():
+    assert rescaling.node_count({"ADAPTDL_NUM_REPLICAS": "3"}, "ADAPTDL_NUM_REPLICAS", 2) == 3
+    assert rescaling.node_count({}, "ADAPTDL_NUM_REPLICAS", 2) == 2
+    assert rescaling.node_count({}, "", 2) == 2
