@@ -29,6 +29,7 @@ from jupyter_autotrain.testing.kubernetes.meta_handlers import (
     VersionHandler,
 )
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
+from jupyter_autotrain.testing.kubernetes.pod_handlers import BindingHandler, EvictionHandler
 from jupyter_autotrain.testing.kubernetes.runtime import ContainerRuntime
 from jupyter_autotrain.testing.kubernetes.validation.decoding import Decoder
 from jupyter_autotrain.testing.kubernetes.watch import Wakeups
@@ -138,6 +139,8 @@ class ApiServer:
             (r"/apis/authorization.k8s.io/v1/(selfsubject(?:access|rules)reviews)", ReviewHandler, arguments),
             (f"{pod}/log", LogHandler, arguments),
             (f"{pod}/exec", ExecHandler, arguments),
+            (f"{pod}/binding", BindingHandler, arguments),
+            (f"{pod}/eviction", EvictionHandler, arguments),
             (r"/.*", ObjectsHandler, arguments),
         ]
         return web.Application(routes, log_function=_no_log)

@@ -11,6 +11,7 @@ from jupyter_autotrain.testing.kubernetes import paths
 from jupyter_autotrain.testing.kubernetes.access import Action
 from jupyter_autotrain.testing.kubernetes.api_handler import PATCH_TYPES, ApiHandler
 from jupyter_autotrain.testing.kubernetes.errors import ApiError, bad_request
+from jupyter_autotrain.testing.kubernetes.paging import page
 from jupyter_autotrain.testing.kubernetes.paths import Target
 from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
 from jupyter_autotrain.testing.kubernetes.values import Json
@@ -80,14 +81,16 @@ class ObjectsHandler(ApiHandler):
         items, version = self.server.store.shared_list(
             resource, self.target.namespace, self.option("labelSelector"), self.option("fieldSelector")
         )
+        oldest = self.server.store.oldest_version
+        shown, metadata = page(items, version, oldest, self.number("limit") or 0, self.option("continue"))
         found = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
-        self.send(found | {"metadata": {"resourceVersion": version}, "items": list(items)})
+        self.send(found | {"metadata": metadata, "items": list(shown)})
 
     async def watch(self) -> None:
         """Answer with events, one per line."""
         request = WatchRequest(
             self.target, self.option("labelSelector"), self.option("fieldSelector"), self.option("resourceVersion"),
-            self.flag("allowWatchBookmarks"), float(self.number("timeoutSeconds") or 0),
+            self.flag("allowWatchBookmarks"), self.flag("sendInitialEvents"), float(self.number("timeoutSeconds") or 0),
         )  # fmt: skip
         assert self.server.wakeups is not None
         watch = Watch(self.server.store, request, self.server.bookmark_interval_s)

@@ -30,7 +30,7 @@ class History:
 
     def __init__(self) -> None:
         self.version = 1000
-        self._oldest = self.version
+        self.oldest = self.version
         self._changes: list[Change] = []
         self._callbacks: list[Callback] = []
 
@@ -41,7 +41,7 @@ class History:
         self._changes.append(Change(self.version, event_type, resource, found, previous))
         if len(self._changes) > _KEPT:
             self._changes = self._changes[_KEPT // 2 :]
-            self._oldest = self._changes[0].version - 1
+            self.oldest = self._changes[0].version - 1
         for callback in self._callbacks:
             callback(event_type, resource, found)
 
@@ -59,8 +59,8 @@ class History:
         Raises:
             ApiError: 410: They are no longer known.
         """
-        if version < self._oldest:
-            raise expired(version, self._oldest)
+        if version < self.oldest:
+            raise expired(version, self.oldest)
         first = bisect.bisect_right(self._changes, version, key=lambda change: change.version)
         return self._changes[first:]
 
@@ -68,4 +68,4 @@ class History:
         """Forget all changes so far."""
         self._changes = []
         self.version += 1
-        self._oldest = self.version
+        self.oldest = self.version

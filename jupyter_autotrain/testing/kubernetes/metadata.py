@@ -120,13 +120,20 @@ def for_delete(resource: Resource, found: Json, grace_s: int | None, propagation
     earlier = metadata.get("deletionGracePeriodSeconds")
     if earlier is not None:
         wait_s = min(wait_s, earlier)
-    if not wait_s and not metadata.get("finalizers"):
+    if not wait_s and not metadata.get("finalizers") and not _holds_content(found):
         return None
     if earlier is None or wait_s < earlier:
         metadata |= {"deletionTimestamp": timestamp(now_s + wait_s), "deletionGracePeriodSeconds": wait_s}
         if "generation" in metadata and earlier is None:
             metadata["generation"] += 1
+        if found["kind"] == "Namespace":
+            marked["status"] = {"phase": "Terminating"}
     return marked
+
+
+def _holds_content(found: Json) -> bool:
+    """Whether an object is a namespace that has not been emptied."""
+    return found["kind"] == "Namespace" and bool((found.get("spec") or {}).get("finalizers"))
 
 
 def _grace(resource: Resource, found: Json, grace_s: int | None) -> int:
@@ -143,5 +150,5 @@ def _grace(resource: Resource, found: Json, grace_s: int | None) -> int:
 def may_go(found: Json) -> bool:
     """Whether an object that is being deleted has nothing left that keeps it."""
     metadata = found["metadata"]
-    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds", 0)
+    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds", 0) or _holds_content(found)
     return "deletionTimestamp" in metadata and not waits

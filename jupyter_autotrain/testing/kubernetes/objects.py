@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from jupyter_autotrain.testing.kubernetes import metadata, patches, selectors
+from jupyter_autotrain.testing.kubernetes import metadata, namespaces, patches, selectors
+from jupyter_autotrain.testing.kubernetes.custom_kinds import CustomKinds
 from jupyter_autotrain.testing.kubernetes.errors import already_exists, conflict, forbidden, not_found
 from jupyter_autotrain.testing.kubernetes.history import Callback, Change, History
 from jupyter_autotrain.testing.kubernetes.resources import NAMESPACES, Resource, ResourceTable
@@ -43,6 +44,7 @@ class ObjectStore:
         self._lock = threading.RLock()
         self._objects: dict[tuple[str, str], dict[tuple[str, str], Json]] = {}
         self._history = History()
+        self.subscribe(CustomKinds(self.resources).changed)
         for name in _FIRST_NAMESPACES:
             self.create(NAMESPACES, "", {"metadata": {"name": name}})
 
@@ -164,7 +166,10 @@ class ObjectStore:
                 return unchanged
             if marked is None:
                 return self._removed(resource, found)
-            return self._stored("MODIFIED", resource, marked, found)
+            stored = self._stored("MODIFIED", resource, marked, found)
+            if resource.key == NAMESPACES.key:
+                namespaces.delete_content(self, name)
+            return stored
 
     def subscribe(self, callback: Callback) -> None:
         """Have each later change told, in order, in the writer's thread and under the lock."""
@@ -184,6 +189,11 @@ class ObjectStore:
         """
         with self._lock:
             return self._history.since(version)
+
+    @property
+    def oldest_version(self) -> int:
+        """The version from which on changes are known."""
+        return self._history.oldest
 
     def compact(self) -> None:
         """Forget all changes so far: who watches from before has to list again."""
@@ -216,7 +226,9 @@ class ObjectStore:
     def _removed(self, resource: Resource, found: Json) -> Json:
         last: Json = metadata.copied(found)
         del self._of(resource)[self._key(found)]
-        return self._told("DELETED", resource, last, found)
+        told = self._told("DELETED", resource, last, found)
+        namespaces.remove_if_empty(self, found["metadata"].get("namespace", ""))
+        return told
 
     def _stored(
         self, event_type: str, resource: Resource, found: Json, previous: Json | None, *, dry_run: bool = False

@@ -63,6 +63,7 @@ class WatchRequest:
     field_selector: str = ""
     version: str = ""
     bookmarks: bool = False
+    initial: bool = False
     timeout_s: float = 0.0
 
 
@@ -97,7 +98,7 @@ class Watch:
 
     def _begin(self) -> Sequence[Json]:
         version = self._request.version
-        if version not in ("", "0"):
+        if version not in ("", "0") and not self._request.initial:
             if not version.isdigit():
                 raise bad_request(f'invalid resource version "{version}"')
             self._version = int(version)
@@ -107,7 +108,12 @@ class Watch:
             target.resource, target.namespace, self._request.label_selector, self._request.field_selector
         )
         self._version = int(at)
-        return [{"type": "ADDED", "object": item} for item in items]
+        events = [{"type": "ADDED", "object": item} for item in items]
+        if self._request.initial:
+            end = self._bookmark()
+            end["object"]["metadata"]["annotations"] = {"k8s.io/initial-events-end": "true"}
+            events.append(end)
+        return events
 
     def _told(self, changes: Sequence[Change]) -> list[Json]:
         told = []

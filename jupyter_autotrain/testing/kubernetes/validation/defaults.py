@@ -61,6 +61,20 @@ def _complete_namespace(namespace: Json) -> None:
     namespace["status"] = {"phase": "Active"}
 
 
+def _complete_definition(definition: Json) -> None:
+    spec = definition.setdefault("spec", {})
+    names = spec.get("names") or {}
+    if names.get("kind"):
+        fill(names, {"singular": names["kind"].lower(), "listKind": f"{names['kind']}List"})
+    made = definition["metadata"]["creationTimestamp"]
+    conditions = [
+        {"type": name, "status": "True", "reason": reason, "message": reason, "lastTransitionTime": made}
+        for name, reason in (("NamesAccepted", "NoConflicts"), ("Established", "InitialNamesAccepted"))
+    ]
+    stored = [item["name"] for item in spec.get("versions") or [] if item.get("storage")]
+    definition["status"] = {"conditions": conditions, "acceptedNames": names, "storedVersions": stored}
+
+
 def _complete_workload(found: Json) -> None:
     template = found.setdefault("spec", {}).get("template")
     if isinstance(template, dict):
@@ -80,6 +94,7 @@ class Defaults:
             resources.SERVICES.key: self._complete_service,
             resources.NAMESPACES.key: _complete_namespace,
             resources.PERSISTENT_VOLUME_CLAIMS.key: _complete_claim,
+            resources.CUSTOM_RESOURCE_DEFINITIONS.key: _complete_definition,
             resources.DEPLOYMENTS.key: _complete_workload,
             resources.STATEFUL_SETS.key: _complete_workload,
             resources.REPLICA_SETS.key: _complete_workload,
