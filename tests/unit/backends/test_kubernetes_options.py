@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from jupyter_autotrain import header
 from jupyter_autotrain.backends.kubernetes.options import KubernetesOptions
@@ -88,3 +90,31 @@ def test_a_section_of_a_header_sets_what_an_experiment_may_set() -> None:
     assert choice.options == {"queue": "team-a", "priority_class": "low"}
     with pytest.raises(HeaderError, match="unknown key 'namespace' in kubernetes"):
         header.parse_cell("", "backend: kubernetes\nkubernetes: {namespace: x}\n---\nx = 1", CONTEXT)
+
+
+def completed(before: str) -> tuple[str, ...]:
+    """What TAB offers at the end of a header."""
+    text = f"%%autotrain\n{before}"
+    return header.completions(text, len(text), ("kubernetes",), SCHEMA).matches
+
+
+def test_tab_knows_options_and_their_values() -> None:
+    assert completed("backend: {type: kubernetes, name") == ("namespace: ", "name: ")
+    assert completed("kubernetes:\n  qu") == ("queue: ",)
+    assert completed("backend:\n  type: kubernetes\n  storage:\n    az") == ("azure_file: ",)
+    assert "pvc: " in completed("backend: {type: kubernetes, storage: {")
+
+
+def test_the_json_schema_of_the_options_takes_their_examples() -> None:
+    validator = jsonschema.Draft202012Validator(KubernetesOptions.model_json_schema())
+    for name, field in KubernetesOptions.model_fields.items():
+        for example in field.examples or ():
+            value = yaml.safe_load(f"{name}: {example}")
+            assert not list(validator.iter_errors(value)), name
+            assert KubernetesOptions.model_validate(value)
+
+
+def test_help_names_every_option() -> None:
+    text = header.help_text("backend", SCHEMA)
+    assert all(f"    {name}: " in text for name in KubernetesOptions.model_fields)
+    assert "Merged into the object last of all" in header.help_text("kubernetes.patch", SCHEMA)
