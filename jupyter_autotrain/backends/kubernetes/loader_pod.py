@@ -16,10 +16,9 @@ from typing import Any, Final, Protocol, cast
 
 from jupyter_autotrain.backends.kubernetes import volumes
 from jupyter_autotrain.backends.kubernetes.code_objects import volume
-from jupyter_autotrain.backends.kubernetes.shipping import CODE_FOLDER
 from jupyter_autotrain.backends.kubernetes.tar_stream import TarStream
 from jupyter_autotrain.backends.kubernetes.workload import CONTAINER, ObjectType
-from jupyter_autotrain.backends.kubernetes_pod import layout
+from jupyter_autotrain.backends.kubernetes_pod import layout, places
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 
@@ -72,7 +71,7 @@ def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps:
     """
     python = str(options.get("python") or "python3")
     storage = volumes.storage_volume(options)
-    mounts = [volumes.storage_mount(options, layout.STORAGE), {"name": "code", "mountPath": CODE_FOLDER}]
+    mounts = [volumes.storage_mount(options, layout.STORAGE), {"name": "code", "mountPath": places.CODE}]
     container: JsonObject = {
         "name": CONTAINER, "image": image, "command": [python, "-c", _SLEEP.format(seconds=_LIFE_S)],
         "volumeMounts": mounts, "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
@@ -121,7 +120,7 @@ def send(api: LoaderApi, pod: tuple[str, str], python: str, stream: TarStream, s
         BackendError: It cannot be sent.
         DataError: A file of it was changed meanwhile.
     """
-    program = _RECEIVE.format(code=CODE_FOLDER, folder=layout.DATA, sha256=sha256, size_bytes=stream.size_bytes)
+    program = _RECEIVE.format(code=places.CODE, folder=layout.DATA, sha256=sha256, size_bytes=stream.size_bytes)
     command = [("command", part) for part in (python, "-c", program)]
     flags = [("container", CONTAINER), ("stdin", "true"), ("stdout", "true"), ("stderr", "true")]
     path = f"{PODS.path(*pod)}/exec"

@@ -8,35 +8,41 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from jupyter_autotrain.backends.kubernetes.code_objects import LIMIT_BYTES, CodeFile, CodeObjects
+from jupyter_autotrain.backends.kubernetes.code_objects import LIMIT_BYTES, CodeFile
 from jupyter_autotrain.backends.kubernetes.tar_stream import TarStream
+from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.backends.kubernetes_pod.remote_files import RemoteFiles
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import BackendError
 
-CODE_FOLDER = "/autotrain/code"
 _PACKED_BYTES = 16 * LIMIT_BYTES  # what is greater is not compressed in the hope that a ConfigMap holds it
 
 
 @dataclass(frozen=True, slots=True)
-class Shipped:
-    """An archive on its way.
+class Archive:
+    """An archive as its pods get it.
 
     Attributes:
-        entry: How its pod finds it, as `kubernetes_pod.archives.place` takes it.
-        config_maps: The ConfigMap of each file that has to be mounted.
+        entry: How a pod finds it, as `kubernetes_pod.archives.place` takes it.
+        file: What a ConfigMap holds of it; None where it lies in the storage.
+        stream: Its content.
     """
 
     entry: JsonObject
-    config_maps: Mapping[str, str]
+    file: CodeFile | None
+    stream: TarStream
 
 
 class Storage(Protocol):
     """Where archives lie that are too big for ConfigMaps."""
 
-    def send(self, stream: TarStream, sha256: str) -> JsonObject:
-        """Have an archive there; gives how pods find it. What is there already is not sent again.
+    def entry(self, sha256: str) -> JsonObject:
+        """How pods find an archive there."""
+        ...
+
+    def send(self, stream: TarStream, sha256: str) -> None:
+        """Have an archive there. What is there already is not sent again.
 
         Args:
             stream: The archive.
@@ -61,53 +67,67 @@ class RemoteStorage:
         self._place = place
         self._variables = variables
 
-    def send(self, stream: TarStream, sha256: str) -> JsonObject:
+    def entry(self, sha256: str) -> JsonObject:
+        """The place, and the name of the file there."""
+        return {"remote": self._place, "file": _file_name(sha256)}
+
+    def send(self, stream: TarStream, sha256: str) -> None:
         """By PUT, unless a file of this name and size is there."""
-        file = f"archives/{sha256}.tar"
         files = RemoteFiles(self._place, self._variables())
-        if not files.has(file, stream.size_bytes):
-            files.put(file, stream.blocks, stream.size_bytes, sha256)
-        return {"remote": self._place, "file": file}
+        if not files.has(_file_name(sha256), stream.size_bytes):
+            files.put(_file_name(sha256), stream.blocks, stream.size_bytes, sha256)
+
+
+def _file_name(sha256: str) -> str:
+    return f"archives/{sha256}.tar"
 
 
 class Shipping:
-    """Ships archives to the pods of one profile; remembers what is there.
+    """Which way archives go to the pods of one profile; remembers what was read.
 
     Args:
-        code: The ConfigMaps of the home.
         storage: The profile's; None where it names none.
     """
 
-    def __init__(self, code: CodeObjects, storage: Storage | None) -> None:
-        self._code = code
+    def __init__(self, storage: Storage | None) -> None:
         self._storage = storage
         self._packed: dict[str, CodeFile | None] = {}
         self._digests: dict[str, str] = {}
 
-    def ship(self, name: str, key: str, stream: TarStream) -> Shipped:
-        """Ship an archive.
+    def archive(self, name: str, key: str, stream: TarStream) -> Archive:
+        """An archive; nothing is sent yet.
 
         Args:
             name: What it is, such as `data.train`.
             key: The same for the same content.
-            stream: Its content; not read where it was shipped before.
+            stream: Its content; not read where that is known.
 
         Raises:
-            BackendError: It is too big for the cluster, and the profile names no storage; or it cannot be sent.
+            BackendError: It is too big for the cluster, and the profile names no storage.
             DataError: A file of it was changed meanwhile.
         """
         if key not in self._packed:
             self._packed[key] = _packed(stream)
         file = self._packed[key]
         if file is not None:
-            entry: JsonObject = {"name": name, "sha256": file.name.partition(".")[0]}
-            return Shipped({**entry, "path": f"{CODE_FOLDER}/{file.name}"}, {file.name: self._code.ensure(file)})
+            digest = file.name.partition(".")[0]
+            return Archive({"name": name, "sha256": digest, "path": f"{places.CODE}/{file.name}"}, file, stream)
         if self._storage is None:
             raise too_big(name, stream.size_bytes)
         if key not in self._digests:
             self._digests[key] = stream.sha256
         sha256 = self._digests[key]
-        return Shipped({"name": name, **self._storage.send(stream, sha256), "sha256": sha256}, {})
+        return Archive({"name": name, "sha256": sha256, **self._storage.entry(sha256)}, None, stream)
+
+    def send(self, archive: Archive) -> None:
+        """Have an archive where its pods find it; the ConfigMap of `file` is not made here.
+
+        Raises:
+            BackendError: It cannot be sent.
+            DataError: A file of it was changed meanwhile, or the storage does not take it.
+        """
+        if archive.file is None and self._storage is not None:
+            self._storage.send(archive.stream, str(archive.entry["sha256"]))
 
 
 def _packed(stream: TarStream) -> CodeFile | None:

@@ -16,3 +16,8 @@ def trial_directory(job_id: str, node: int) -> str:
         node: Its number among the nodes of the trial.
     """
     return f"{TRIALS}/{job_id}/node-{node}"
+
+
+def checkpoints(job_id: str) -> str:
+    """What a trial that is not rescaled has saved; of several nodes each rank has a folder of its own in it."""
+    return f"{TRIALS}/{job_id}/checkpoints"

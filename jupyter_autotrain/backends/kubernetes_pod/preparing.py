@@ -11,14 +11,16 @@ from jupyter_autotrain.errors import DataError
 from jupyter_autotrain.worker import fields
 
 CHECKPOINTS = "checkpoints"
+BUNDLE = "bundle"
 DATA_PREFIX = "data."
+CREDENTIAL_PREFIX = "AUTOTRAIN_STORAGE_"  # of variables with the credentials of the storage, which no trial gets
 
 
 def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> list[str]:
     """Have all that a trial needs, and write into `trial` where it lies; gives lines for the trial's stderr.
 
     The manager's side says in `trial`: `archives` (as `archives.place` takes them), `on_volume` (whether the
-    profile's storage is mounted), `storage_variables` (where the credentials of a server are).
+    profile's storage is mounted), `resume_job` (the attempt that it goes on from).
 
     Args:
         trial: `trial.json`, as it was sent.
@@ -32,17 +34,18 @@ def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> l
     folder = layout.DATA if on_volume else f"{run}/data"
     sent = trial.pop("archives", ())
     wanted = [fields.mapping(one) for one in sent] if isinstance(sent, (list, tuple)) else []
-    places = archives.place(wanted, folder, environ)
+    places = archives.place(wanted, folder, _credentials(environ))
     entries = trial.get("data")
     if isinstance(entries, (list, tuple)):
         trial["data"] = [_with_path(fields.mapping(entry), places) for entry in entries]
     trial["data_folder"] = folder
     trial["environments"] = layout.ENVIRONMENTS if on_volume else f"{run}/environments"
-    if CHECKPOINTS in places:
-        trial["resume_from"] = places[CHECKPOINTS]
+    if BUNDLE in places:
+        trial["bundle"] = places[BUNDLE]
     earlier = str(trial.pop("resume_job", "") or "")
-    if earlier and on_volume:
-        trial.update(_resumed(earlier, fields.integer(trial.get("node_rank"), 0)))
+    resumed = _on_volume(earlier) if earlier and on_volume else ""
+    if resumed or CHECKPOINTS in places:
+        trial["resume_from"] = resumed or places[CHECKPOINTS]
     _use_image(trial)
     return packages.check(trial, str(trial["python"]), environ)
 
@@ -53,10 +56,18 @@ def _with_path(entry: Mapping[str, object], places: Mapping[str, str]) -> dict[s
     return {**entry, "path": f"{place}/{entry.get('file_name')}"} if place else dict(entry)
 
 
-def _resumed(earlier: str, node: int) -> dict[str, object]:
-    """From where a trial goes on whose earlier attempt lies on the volume; where it has none it begins anew."""
-    path = f"{layout.trial_directory(earlier, node)}/{CHECKPOINTS}"
-    return {"resume_from": path} if os.path.isdir(path) and os.listdir(path) else {}
+def _on_volume(earlier: str) -> str:
+    """Where the checkpoints of an earlier attempt lie on the volume; "" where it has left none there."""
+    for path in (layout.checkpoints(earlier), f"{layout.trial_directory(earlier, 0)}/{CHECKPOINTS}"):
+        if os.path.isdir(path) and os.listdir(path):
+            return path
+    return ""
+
+
+def _credentials(environ: Mapping[str, str]) -> dict[str, str]:
+    """Those of the storage, by the names that they are known by."""
+    found = {name: value for name, value in environ.items() if name.startswith(CREDENTIAL_PREFIX)}
+    return {name[len(CREDENTIAL_PREFIX) :]: value for name, value in found.items()}
 
 
 def _use_image(trial: dict[str, object]) -> None:

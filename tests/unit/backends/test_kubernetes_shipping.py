@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import sys
 from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import shipping, tar_stream, volume_storage
+from jupyter_autotrain.backends.kubernetes import shipping, tar_stream, trial_needs, volume_storage
 from jupyter_autotrain.backends.kubernetes.checkpoint_volume import has_volume
-from jupyter_autotrain.backends.kubernetes.code_objects import CodeObjects
 from jupyter_autotrain.backends.kubernetes.shipping import RemoteStorage, Shipping
 from jupyter_autotrain.backends.kubernetes.volume_storage import MountedStorage
 from jupyter_autotrain.backends.kubernetes_pod import archives, layout, preparing
+from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.python_environment import PythonEnvironment, PythonPackage
+from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError, DataError
 from jupyter_autotrain.testing.file_server import FileServer, serving
-
-
-class Cluster:
-    """ConfigMaps by name."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, dict] = {}
-
-    def create_unless_there(self, _type: object, _namespace: str, manifest: dict) -> None:
-        self.objects[manifest["metadata"]["name"]] = manifest
-
-    def patch_if_there(self, *_: object) -> bool:
-        return True
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
-
-
-@pytest.fixture
-def code(cluster: Cluster) -> CodeObjects:
-    return CodeObjects(cluster, "lab", "0123456789ab", {})
 
 
 def folder(root: Path, size_bytes: int, *, repeats: bool = False) -> tar_stream.TarStream:
@@ -52,43 +30,42 @@ def folder(root: Path, size_bytes: int, *, repeats: bool = False) -> tar_stream.
     return tar_stream.of_folder(root)
 
 
-def test_what_is_small_once_compressed_goes_by_a_config_map(
-    cluster: Cluster, code: CodeObjects, tmp_path: Path
-) -> None:
-    stream = folder(tmp_path / "data", 8 << 20, repeats=True)
-    shipped = Shipping(code, None).ship("data.train", "key", stream)
-    ((file, name),) = shipped.config_maps.items()
-    content = base64.b64decode(cluster.objects[name]["binaryData"][file])
-    assert len(content) < 1 << 20
-    assert shipped.entry["sha256"] == hashlib.sha256(content).hexdigest()
-    assert shipped.entry["path"] == f"/autotrain/code/{file}"
+def test_what_is_small_once_compressed_goes_by_a_config_map(tmp_path: Path) -> None:
+    archive = Shipping(None).archive("data.train", "key", folder(tmp_path / "data", 8 << 20, repeats=True))
+    assert archive.file is not None
+    assert archive.file.fits
+    assert archive.entry["sha256"] == hashlib.sha256(archive.file.content).hexdigest()
+    assert archive.entry["path"] == f"/autotrain/code/{archive.file.name}"
 
 
-def test_what_is_too_big_is_refused_with_what_to_add_to_the_profile(code: CodeObjects, tmp_path: Path) -> None:
+def test_what_is_too_big_is_refused_with_what_to_add_to_the_profile(tmp_path: Path) -> None:
     with pytest.raises(BackendError) as caught:
-        Shipping(code, None).ship("data.train", "key", folder(tmp_path / "data", 2 << 20))
+        Shipping(None).archive("data.train", "key", folder(tmp_path / "data", 2 << 20))
     assert "data.train has 2.1 MB" in caught.value.found
     assert "storage: {pvc: NAME}" in caught.value.action
 
 
-def test_what_is_too_big_goes_to_the_server_of_the_profile_once(code: CodeObjects, tmp_path: Path) -> None:
+def test_what_is_too_big_goes_to_the_server_of_the_profile_once(tmp_path: Path) -> None:
     stream = folder(tmp_path / "data", 2 << 20)
     with serving(FileServer()) as server:
-        way = Shipping(code, RemoteStorage({"http": {"url": server.url}}, dict))
-        entries = [way.ship("data.train", "key", stream).entry for _ in range(3)]
+        ways = Shipping(RemoteStorage({"http": {"url": server.url}}, dict))
+        archives_sent = [ways.archive("data.train", "key", stream) for _ in range(3)]
+        assert server.requests == []
+        for archive in archives_sent:
+            ways.send(archive)
+        entries = [archive.entry for archive in archives_sent]
         assert [method for method, _ in server.requests] == ["HEAD", "PUT", "HEAD", "HEAD"]
         assert entries[0] == entries[2]
         (place,) = archives.place([entries[0]], str(tmp_path / "pod"), {}).values()
     assert (Path(place) / "train.bin").stat().st_size == 2 << 20
 
 
-def test_where_this_machine_has_the_volume_mounted_pods_find_the_archive_unpacked(
-    code: CodeObjects, tmp_path: Path
-) -> None:
+def test_where_this_machine_has_the_volume_mounted_pods_find_the_archive_unpacked(tmp_path: Path) -> None:
     (tmp_path / "mount").mkdir()
-    stream = folder(tmp_path / "data", 2 << 20)
-    entry = Shipping(code, MountedStorage(str(tmp_path / "mount"))).ship("data.train", "key", stream).entry
-    (place,) = archives.place([entry], str(tmp_path / "mount" / "data"), {}).values()
+    ways = Shipping(MountedStorage(str(tmp_path / "mount")))
+    archive = ways.archive("data.train", "key", folder(tmp_path / "data", 2 << 20))
+    ways.send(archive)
+    (place,) = archives.place([archive.entry], str(tmp_path / "mount" / "data"), {}).values()
     assert (Path(place) / "train.bin").stat().st_size == 2 << 20
 
 
@@ -119,20 +96,18 @@ def prepared(trial: dict, tmp_path: Path) -> dict:
     return whole
 
 
-def test_a_pod_finds_its_data_and_the_checkpoints_it_goes_on_from(
-    cluster: Cluster, code: CodeObjects, tmp_path: Path
-) -> None:
-    way = Shipping(code, None)
-    shipped = [way.ship(name, name, folder(tmp_path / name, 64)) for name in ("data.train", preparing.CHECKPOINTS)]
+def test_a_pod_finds_its_data_its_bundle_and_the_checkpoints_it_goes_on_from(tmp_path: Path) -> None:
     entries = []
-    for one in shipped:
-        ((file, name),) = one.config_maps.items()
-        (tmp_path / file).write_bytes(base64.b64decode(cluster.objects[name]["binaryData"][file]))
-        entries.append({**one.entry, "path": str(tmp_path / file)})
+    for name in ("data.train", preparing.CHECKPOINTS, preparing.BUNDLE):
+        archive = Shipping(None).archive(name, name, folder(tmp_path / name, 64))
+        assert archive.file is not None
+        (tmp_path / archive.file.name).write_bytes(archive.file.content)
+        entries.append({**archive.entry, "path": str(tmp_path / archive.file.name)})
     trial = {"archives": entries, "data": [{"name": "train", "kind": "copy", "file_name": "train.bin", "path": ""}]}
     made = prepared(trial, tmp_path)
     assert Path(made["data"][0]["path"]).stat().st_size == 64
     assert [path.name for path in Path(made["resume_from"]).iterdir()] == ["train.bin"]
+    assert [path.name for path in Path(made["bundle"]).iterdir()] == ["train.bin"]
     assert made["data_folder"] == str(tmp_path / "run" / "data")
     assert "archives" not in made
 
@@ -147,9 +122,10 @@ def test_a_trial_goes_on_from_the_checkpoints_of_its_last_attempt_on_the_volume(
 ) -> None:
     monkeypatch.setattr(layout, "TRIALS", str(tmp_path / "trials"))
     assert "resume_from" not in prepared({"on_volume": True, "resume_job": "e-1-1"}, tmp_path)
-    (tmp_path / "trials" / "e-1-1" / "node-0" / "checkpoints" / "step-5").mkdir(parents=True)
-    made = prepared({"on_volume": True, "resume_job": "e-1-1"}, tmp_path)
-    assert made["resume_from"] == str(tmp_path / "trials" / "e-1-1" / "node-0" / "checkpoints")
+    for folder_of_it in ("node-0/checkpoints", "checkpoints"):  # of one that was rescaled, of any other
+        saved = tmp_path / "trials" / "e-1-1" / folder_of_it
+        (saved / "step-5").mkdir(parents=True)
+        assert prepared({"on_volume": True, "resume_job": "e-1-1"}, tmp_path)["resume_from"] == str(saved)
 
 
 def test_in_the_image_that_the_header_names_the_place_is_the_environment(tmp_path: Path) -> None:
@@ -187,3 +163,58 @@ def test_a_mounted_folder_takes_an_archive_once(tmp_path: Path) -> None:
     storage.send(stream, stream.sha256)
     (tmp_path / "source" / "train.bin").unlink()  # not read again
     storage.send(stream, stream.sha256)
+
+
+def needs(options: dict, tmp_path: Path, **spec: object) -> trial_needs.TrialNeeds:
+    trial = TrialSpec("e", 1, 2, **spec)
+    return trial_needs.of_trial(trial, BackendContext(Home(tmp_path)), options, Shipping(None))
+
+
+def test_the_checkpoints_of_a_trial_lie_on_the_volume_and_outlive_its_pods(tmp_path: Path) -> None:
+    options = {"storage": {"pvc": "training", "sub_path": "team/ada"}}
+    found = needs(options, tmp_path, resume_attempt=1)
+    assert [volume["persistentVolumeClaim"]["claimName"] for volume in found.volumes] == ["training"]
+    whole, own = found.mounts
+    assert (whole["mountPath"], whole["subPath"]) == ("/autotrain/storage", "team/ada")
+    assert (own["mountPath"], own["subPath"]) == (
+        "/autotrain/run/trial/checkpoints", "team/ada/trials/e-1-2/checkpoints",
+    )  # fmt: skip
+    assert found.fields["resume_job"] == "e-1-1"
+    assert found.fields["on_volume"] is True
+
+
+def test_credentials_reach_a_pod_by_its_secret_and_never_by_the_manifest(tmp_path: Path) -> None:
+    found = needs({"storage": {"s3": {"bucket": "team", "secret": "keys"}}}, tmp_path)
+    names = [variable["name"] for variable in found.variables]
+    assert names == [f"AUTOTRAIN_STORAGE_{name}" for name in trial_needs.CREDENTIALS[:3]]
+    assert all(variable["valueFrom"]["secretKeyRef"]["name"] == "keys" for variable in found.variables)
+    assert needs({"storage": {"http": {"url": "https://x"}}}, tmp_path).variables == ()
+
+
+def test_only_the_credentials_of_a_secret_are_read() -> None:
+    data = {"AWS_ACCESS_KEY_ID": "aWQ=", "AWS_SECRET_ACCESS_KEY": "c2VjcmV0Cg==", "other": "eA==", "AUTHORIZATION": "x"}
+    assert trial_needs.secret_values({"data": data}) == {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
+
+
+def test_checkpoints_without_a_volume_come_from_the_home(tmp_path: Path) -> None:
+    folder(tmp_path / "saved", 64)
+    trial = TrialSpec("e", 1, 2, resume_attempt=1)
+    folders = [tmp_path / "none", tmp_path / "saved"]
+    found = trial_needs.of_trial(trial, BackendContext(Home(tmp_path)), {}, Shipping(None), folders)
+    assert [archive.entry["name"] for archive in found.archives] == ["checkpoints"]
+    assert len(found.files) == 1
+    assert found.volumes == ()
+
+
+def test_a_bundle_that_no_config_map_holds_goes_by_the_storage(tmp_path: Path) -> None:
+    context = BackendContext(Home(tmp_path))
+    bundle = context.bundle(TrialSpec("e", 1, 1))
+    bundle.parent.mkdir(parents=True)
+    folder(bundle, 2 << 20)
+    (tmp_path / "mount").mkdir()
+    trial = TrialSpec("e", 1, 1, bundle_sha256="0" * 64)
+    ways = Shipping(MountedStorage(str(tmp_path / "mount")))
+    found = trial_needs.of_trial(trial, context, {"storage": {"pvc": "x"}}, ways)
+    trial_needs.send(found, trial, context, ways)
+    assert found.fields["archives"][0]["name"] == preparing.BUNDLE
+    assert len(list((tmp_path / "mount" / "data" / "archives").glob("*/train.bin"))) == 1

@@ -1,0 +1,26 @@
+"""Where things lie in a pod. Runs on both sides, in the pod with Python 3.9."""
+
+from __future__ import annotations
+
+CODE = "/autotrain/code"  # what was sent, read-only
+RUN = "/autotrain/run"  # what the pod makes of it
+AGENT_ARCHIVE = "agent.zip"
+BUNDLE_ARCHIVE = "bundle.tar.gz"
+RESUME_ARCHIVE = "resume.tar.gz"  # the checkpoints that the trial goes on from
+TRIAL_FILE = "trial.json"  # where it is too long for a variable
+
+AGENT = "agent"  # below RUN, as the following
+BUNDLE = "bundle"
+RESUME = "resume"
+TRIAL = "trial"  # the trial directory
+STATES = "states"  # every content of status.json, one a line
+FILES = "files.json"  # what the trial has left: {"sizes": {path: bytes}, "left": [paths that are not in the log]}
+NODE = "node"  # in the log only: which node of the trial the pod is
+ACKNOWLEDGED = "acknowledged"  # everything was fetched: the pod need not linger
+
+TRIAL_VARIABLE = "AUTOTRAIN_TRIAL"
+POD_VARIABLE = "AUTOTRAIN_POD"
+FIRST_ADDRESS_VARIABLE = "AUTOTRAIN_FIRST_ADDRESS"
+TOKEN_VARIABLE = "AUTOTRAIN_TOKEN"  # noqa: S105 - its name: by it the pods of a trial know each other
+
+START_REQUEST = f"{RUN}/{AGENT}/jupyter_autotrain/backends/kubernetes_pod/start_request.py"
