@@ -38,6 +38,7 @@ from pathlib import Path
 
 import jupyter_autotrain
 from jupyter_autotrain.testing import namespaces
+from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.api_server import ApiServer
 from jupyter_autotrain.testing.kubernetes.controllers.garbage_collector import GarbageCollector
 from jupyter_autotrain.testing.kubernetes.controllers.job import JobController
@@ -64,7 +65,7 @@ _HIDDEN = ("/tmp", "/var/tmp", "/root", "/home", "/mnt")  # noqa: S108 - no file
 _KEPT = (SERVICE_ACCOUNTS.key,)  # in every namespace
 _PROGRAMS = ("ip", "unshare", "nsenter", "env")
 # Controllers of custom kinds, made with the store and the loop.
-CONTROLLERS: tuple[Callable[[ObjectStore, ControlLoop], Controller], ...] = ()
+CONTROLLERS: tuple[Callable[[ObjectStore, ControlLoop], Controller], ...] = (*kubeflow.CONTROLLERS,)
 
 
 def missing() -> str:
