@@ -11,8 +11,8 @@ and the kernel ends all that runs in its namespaces. Known differences from a re
 - GPUs are numbers: `NVIDIA_VISIBLE_DEVICES` is set, there is no device.
 - Names of Services and pods are lines of /etc/hosts, which follow the pods within a moment. A Service has no address
   of its own: its name resolves to the pods behind it. Network policies and node ports do not exist.
-- Back-off before a restart begins with `first_backoff_s` (real: 10 s), a lost node is noticed after `node_grace_s`
-  (real: 50 s), its pods are deleted after their tolerations' time, by default `node_eviction_s` (real: 300 s).
+- Back-off before a restart begins with `first_backoff_s` (real: 10 s), a lost node is noticed after `grace_s`
+  (real: 50 s), its pods are deleted after their tolerations' time, by default `eviction_s` (real: 300 s).
 - A log is rotated as soon as it is larger than its limit (real: looked at every 10 s), and old files are not
   compressed.
 - Volumes of ConfigMaps and Secrets do not follow later changes. All persistent volume claims are bound at once unless
@@ -40,6 +40,7 @@ import jupyter_autotrain
 from jupyter_autotrain.testing import namespaces
 from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.api_server import ApiServer
+from jupyter_autotrain.testing.kubernetes.controllers.claims import ClaimController
 from jupyter_autotrain.testing.kubernetes.controllers.garbage_collector import GarbageCollector
 from jupyter_autotrain.testing.kubernetes.controllers.job import JobController
 from jupyter_autotrain.testing.kubernetes.controllers.loop import Controller, ControlLoop
@@ -49,6 +50,7 @@ from jupyter_autotrain.testing.kubernetes.lab_node import LabNode, LabParts, Nod
 from jupyter_autotrain.testing.kubernetes.nodes.container_access import ContainerAccess
 from jupyter_autotrain.testing.kubernetes.nodes.hosts_files import HostsFiles
 from jupyter_autotrain.testing.kubernetes.nodes.images import Images
+from jupyter_autotrain.testing.kubernetes.nodes.node_lifecycle import NodeLifecycle, PodCleaner
 from jupyter_autotrain.testing.kubernetes.nodes.scheduler import Scheduler
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
 from jupyter_autotrain.testing.kubernetes.resources import PODS, SERVICE_ACCOUNTS, Resource
@@ -87,7 +89,6 @@ class KubernetesLab:
         folder: An empty folder for logs, volumes, certificates.
         nodes: How many nodes, named n1 and so on.
         options: What each has.
-        first_backoff_s: Before a container or the pod of a Job is started again; then twice as long each time.
 
     Attributes:
         api: The API server.
@@ -106,7 +107,6 @@ class KubernetesLab:
         *,
         options: NodeOptions | None = None,
         controllers: Sequence[Callable[[ObjectStore, ControlLoop], Controller]] = (),
-        first_backoff_s: float = 0.5,
     ) -> None:
         self.folder = folder
         self.store = ObjectStore()
@@ -115,7 +115,7 @@ class KubernetesLab:
         self.nodes: dict[str, LabNode] = {}
         self._network = namespaces.begin(("unshare", "--net", "sh", "-c", _BEGIN))
         try:
-            self._begin(nodes, options or NodeOptions(), first_backoff_s, (*CONTROLLERS, *controllers))
+            self._begin(nodes, options or NodeOptions(), (*CONTROLLERS, *controllers))
         except BaseException:
             self.close()
             raise
@@ -124,27 +124,31 @@ class KubernetesLab:
         self,
         nodes: int,
         options: NodeOptions,
-        first_backoff_s: float,
         controllers: Sequence[Callable[[ObjectStore, ControlLoop], Controller]],
     ) -> None:
         self.loop.add(Scheduler(self.store, self.loop))
-        self.loop.add(JobController(self.store, self.loop, first_backoff_s))
+        self.loop.add(JobController(self.store, self.loop, options.first_backoff_s))
         self.loop.add(TtlController(self.store, self.loop))
         self.loop.add(GarbageCollector(self.store, self.loop))
         for make in controllers:
             self.loop.add(make(self.store, self.loop))
         parts = LabParts(
             folder=self.folder, store=self.store, loop=self.loop, images=self.images, network_pid=self._network.pid,
-            first_backoff_s=first_backoff_s, hidden=list(_HIDDEN), shown=sorted({sys.prefix, sys.base_prefix}),
+            hidden=list(_HIDDEN), shown=sorted({sys.prefix, sys.base_prefix}),
             empty=[str(Path(jupyter_autotrain.__file__).parent)],
         )  # fmt: skip
         for number in range(1, nodes + 1):
             node = LabNode(parts, number, options)
             self.nodes[node.name] = node
-        self.loop.add(HostsFiles(self.loop, {name: node.kubelet for name, node in self.nodes.items()}))
+        kubelets = {name: node.kubelet for name, node in self.nodes.items()}
+        self.loop.add(HostsFiles(self.loop, kubelets))
+        self.loop.add(
+            NodeLifecycle(self.store, self.loop, kubelets, grace_s=options.grace_s, eviction_s=options.eviction_s)
+        )
+        self.loop.add(PodCleaner(self.store, self.loop))
+        self.loop.add(ClaimController(self.store, self.loop))
         certificates = self.folder / "api"
         certificates.mkdir(mode=0o700)
-        kubelets = {name: node.kubelet for name, node in self.nodes.items()}
         self.access = ContainerAccess(kubelets)
         self.api = ApiServer(self.store, certificates, self.access)
         self.loop.start()

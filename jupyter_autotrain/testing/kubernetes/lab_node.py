@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop
 from jupyter_autotrain.testing.kubernetes.controllers.times import stamp
+from jupyter_autotrain.testing.kubernetes.nodes.allocation import Allocation
 from jupyter_autotrain.testing.kubernetes.nodes.images import Images
 from jupyter_autotrain.testing.kubernetes.nodes.kubelet import Kubelet
 from jupyter_autotrain.testing.kubernetes.nodes.runtime.container import NodeSettings
@@ -28,6 +29,9 @@ class NodeOptions:
         pods: How many pods at most.
         labels: Besides those that every node has.
         log_limit_bytes: A container's log is rotated when it is larger.
+        first_backoff_s: Before a container or the pod of a Job is started again; then twice as long each time.
+        grace_s: After how long without a sign the node is lost.
+        eviction_s: How long after that its pods are deleted.
     """
 
     cpus: float = 4
@@ -37,6 +41,9 @@ class NodeOptions:
     pods: int = 110
     labels: dict[str, str] = field(default_factory=dict)
     log_limit_bytes: int = 10 * 1024 * 1024
+    first_backoff_s: float = 0.5
+    grace_s: float = 1.0
+    eviction_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,6 @@ class LabParts:
         loop: All controllers.
         images: What can be pulled.
         network_pid: A process in the cluster's network.
-        first_backoff_s: As `KubernetesLab` says.
         hidden: Folders of this machine that containers see empty.
         shown: Folders of this machine that containers see, wherever they lie.
         empty: Folders that are empty though they are in shown ones.
@@ -60,7 +66,6 @@ class LabParts:
     loop: ControlLoop
     images: Images
     network_pid: int
-    first_backoff_s: float
     hidden: list[str]
     shown: list[str]
     empty: list[str]
@@ -79,11 +84,12 @@ class LabNode:
         services = NodeServices(
             name=self.name, address=self.address, store=lab.store, images=lab.images, folder=folder,
             shared=lab.folder / "shared", scratch=str(scratch), gpu_resource=options.gpu_resource,
-            log_limit_bytes=options.log_limit_bytes, first_backoff_s=lab.first_backoff_s, service_account=lambda _: {},
+            log_limit_bytes=options.log_limit_bytes, first_backoff_s=options.first_backoff_s,
+            service_account=lambda _: {},
         )  # fmt: skip
         settings = NodeSettings(scratch=str(scratch), hidden=lab.hidden, shown=lab.shown, empty=lab.empty)
         self._create_object(options)
-        self.kubelet = Kubelet(services, lab.loop, lab.network_pid, settings, number, options.gpus)
+        self.kubelet = Kubelet(services, lab.loop, lab.network_pid, settings, Allocation(number, options.gpus))
         lab.loop.add(self.kubelet)
 
     def _create_object(self, options: NodeOptions) -> None:
@@ -116,10 +122,15 @@ class LabNode:
         }
         self._lab.store.patch(NODES, "", self.name, {"status": status}, subresource="status")
 
+    def _notice(self) -> None:
+        self._lab.loop.call(lambda: self._lab.loop.look_again(NODES, ("", self.name)))
+
     def fail(self) -> None:
         """Take it away: its processes end, and nobody says so."""
         self.kubelet.fail()
+        self._notice()
 
     def recover(self) -> None:
         """Bring it back."""
         self.kubelet.recover()
+        self._notice()

@@ -108,6 +108,12 @@ class ControlLoop:
             self._enqueue(self._controllers.index(controller), key, time.monotonic() + delay_s)
             self._changed.notify()
 
+    def look_again(self, resource: Resource, key: Key) -> None:
+        """Have all controllers of a kind look at one of its objects, as if it had changed."""
+        found = self.find(resource, key)
+        if found is not None:
+            self._hear("MODIFIED", resource, found)
+
     def _hear(self, event_type: str, resource: Resource, found: Json) -> None:
         self.cache.hear(event_type, resource, found)
         with self._changed:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from jupyter_autotrain.testing.kubernetes.nodes import quantities
+from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 _NUMBER_TESTS: Mapping[str, Callable[[int, int], bool]] = {"Gt": lambda a, b: a > b, "Lt": lambda a, b: a < b}
@@ -36,9 +37,9 @@ def lacking(pod: Json, node: Json, used: Mapping[str, Decimal], pods: int) -> li
     found = []
     if pods + 1 > int(allocatable.get("pods", 110)):
         found.append("Too many pods")
-    for name, amount in quantities.pod_requests(pod).items():
-        free = quantities.parse(allocatable.get(name, 0)) - used.get(name, Decimal(0))
-        if amount and amount > free:
+    for name, wanted in quantities.pod_requests(pod).items():
+        free = amount(allocatable.get(name, 0)) - used.get(name, Decimal(0))
+        if wanted and wanted > free:
             found.append(f"Insufficient {name}")
     return found
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import signal
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.times import stamp
-from jupyter_autotrain.testing.kubernetes.nodes import quantities
+from jupyter_autotrain.testing.kubernetes.nodes import eviction, quantities
+from jupyter_autotrain.testing.kubernetes.nodes.allocation import Allocation
 from jupyter_autotrain.testing.kubernetes.nodes.container_run import ContainerRun
 from jupyter_autotrain.testing.kubernetes.nodes.pod_run import PodRun
 from jupyter_autotrain.testing.kubernetes.nodes.runtime.container import NodeSettings
@@ -32,8 +33,7 @@ class Kubelet:
         loop: That runs it.
         network_pid: A process in the cluster's network.
         settings: Of its runtime.
-        number: Of the node, from 1: it gives addresses 10.80.(16 * number).1 and up.
-        gpus: How many fake ones it has.
+        allocation: Of its addresses and GPUs.
     """
 
     watches: Sequence[Resource] = (PODS,)
@@ -44,17 +44,15 @@ class Kubelet:
         loop: ControlLoop,
         network_pid: int,
         settings: NodeSettings,
-        number: int,
-        gpus: int,
+        allocation: Allocation,
     ) -> None:
         self.services = services
         self.alive = True
+        self.failed_at = 0.0
         self._loop = loop
         self._network_pid = network_pid
         self._settings = settings
-        self._number = number
-        self._gpus = gpus
-        self._addresses = itertools.count()
+        self._allocation = allocation
         self._runs: dict[Key, PodRun] = {}
         self._abandoned: list[PodRun] = []
         self._begin()
@@ -72,6 +70,7 @@ class Kubelet:
     def fail(self) -> None:
         """The machine is gone: its processes end, and nobody says so."""
         self.alive = False
+        self.failed_at = time.monotonic()
         self.runtime.end()
 
     def recover(self) -> None:
@@ -113,12 +112,24 @@ class Kubelet:
             run = self._arrive(key, pod)
         if run is None:
             return None
-        wait = run.step(pod)
+        wait = self._watch_disk(pod, run, run.step(pod))
         self._write_status(key, pod, run)
         if run.done:
             self._clean(run)
             self._finish_deletion(key, pod)
         return wait
+
+    def _watch_disk(self, pod: Json, run: PodRun, wait: float | None) -> float | None:
+        if run.done or not eviction.is_limited(pod):
+            return wait
+        message = eviction.message(pod, run)
+        if message and not run.reason:
+            run.stop(0.0, "Evicted", message)
+            told = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": message}
+            run.extra_conditions.append(told)
+            self.starter.tell(pod, "Evicted", message, "Warning")
+            return run.step(pod)
+        return eviction.CHECK_S if wait is None else min(wait, eviction.CHECK_S)
 
     def _arrive(self, key: Key, pod: Json) -> PodRun | None:
         status = pod.get("status", {})
@@ -132,24 +143,12 @@ class Kubelet:
             self.services.store, self.services.shared, self.services.folder / "volumes" / pod["metadata"]["uid"],
             f"{self.services.scratch}/memory-{pod['metadata']['uid']}",
         )  # fmt: skip
-        sandbox = Sandbox(pod["metadata"]["uid"], self._next_address(), volumes, self._allocate(pod))
+        runs = list(self._runs.values())
+        gpus = self._allocation.gpus(runs, int(quantities.pod_requests(pod).get(self.services.gpu_resource, 0)))
+        sandbox = Sandbox(pod["metadata"]["uid"], self._allocation.address(runs), volumes, gpus)
         run = PodRun(pod, sandbox, self.starter)
         self._runs[key] = run
         return run
-
-    def _next_address(self) -> str:
-        while True:
-            block, rest = divmod(next(self._addresses), 250)
-            address = f"10.80.{self._number * 16 + block % 16}.{rest + 1}"
-            if all(run.sandbox.address != address or run.done for run in self._runs.values()):
-                return address
-
-    def _allocate(self, pod: Json) -> list[int]:
-        wanted = int(quantities.pod_requests(pod).get(self.services.gpu_resource, 0))
-        taken: set[int] = set()
-        for run in self._runs.values():
-            taken.update(() if run.done else run.sandbox.gpus)
-        return [number for number in range(self._gpus) if number not in taken][:wanted]
 
     def _fail_lost(self, key: Key, pod: Json) -> None:
         status = {

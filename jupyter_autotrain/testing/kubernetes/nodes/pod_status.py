@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_autotrain.testing.kubernetes.controllers.times import with_condition
-from jupyter_autotrain.testing.kubernetes.nodes import quantities
 from jupyter_autotrain.testing.kubernetes.nodes.container_run import ContainerRun
+from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 
@@ -52,7 +52,7 @@ def quality_of_service(pod: Json) -> str:
         limits = found.get("limits", {})
         requests = {**limits, **found.get("requests", {})}
         for name in ("cpu", "memory"):
-            same = name in limits and quantities.parse(requests[name]) == quantities.parse(limits[name])
+            same = name in limits and amount(requests[name]) == amount(limits[name])
             if not same:
                 return "Burstable"
     return "Guaranteed"

@@ -12,6 +12,7 @@ from jupyter_autotrain.testing.kubernetes.errors import ApiError
 from jupyter_autotrain.testing.kubernetes.nodes import fitting, quantities
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
 from jupyter_autotrain.testing.kubernetes.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 _ALL: Key = ("", "pending")
@@ -36,8 +37,8 @@ class NodeUse:
     def add(self, pod: Json) -> None:
         """One more runs here."""
         self.pods.append(pod)
-        for name, amount in quantities.pod_requests(pod).items():
-            self.used[name] = self.used.get(name, Decimal(0)) + amount
+        for name, wanted in quantities.pod_requests(pod).items():
+            self.used[name] = self.used.get(name, Decimal(0)) + wanted
 
     def victims(self, pod: Json) -> list[Json] | None:
         """The pods of lower priority that have to go for one to run here; None: that would not be enough."""
@@ -56,7 +57,7 @@ class NodeUse:
     def load(self) -> tuple[Decimal, int]:
         """How busy it is: the less busy is preferred."""
         allocatable = self.node["status"]["allocatable"]
-        share = self.used.get("cpu", Decimal(0)) / max(quantities.parse(allocatable["cpu"]), Decimal(1))
+        share = self.used.get("cpu", Decimal(0)) / max(amount(allocatable["cpu"]), Decimal(1))
         return share, len(self.pods)
 
 

@@ -20,6 +20,7 @@ from jupyter_autotrain.testing.kubernetes.nodes.runtime_process import RuntimePr
 from jupyter_autotrain.testing.kubernetes.nodes.sandbox import Sandbox
 from jupyter_autotrain.testing.kubernetes.nodes.variables import ConfigError
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
+from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 
@@ -156,7 +157,7 @@ class ContainerStarter:
         if not argv and not program:
             raise ConfigError("no command specified")
         limits = spec.get("resources", {}).get("limits", {})
-        memory = quantities.parse(limits.get("memory", 0))
+        memory = amount(limits.get("memory", 0))
         user, group = _identity(pod, spec)
         return StartRequest(
             id="", pod=sandbox.uid, address=sandbox.address, hostname=hosts.hostname_of(pod), argv=argv,

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.nodes import quantities
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
 from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, SECRETS
+from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 _REFERENCE = re.compile(r"\$(\$|\(([^()$]*)\))")
@@ -78,8 +78,8 @@ def resource_field(pod: Json, container: Json, reference: Json) -> str:
     found = next(item for item in pod["spec"]["containers"] if item["name"] == name)
     kind, _, resource = reference["resource"].partition(".")
     amounts = found.get("resources", {}).get(kind, {})
-    divisor = quantities.parse(reference.get("divisor") or 1) or quantities.parse(1)
-    return str(math.ceil(quantities.parse(amounts.get(resource, 0)) / divisor))
+    divisor = amount(reference.get("divisor") or 1) or amount(1)
+    return str(math.ceil(amount(amounts.get(resource, 0)) / divisor))
 
 
 class Environment:
