@@ -40,7 +40,7 @@ def test_volumes_lie_where_containers_mount_them(cluster: KubernetesLab) -> None
     ]
     script = (
         "cat /c/d/a; stat -c ' %a' /c/d/a; ls /c; od -An -tx1 /all/x; cat /s/key; echo; cat /f/labels; echo;"
-        "echo kept > /p/sub/file; touch /nfs/x /dev/shm/x; echo more > /all/a || echo denied"
+        "echo kept > /p/sub/file; touch /nfs/x /dev/shm/x; test -w /all/a || echo denied"
     )
     mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("c", "all", "s", "f", "nfs")]
     mounts[1]["readOnly"] = True
@@ -82,9 +82,7 @@ def test_variables_come_from_objects_fields_and_each_other(cluster: KubernetesLa
 
 
 def test_pods_reach_each_other_by_name_and_two_jobs_use_one_port(cluster: KubernetesLab) -> None:
-    server = (
-        "import socket,os; s=socket.create_server(('', 29500)); c,_=s.accept(); c.sendall(os.environ['W'].encode())"
-    )
+    server = "import socket,os; c,_=socket.create_server(('', 29500)).accept(); c.sendall(os.environ['W'].encode())"
     client = (
         "import socket,time\n"
         "while True:\n"
