@@ -100,7 +100,7 @@ class EndpointHandler(APIHandler):
         """What the path does not hold: the query, or the members of the body."""
         if len(self.request.query) > _MOST_QUERY_BYTES:
             found = f"The query has {len(self.request.query)} bytes."
-            raise problem(HTTPStatus.REQUEST_URI_TOO_LONG, found, f"At most {_MOST_QUERY_BYTES}.", "Ask for less.")
+            raise problem(HTTPStatus.BAD_REQUEST, found, f"At most {_MOST_QUERY_BYTES}.", "Ask for less.")
         query = self._query()
         if not endpoint.has_body:
             return query
@@ -135,6 +135,8 @@ class EndpointHandler(APIHandler):
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ANN401 - tornado's signature
         """Whatever fails before or beside an operation, as a problem."""
+        if self.request.method not in {"GET", "HEAD", "DELETE"}:
+            self.set_header("Connection", "close")  # the rest of the body is not read
         error = kwargs.get("exc_info", (None, None, None))[1]
         self._refuse(of_exception(error, status_code))
 
