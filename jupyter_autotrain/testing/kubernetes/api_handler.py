@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +42,7 @@ class Server:
     decoder: Decoder
     bookmark_interval_s: float
     wakeups: Wakeups | None = None
+    processes: dict[asyncio.Task[None], Callable[[], None]] = field(default_factory=dict)
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 

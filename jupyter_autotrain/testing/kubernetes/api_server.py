@@ -114,6 +114,9 @@ class ApiServer:
         server.stop()
         self._shared.wakeups.close()
         await server.close_all_connections()
+        for abandon in self._shared.processes.values():
+            abandon()
+        await asyncio.gather(*self._shared.processes)
 
     def _sockets(self) -> list[socket.socket]:
         found: list[socket.socket] = []

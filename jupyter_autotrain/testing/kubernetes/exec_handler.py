@@ -57,7 +57,9 @@ class ExecHandler(websocket.WebSocketHandler, ObjectsHandler):
         self.streams = ExecStreams(self.send_channel, stdin=self.flag("stdin"), tty=self.flag("tty"))
         for channel in self.streams.outputs:
             self.send_channel(channel, b"")
-        self.task = asyncio.create_task(self.run())
+        task = asyncio.create_task(self.run())
+        self.server.processes[task] = self.streams.abandon
+        task.add_done_callback(self.server.processes.pop)
 
     async def run(self) -> None:
         """Pass on what the process writes, and how it ends."""

@@ -53,6 +53,7 @@ class ExecStreams:
         self._send = send
         self._input: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._process: ExecProcess | None = None
+        self._abandoned = False
         self._tty = tty
         self._threads = ThreadPoolExecutor(4)  # its own: a process that says nothing holds up no other
         self.outputs = (STDOUT,) if tty else (STDOUT, STDERR)
@@ -76,6 +77,8 @@ class ExecStreams:
     async def run(self, process: ExecProcess) -> None:
         """Pass on all that a process reads and writes, until it has closed its outputs."""
         self._process = process
+        if self._abandoned:
+            self.abandon()
         self._close_inside()
         writer = asyncio.create_task(self._feed())
         await asyncio.gather(*(self._pass_on(channel, fd) for channel, fd in self._readers.items()))
@@ -98,6 +101,7 @@ class ExecStreams:
 
     def abandon(self) -> None:
         """The client has gone: the process ends."""
+        self._abandoned = True
         if self._process is not None:
             with contextlib.suppress(OSError):
                 self._process.kill()

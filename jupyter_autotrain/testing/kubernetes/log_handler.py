@@ -9,7 +9,6 @@ from tornado import iostream
 from jupyter_autotrain.testing.kubernetes.errors import bad_request
 from jupyter_autotrain.testing.kubernetes.handlers import ObjectsHandler
 from jupyter_autotrain.testing.kubernetes.logs import LogReader, LogRequest, since_time
-from jupyter_autotrain.testing.kubernetes.runtime import ContainerRuntime
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 
@@ -51,18 +50,15 @@ class LogHandler(ObjectsHandler):
         """Answer with the text, as it comes."""
         pod = self.server.store.get(self.target.resource, self.target.namespace, self.target.name)
         container = container_of(pod, self.option("container"))
-        runtime = self.server.runtime
-        reader = self.reader(runtime, pod, container) if runtime else None
+        reader = self.reader(pod, container)
         self.set_header("Content-Type", "text/plain")
-        if reader is None:
-            return
         with contextlib.suppress(iostream.StreamClosedError):
             await self.flush()
             async for chunk in reader.chunks():
                 self.write(chunk)
                 await self.flush()
 
-    def reader(self, runtime: ContainerRuntime, pod: Json, container: str) -> LogReader:
+    def reader(self, pod: Json, container: str) -> LogReader:
         """What reads the log that is asked for.
 
         Raises:
@@ -70,10 +66,11 @@ class LogHandler(ObjectsHandler):
         """
         previous = self.flag("previous")
         name = pod["metadata"]["name"]
-        path = runtime.log_path(pod, container, previous=previous)
+        runtime = self.server.runtime
+        path = runtime.log_path(pod, container, previous=previous) if runtime else None
         if path is None and previous:
             raise bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
-        if path is None:
+        if path is None or runtime is None:
             reason = waiting_reason(pod, container)
             raise bad_request(_not_started(pod, container, reason))
         since = since_time(self.server.store.clock(), self.option("sinceSeconds"), self.option("sinceTime"))

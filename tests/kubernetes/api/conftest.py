@@ -1,0 +1,129 @@
+"""The API server of the double without nodes; where KUBECONFIG names a cluster, the same tests of it (`-m cluster`)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from kubernetes import client, config
+
+from jupyter_autotrain.testing.kubernetes.api_server import ApiServer
+from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
+from tests.kubernetes.api.requests import Requests
+
+_NAMESPACE_GOES_WITHIN_S = 60.0
+
+
+@dataclass
+class Containers:
+    """Containers whose logs are files and whose processes run here."""
+
+    folder: Path
+    previous: Path | None = None
+    started: bool = True
+    writing: bool = False
+    seen: list[tuple[str, Sequence[str]]] = field(default_factory=list)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "0.log"
+
+    def log_path(self, pod: dict, container: str, *, previous: bool) -> Path | None:
+        if previous:
+            return self.previous
+        return self.log if self.started else None
+
+    def writes_log(self, pod: dict, container: str) -> bool:
+        return self.writing
+
+    def exec(
+        self, pod: dict, container: str, command: Sequence[str], *, stdin: int, stdout: int, stderr: int
+    ) -> subprocess.Popen[bytes]:
+        self.seen.append((container, command))
+        return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+@dataclass
+class Double:
+    store: ObjectStore
+    api: ApiServer
+    containers: Containers
+
+
+@pytest.fixture
+def double(tmp_path: Path) -> Iterator[Double]:
+    store = ObjectStore()
+    containers = Containers(tmp_path)
+    api = ApiServer(store, tmp_path, containers, bookmark_interval_s=0.2)
+    api.start()
+    yield Double(store, api, containers)
+    api.stop()
+
+
+@pytest.fixture(scope="session")
+def lasting_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    api = ApiServer(ObjectStore(), tmp_path_factory.mktemp("api"))
+    api.start()
+    yield api.kubeconfig()
+    api.stop()
+
+
+@pytest.fixture(params=["double", pytest.param("cluster", marks=pytest.mark.cluster)])
+def kubeconfig(request: pytest.FixtureRequest) -> Path:
+    """Of the double, and of the cluster that KUBECONFIG names."""
+    if request.param == "double":
+        return request.getfixturevalue("lasting_kubeconfig")
+    if not os.environ.get("KUBECONFIG"):
+        pytest.skip("KUBECONFIG names no cluster")
+    return Path(os.environ["KUBECONFIG"])
+
+
+def client_of(kubeconfig: Path) -> client.ApiClient:
+    """The official client; a fresh configuration, since the default one is shared."""
+    configuration = client.Configuration()
+    config.load_kube_config(str(kubeconfig), client_configuration=configuration)
+    configuration.retries = False
+    return client.ApiClient(configuration)
+
+
+@pytest.fixture
+def api_client(kubeconfig: Path) -> Iterator[client.ApiClient]:
+    with client_of(kubeconfig) as found:
+        yield found
+
+
+@pytest.fixture
+def core(api_client: client.ApiClient) -> client.CoreV1Api:
+    return client.CoreV1Api(api_client)
+
+
+@pytest.fixture
+def batch(api_client: client.ApiClient) -> client.BatchV1Api:
+    return client.BatchV1Api(api_client)
+
+
+@pytest.fixture
+def requests(kubeconfig: Path) -> Requests:
+    return Requests(kubeconfig)
+
+
+@pytest.fixture
+def namespace(core: client.CoreV1Api) -> Iterator[str]:
+    name = f"autotrain-{uuid.uuid4().hex[:8]}"
+    core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=name)))
+    yield name
+    core.delete_namespace(name)
+
+
+def wait_until(done: Callable[[], bool], what: str) -> None:
+    """Wait for a condition, with a deadline."""
+    deadline = time.monotonic() + _NAMESPACE_GOES_WITHIN_S
+    while not done():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
