@@ -11,6 +11,8 @@ from jupyter_autotrain.backends.kubernetes.cluster_checks import (
     check_fields,
     check_permissions,
     is_missing,
+    needed_for,
+    object_type_of,
 )
 from jupyter_autotrain.backends.kubernetes.pod_template import image_named
 from jupyter_autotrain.backends.kubernetes.queue_checks import queue_notes
@@ -21,6 +23,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavai
 
 _CLAIM = ObjectType("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 _SECRET = ObjectType("", "v1", "secrets", "Secret")
+Render = Callable[[], Sequence[JsonObject]]
 
 
 def check_objects(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> list[str]:
@@ -29,33 +32,30 @@ def check_objects(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> lis
     Raises:
         BackendUnavailableError: It would not; names all that is missing or wrong. Or it does not answer.
     """
-    check_permissions(cluster)
+    check_permissions(cluster, objects)
     check_fields(cluster.schemas(), objects)
     return queue_notes(cluster)
 
 
-def check_steps(cluster: CheckedCluster, render: Callable[[], Sequence[JsonObject]]) -> Iterator[CheckStep]:
+def check_steps(connect: Callable[[], CheckedCluster], render: Render) -> Iterator[CheckStep]:
     """The steps before a trial can run there; ends after the first that fails.
 
     Args:
-        cluster: What is checked.
-        render: Gives the objects of a trial.
+        connect: Gives the cluster, without a request.
+        render: Gives the objects of a trial; may ask the cluster what it serves.
     """
     timer = StepTimer("")
-    steps: Sequence[tuple[str, Callable[[], str]]] = (
-        ("reach", lambda: _reach(cluster)),
-        ("log in", lambda: _log_in(cluster)),
-        ("permissions", lambda: _permitted(cluster)),
-        ("kinds", lambda: _served(cluster)),
-        ("fields", lambda: _fields(cluster, render)),
-        ("queue", lambda: _queue(cluster)),
-        ("storage", lambda: _storage(cluster)),
-        ("image", lambda: _image(cluster)),
-    )
-    for name, run in steps:
+    timer.begin("access")
+    try:
+        cluster = connect()
+    except AutotrainError as error:
+        yield timer.refused(error)
+        return
+    yield timer.done(f"{cluster.address}, namespace {cluster.namespace}")
+    for name, check in _CHECKS:
         timer.begin(name)
         try:
-            text = run()
+            text = check(cluster, render)
         except AutotrainError as error:
             yield timer.refused(error)
             return
@@ -63,7 +63,7 @@ def check_steps(cluster: CheckedCluster, render: Callable[[], Sequence[JsonObjec
             yield timer.done(text)
 
 
-def _reach(cluster: CheckedCluster) -> str:
+def _reach(cluster: CheckedCluster, _: Render) -> str:
     try:
         version = cluster.get("/version").get("gitVersion")
     except BackendUnavailableError:
@@ -72,50 +72,52 @@ def _reach(cluster: CheckedCluster) -> str:
         if getattr(error, "code", None) not in {401, 403}:
             raise
         version = ""  # it answers, if not to everybody
-    return f"Kubernetes {version} answers at {cluster.address}"
+    return f"Kubernetes {version} answers"
 
 
-def _log_in(cluster: CheckedCluster) -> str:
+def _log_in(cluster: CheckedCluster, _: Render) -> str:
     try:
         body: JsonObject = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         status = cast("JsonObject", cluster.post(permissions.SELF, body).get("status") or {})
     except BackendError as error:
         if not is_missing(error):
             raise
-        return f"logged in, namespace {cluster.namespace}"
+        return "logged in"
     name = cast("JsonObject", status.get("userInfo") or {}).get("username")
-    return f"logged in as {name}, namespace {cluster.namespace}"
+    return f"logged in as {name}"
 
 
-def _permitted(cluster: CheckedCluster) -> str:
-    check_permissions(cluster)
-    return f"all {len(permissions.needed(cluster.object_types))} that are needed"
-
-
-def _served(cluster: CheckedCluster) -> str:
+def _kinds(cluster: CheckedCluster, render: Render) -> str:
+    """Whether the operator, or whatever else makes the kinds of objects known, is installed."""
+    found = [object_type_of(one) for one in render()]
     schemas = cluster.schemas()
-    bare: list[JsonObject] = [{"apiVersion": one.api_version, "kind": one.kind} for one in cluster.object_types]
-    for found in bare:
-        for fault in schemas.faults(found):
-            if "is not served" in fault:
-                expected = "Expected it to be installed there."
-                raise BackendUnavailableError(fault, expected, "Install it, or change `type:`.")
-    return ", ".join(f"{one.kind} ({one.api_version})" for one in cluster.object_types) + " served"
+    for one in found:
+        if schemas.schema(one) is None:
+            (fault,) = schemas.faults({"apiVersion": one.api_version, "kind": one.kind})
+            expected = "Expected it to be installed there."
+            raise BackendUnavailableError(fault, expected, "Install it, or change `type:`.")
+    return ", ".join(f"{one.kind} ({one.api_version})" for one in found) + " served"
 
 
-def _fields(cluster: CheckedCluster, render: Callable[[], Sequence[JsonObject]]) -> str:
+def _permitted(cluster: CheckedCluster, render: Render) -> str:
+    objects = render()
+    check_permissions(cluster, objects)
+    return f"all {len(needed_for(cluster, objects))} that are needed"
+
+
+def _fields(cluster: CheckedCluster, render: Render) -> str:
     objects = render()
     check_fields(cluster.schemas(), objects)
     return f"the cluster takes all of {', '.join(str(found['kind']) for found in objects)}"
 
 
-def _queue(cluster: CheckedCluster) -> str:
+def _queue(cluster: CheckedCluster, _: Render) -> str:
     notes = queue_notes(cluster)
     queue = cluster.options.get("queue")
     return "; ".join(notes) or (f"{queue} is there" if queue else "")
 
 
-def _storage(cluster: CheckedCluster) -> str:
+def _storage(cluster: CheckedCluster, _: Render) -> str:
     """What can be said of the storage from here: the claim of a PVC."""
     storage = cluster.options.get("storage")
     if not isinstance(storage, Mapping):
@@ -132,7 +134,7 @@ def _storage(cluster: CheckedCluster) -> str:
     return f"the PVC {name} is {phase} ({', '.join(_texts(modes))})"
 
 
-def _image(cluster: CheckedCluster) -> str:
+def _image(cluster: CheckedCluster, _: Render) -> str:
     """The image, and whether the Secrets with the logins of its registry are there."""
     for name in _texts(cluster.options.get("image_pull_secrets")):
         _named(cluster, _SECRET, name, "image_pull_secrets:")
@@ -158,3 +160,9 @@ def _named(cluster: CheckedCluster, object_type: ObjectType, name: str, option: 
 
 def _texts(value: JsonValue) -> list[str]:
     return [str(one) for one in value] if isinstance(value, Sequence) and not isinstance(value, str) else []
+
+
+_CHECKS: Sequence[tuple[str, Callable[[CheckedCluster, Render], str]]] = (
+    ("reach", _reach), ("log in", _log_in), ("kinds", _kinds), ("permissions", _permitted), ("fields", _fields),
+    ("queue", _queue), ("storage", _storage), ("image", _image),
+)  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from jupyter_autotrain.backends.kubernetes import permissions
 from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
+from jupyter_autotrain.backends.kubernetes.volumes import storage_volume
 from jupyter_autotrain.backends.kubernetes.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
@@ -40,8 +41,7 @@ class CheckedCluster:
         api: Of the cluster.
         address: Of its API server.
         namespace: Where objects are made.
-        options: Of the profile.
-        object_types: What trials are made of.
+        options: Of the profile and the header's section.
         folder: Where schemas are kept; None: nowhere.
     """
 
@@ -49,7 +49,6 @@ class CheckedCluster:
     address: str
     namespace: str
     options: JsonObject
-    object_types: Sequence[ObjectType]
     folder: Path | None = None
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
@@ -65,19 +64,31 @@ class CheckedCluster:
         return ServedSchemas(self.get, is_missing, self.address, self.folder)
 
 
+def object_type_of(manifest: JsonObject) -> ObjectType:
+    """The type of an object, by the rule that its plural follows from its kind."""
+    group, _, version = str(manifest["apiVersion"]).rpartition("/")
+    kind = str(manifest["kind"])
+    return ObjectType(group, version, f"{kind.lower()}s", kind)
+
+
 def is_missing(error: Exception) -> bool:
     """True for the answer that there is no such thing."""
     return getattr(error, "code", None) == _NOT_FOUND
 
 
-def check_permissions(cluster: CheckedCluster) -> None:
-    """Make sure that the user may do what a backend does.
+def needed_for(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> tuple[permissions.Permission, ...]:
+    """What a user must be allowed to do for a trial of these objects, whose first is its own."""
+    own, *others = [object_type_of(found) for found in objects]
+    return permissions.needed(own, others, stores=storage_volume(cluster.options) is not None)
+
+
+def check_permissions(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> None:
+    """Make sure that the user may do what a backend does for a trial of these objects.
 
     Raises:
         BackendUnavailableError: Something is missing: says what, with a Role that gives it.
     """
-    wanted = permissions.needed(cluster.object_types)
-    if lacking := permissions.missing(cluster.post, cluster.namespace, wanted):
+    if lacking := permissions.missing(cluster.post, cluster.namespace, needed_for(cluster, objects)):
         raise permissions.refusal(lacking, cluster.namespace, permissions.user(cluster.post))
 
 

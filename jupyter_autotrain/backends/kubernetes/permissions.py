@@ -18,15 +18,14 @@ SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"  # from Kubernetes 1.
 ROLE = "jupyter-autotrain"
 _AT_ONCE = 8
 _MOST_SHOWN = 4
-_OF_OBJECTS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
+_OF_OWN = ("create", "get", "list", "watch", "delete", "deletecollection")
 _ALWAYS = (
-    ("", "pods", ("get", "list", "watch", "delete")),
+    ("", "pods", ("list", "watch")),
     ("", "pods/log", ("get",)),
     ("", "pods/exec", ("create", "get")),
-    ("", "configmaps", ("create", "get", "list", "patch", "delete", "deletecollection")),
-    ("", "secrets", ("create", "delete", "deletecollection")),
-    ("", "events", ("list",)),
+    ("", "configmaps", ("create", "patch")),
 )
+_OF_STORAGE = ("", "pods", ("create", "get", "delete"))  # a pod carries code to a volume
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,18 @@ class Permission:
         return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
 
 
-def needed(object_types: Iterable[ObjectType]) -> tuple[Permission, ...]:
+def needed(own: ObjectType, others: Iterable[ObjectType] = (), *, stores: bool = False) -> tuple[Permission, ...]:
     """What a backend does in its namespace.
 
     Args:
-        object_types: What the trials are made of, besides pods, ConfigMaps and Secrets: Jobs, Services, ...
+        own: What a trial is: a Job, or another kind of object.
+        others: What is made besides, and deleted with it: Services, Secrets, ...
+        stores: Whether files go to a volume.
     """
-    found = [(one.group, one.plural, _OF_OBJECTS) for one in object_types]
-    return tuple(Permission(group, resource, verb) for group, resource, verbs in (*found, *_ALWAYS) for verb in verbs)
+    found = [(own.group, own.plural, _OF_OWN), *_ALWAYS, *([_OF_STORAGE] if stores else [])]
+    found += [(one.group, one.plural, ("create",)) for one in others]
+    wanted = [Permission(group, resource, verb) for group, resource, verbs in found for verb in verbs]
+    return tuple(dict.fromkeys(wanted))
 
 
 def missing(post: Post, namespace: str, wanted: Sequence[Permission]) -> tuple[Permission, ...]:

@@ -64,21 +64,22 @@ def api() -> Api:
 
 
 def cluster(api: Api, **options: object) -> CheckedCluster:
-    return CheckedCluster(api, "https://lab", "team", options, [JOBS])  # type: ignore[arg-type]  # options are JSON
+    return CheckedCluster(api, "https://lab", "team", options)  # type: ignore[arg-type]  # options are JSON
 
 
 def steps(api: Api, **options: object) -> dict[str, str]:
     """What each step found, those that failed marked."""
-    found = check_steps(cluster(api, **options), lambda: [JOB])
+    found = check_steps(lambda: cluster(api, **options), lambda: [JOB])
     return {step.name: ("" if step.is_good else "BAD ") + step.text for step in found}
 
 
 def test_a_cluster_that_takes_everything_passes_every_step(api: Api) -> None:
     assert steps(api) == {
-        "reach": "Kubernetes v1.36.2 answers at https://lab",
-        "log in": "logged in as ada, namespace team",
-        "permissions": f"all {len(permissions.needed([JOBS]))} that are needed",
+        "access": "https://lab, namespace team",
+        "reach": "Kubernetes v1.36.2 answers",
+        "log in": "logged in as ada",
         "kinds": "Job (batch/v1) served",
+        "permissions": f"all {len(permissions.needed(JOBS))} that are needed",
         "fields": "the cluster takes all of Job",
         "storage": "none: code of up to 1 MiB goes by ConfigMaps",
         "image": "python:3.12-slim: the trial shows whether it can be pulled",
@@ -105,7 +106,7 @@ def test_the_first_step_that_fails_is_the_last(
 
 def test_older_clusters_that_do_not_say_who_one_is_pass_too(api: Api) -> None:
     api.answers[permissions.SELF] = 404
-    assert steps(api)["log in"] == "logged in, namespace team"
+    assert steps(api)["log in"] == "logged in"
 
 
 def test_all_unknown_fields_are_said_before_a_submit(api: Api) -> None:
@@ -160,3 +161,11 @@ def test_the_claim_of_the_storage_and_the_pull_secrets_are_looked_for(api: Api) 
     assert steps(api, storage={"pvc": "training"})["storage"] == "the PVC training could not be asked"
     assert steps(api, storage={"nfs": {"server": "a", "path": "/b"}})["storage"].startswith("nfs: the trial shows")
     assert steps(api, image_pull_secrets=["login"])["image"].startswith("BAD There is no Secret 'login'")
+
+
+def test_without_access_nothing_is_asked(api: Api) -> None:
+    def connect() -> CheckedCluster:
+        raise BackendError("There is no access to a cluster.", "", "Name a kubeconfig.")
+
+    (step,) = check_steps(connect, lambda: [JOB])
+    assert (step.name, step.is_good, step.action) == ("access", False, "Name a kubeconfig.")

@@ -28,14 +28,14 @@ def cluster(forbidden: set[str], user: str = "ada") -> Callable[[str, JsonObject
 
 
 def test_what_is_missing_is_named_by_verb_and_resource() -> None:
-    wanted = permissions.needed([JOBS])
+    wanted = permissions.needed(JOBS)
     found = permissions.missing(cluster({"create jobs", "get pods/log", "create pods/exec"}), "team", wanted)
     assert [str(one) for one in found] == ["create jobs.batch", "get pods/log", "create pods/exec"]
     assert permissions.missing(cluster(set()), "team", wanted) == ()
 
 
 def test_the_message_has_a_role_and_its_binding_ready_to_apply() -> None:
-    lacking = permissions.missing(cluster({"create jobs", "get pods/log"}), "team", permissions.needed([JOBS]))
+    lacking = permissions.missing(cluster({"create jobs", "get pods/log"}), "team", permissions.needed(JOBS))
     error = permissions.refusal(lacking, "team", permissions.user(cluster(set())))
     assert error.found == "ada may not create jobs.batch, get pods/log in the namespace 'team'."
     role, separator, binding = error.action.splitlines()
@@ -57,5 +57,16 @@ def test_a_cluster_that_does_not_say_what_is_allowed_has_refused_nothing() -> No
     def post(path: str, body: JsonObject) -> JsonObject:
         raise BackendError("404")
 
-    assert permissions.missing(post, "team", permissions.needed([JOBS])) == ()
+    assert permissions.missing(post, "team", permissions.needed(JOBS)) == ()
     assert permissions.user(post) == ""
+
+
+def test_only_what_a_trial_uses_is_asked_for() -> None:
+    service = ObjectType("", "v1", "services", "Service")
+    plain = {str(one) for one in permissions.needed(JOBS)}
+    assert {str(one) for one in permissions.needed(JOBS, [service])} - plain == {"create services"}
+    assert {str(one) for one in permissions.needed(JOBS, stores=True)} - plain == {
+        "create pods",
+        "get pods",
+        "delete pods",
+    }
