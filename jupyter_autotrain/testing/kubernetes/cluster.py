@@ -33,14 +33,19 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import jupyter_autotrain
 from jupyter_autotrain.testing import namespaces
 from jupyter_autotrain.testing.kubernetes import kubeflow
+from jupyter_autotrain.testing.kubernetes.adaptdl.controller import AdaptDLController
+from jupyter_autotrain.testing.kubernetes.adaptdl.supervisor import AdaptDLSupervisor
 from jupyter_autotrain.testing.kubernetes.api_server import ApiServer
 from jupyter_autotrain.testing.kubernetes.controllers.claims import ClaimController
+from jupyter_autotrain.testing.kubernetes.controllers.framework import FrameworkController
+from jupyter_autotrain.testing.kubernetes.controllers.framework_barrier import IMAGE as BARRIER_IMAGE
+from jupyter_autotrain.testing.kubernetes.controllers.framework_barrier import FrameworkBarrier
 from jupyter_autotrain.testing.kubernetes.controllers.garbage_collector import GarbageCollector
 from jupyter_autotrain.testing.kubernetes.controllers.job import JobController
 from jupyter_autotrain.testing.kubernetes.controllers.loop import Controller, ControlLoop
@@ -67,7 +72,11 @@ _HIDDEN = ("/tmp", "/var/tmp", "/root", "/home", "/mnt")  # noqa: S108 - no file
 _KEPT = (SERVICE_ACCOUNTS.key,)  # in every namespace
 _PROGRAMS = ("ip", "unshare", "nsenter", "env")
 # Controllers of custom kinds, made with the store and the loop.
-CONTROLLERS: tuple[Callable[[ObjectStore, ControlLoop], Controller], ...] = (*kubeflow.CONTROLLERS,)
+CONTROLLERS: tuple[Callable[[ObjectStore, ControlLoop], Controller], ...] = (
+    *kubeflow.CONTROLLERS,
+    AdaptDLController,
+    FrameworkController,
+)
 
 
 def missing() -> str:
@@ -89,6 +98,8 @@ class KubernetesLab:
         folder: An empty folder for logs, volumes, certificates.
         nodes: How many nodes, named n1 and so on.
         options: What each has.
+        controllers: Further ones, made with the store and the loop.
+        without: Of `CONTROLLERS`, those that are left out.
 
     Attributes:
         api: The API server.
@@ -107,6 +118,7 @@ class KubernetesLab:
         *,
         options: NodeOptions | None = None,
         controllers: Sequence[Callable[[ObjectStore, ControlLoop], Controller]] = (),
+        without: Collection[Callable[[ObjectStore, ControlLoop], Controller]] = (),
     ) -> None:
         self.folder = folder
         self.store = ObjectStore()
@@ -114,8 +126,10 @@ class KubernetesLab:
         self.images = Images()
         self.nodes: dict[str, LabNode] = {}
         self._network = namespaces.begin(("unshare", "--net", "sh", "-c", _BEGIN))
+        self._supervisor: AdaptDLSupervisor | None = None
+        own = [make for make in CONTROLLERS if make not in without]
         try:
-            self._begin(nodes, options or NodeOptions(), (*CONTROLLERS, *controllers))
+            self._begin(nodes, options or NodeOptions(), (*own, *controllers))
         except BaseException:
             self.close()
             raise
@@ -137,6 +151,9 @@ class KubernetesLab:
             hidden=list(_HIDDEN), shown=sorted({sys.prefix, sys.base_prefix}),
             empty=[str(Path(jupyter_autotrain.__file__).parent)],
         )  # fmt: skip
+        self.images.programs[BARRIER_IMAGE] = FrameworkBarrier(self.store)
+        if AdaptDLController in controllers:
+            self._supervisor = AdaptDLSupervisor(self.store, self.inside)
         for number in range(1, nodes + 1):
             node = LabNode(parts, number, options)
             self.nodes[node.name] = node
@@ -185,6 +202,8 @@ class KubernetesLab:
             node.kubelet.close()
         if hasattr(self, "api"):
             self.api.stop()
+        if self._supervisor is not None:
+            self._supervisor.close()
         namespaces.end(self._network)
 
 

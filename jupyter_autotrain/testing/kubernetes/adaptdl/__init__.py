@@ -1,0 +1,1 @@
+"""AdaptDL in the double: its controller with an allocator, and its supervisor."""
