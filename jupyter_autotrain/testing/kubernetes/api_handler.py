@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
-from tornado import web
+from tornado import iostream, web
 
 from jupyter_autotrain.testing.kubernetes import patches
 from jupyter_autotrain.testing.kubernetes.access import Access, User
@@ -53,6 +54,7 @@ class ApiHandler(web.RequestHandler):
         """Tornado's way to pass arguments."""
         self.server = server
         self.user = User("system:anonymous", ())
+        self._streaming: asyncio.Task[None] | None = None
 
     def prepare(self) -> None:
         """Authenticate, and refuse what a test wants refused."""
@@ -83,6 +85,22 @@ class ApiHandler(web.RequestHandler):
 
     def log_exception(self, *_: Any) -> None:  # noqa: ANN401 (tornado's signature)
         """The client is told."""
+
+    async def stream(self, chunks: AsyncGenerator[bytes, None]) -> None:
+        """Answer with what comes, until it ends or the client goes."""
+        self._streaming = asyncio.current_task()
+        with contextlib.suppress(iostream.StreamClosedError, asyncio.CancelledError):
+            async with contextlib.aclosing(chunks):
+                await self.flush()
+                async for chunk in chunks:
+                    self.write(chunk)
+                    await self.flush()
+        self._streaming = None
+
+    def on_connection_close(self) -> None:
+        """The client has gone: nothing more is read for it."""
+        if self._streaming is not None:
+            self._streaming.cancel()
 
     def warn(self, warnings: Sequence[str]) -> None:
         """Tell the client what is wrong, but not refused."""

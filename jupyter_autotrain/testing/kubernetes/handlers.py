@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 
-from tornado import iostream
-
 from jupyter_autotrain.testing.kubernetes import paths
 from jupyter_autotrain.testing.kubernetes.access import Action
 from jupyter_autotrain.testing.kubernetes.api_handler import PATCH_TYPES, ApiHandler
@@ -95,13 +93,7 @@ class ObjectsHandler(ApiHandler):
         assert self.server.wakeups is not None
         watch = Watch(self.server.store, request, self.server.bookmark_interval_s)
         self.set_header("Content-Type", "application/json")
-        await self.flush()
-        events = watch.events(self.server.wakeups)
-        with contextlib.suppress(iostream.StreamClosedError):
-            async with contextlib.aclosing(events):
-                async for event in events:
-                    self.write(json.dumps(event, separators=(",", ":")) + "\n")
-                    await self.flush()
+        await self.stream(watch.lines(self.server.wakeups))
 
     def post(self) -> None:
         """Make an object."""

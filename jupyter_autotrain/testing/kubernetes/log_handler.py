@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
-from tornado import iostream
-
 from jupyter_autotrain.testing.kubernetes.errors import bad_request
 from jupyter_autotrain.testing.kubernetes.handlers import ObjectsHandler
 from jupyter_autotrain.testing.kubernetes.logs import LogReader, LogRequest, since_time
@@ -52,11 +48,7 @@ class LogHandler(ObjectsHandler):
         container = container_of(pod, self.option("container"))
         reader = self.reader(pod, container)
         self.set_header("Content-Type", "text/plain")
-        with contextlib.suppress(iostream.StreamClosedError):
-            await self.flush()
-            async for chunk in reader.chunks():
-                self.write(chunk)
-                await self.flush()
+        await self.stream(reader.chunks())
 
     def reader(self, pod: Json, container: str) -> LogReader:
         """What reads the log that is asked for.

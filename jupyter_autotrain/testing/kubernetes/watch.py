@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import random
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -77,6 +78,13 @@ class Watch:
         self._fields = selectors.field_matches(request.target.resource, request.field_selector)
         self._version = 0
         self._bookmark_interval_s = bookmark_interval_s
+
+    async def lines(self, wakeups: Wakeups) -> AsyncGenerator[bytes, None]:
+        """Each event as JSON, a line each."""
+        events = self.events(wakeups)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                yield json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
     async def events(self, wakeups: Wakeups) -> AsyncGenerator[Json, None]:
         """Each event, until the time is over or changes are no longer known."""

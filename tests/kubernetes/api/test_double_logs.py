@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from kubernetes import client
 from urllib3.exceptions import ProtocolError
 
 from jupyter_autotrain.testing.kubernetes.resources import PODS
-from tests.kubernetes.api.conftest import Double, client_of
+from tests.kubernetes.api.conftest import Double, client_of, wait_until
 from tests.kubernetes.api.requests import Requests, core_path, pod
 
 LINES = ["one", "two", "three"]
@@ -130,3 +132,16 @@ def test_a_stop_of_the_server_ends_a_follow(running: Double) -> None:
     running.api.stop()
     with pytest.raises(ProtocolError):
         next(told)
+
+
+def test_a_client_that_goes_leaves_no_open_log(running: Double) -> None:
+    running.containers.writing = True
+    told = follow(running)
+    next(told)
+    assert is_open(running.containers.log)
+    told.close()
+    wait_until(lambda: not is_open(running.containers.log), "the log is still read")
+
+
+def is_open(path: Path) -> bool:
+    return any(os.path.realpath(number) == str(path) for number in Path("/proc/self/fd").iterdir())

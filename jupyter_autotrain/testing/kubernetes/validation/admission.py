@@ -14,6 +14,7 @@ from jupyter_autotrain.testing.kubernetes.validation.present import PresentObjec
 from jupyter_autotrain.testing.kubernetes.validation.quota import check_quota
 from jupyter_autotrain.testing.kubernetes.validation.schema_rules import SchemaRules
 from jupyter_autotrain.testing.kubernetes.validation.schemas import Schemas
+from jupyter_autotrain.testing.kubernetes.validation.zero_values import fill_zero_values
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 _CUSTOM_LIMIT = 1536 * 1024
@@ -36,6 +37,9 @@ class Rules:
             ApiError: 400, 403 or 422: It is refused.
         """
         custom = self._store.resources.schema(resource) is not None
+        if not custom and found.get("status"):
+            status = self._schemas.of(resource)["properties"]["status"]
+            fill_zero_values(self._schemas, status, found["status"])
         if subresource and not custom:
             return  # what controllers write is theirs
         self._complete(resource, found, previous, custom=custom)
