@@ -131,7 +131,10 @@ class ControlLoop:
 
     def _run(self) -> None:
         while (step := self._next()) is not None:
-            step()
+            try:
+                step()
+            except Exception:  # noqa: BLE001 - told to the test that asks for errors; other controllers go on
+                self.errors.append(traceback.format_exc())
 
     def _next(self) -> Callable[[], None] | None:
         with self._changed:
@@ -158,9 +161,6 @@ class ControlLoop:
             again = self._controllers[number].reconcile(key)
         except ApiError:
             again = _AGAIN_S
-        except Exception:  # noqa: BLE001 - told to the test that asks for errors; other controllers go on
-            self.errors.append(traceback.format_exc())
-            return
         if again is not None:
             with self._changed:
                 self._enqueue(number, key, time.monotonic() + again)

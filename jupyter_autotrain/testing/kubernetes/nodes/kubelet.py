@@ -193,6 +193,8 @@ class Kubelet:
 
     def _happened(self, event: Json) -> None:
         """Something happened to a container; called in the loop's thread."""
+        if event["event"] == "ended" and self.alive:
+            raise RuntimeError(f"The runtime of node {self.services.name} has ended.")
         found = self._find(event.get("id", ""))
         if found is None:
             return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import select
+import signal
 import sys
 from typing import TypedDict
 
@@ -90,8 +91,8 @@ class Container:
 
     def signal(self, number: int) -> None:
         """Send a signal to its first process."""
-        if select.select([self.pidfd], [], [], 0)[0] == []:
-            os.kill(self.pid, number)
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            signal.pidfd_send_signal(self.pidfd, number)
 
     def finish(self) -> int:
         """Take the status of the first process, which has ended, and log the rest of the output."""

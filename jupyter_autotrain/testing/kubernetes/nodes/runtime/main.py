@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import selectors
 import shutil
 import signal
@@ -116,6 +117,8 @@ class Runtime:
 def main() -> None:
     """Run as the first process of a node; its settings are its argument."""
     settings: NodeSettings = json.loads(sys.argv[1])
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     scratch = settings["scratch"]
     syscalls.mount("", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
