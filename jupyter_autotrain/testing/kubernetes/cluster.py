@@ -58,6 +58,9 @@ from jupyter_autotrain.testing.kubernetes.nodes.images import Images
 from jupyter_autotrain.testing.kubernetes.nodes.node_lifecycle import NodeLifecycle, PodCleaner
 from jupyter_autotrain.testing.kubernetes.nodes.scheduler import Scheduler
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
+from jupyter_autotrain.testing.kubernetes.queues import kueue, volcano
+from jupyter_autotrain.testing.kubernetes.queues.kueue import KueueController
+from jupyter_autotrain.testing.kubernetes.queues.volcano import VolcanoScheduler
 from jupyter_autotrain.testing.kubernetes.resources import PODS, SERVICE_ACCOUNTS, Resource
 
 _BEGIN = """
@@ -144,6 +147,8 @@ class KubernetesLab:
         self.loop.add(JobController(self.store, self.loop, options.first_backoff_s))
         self.loop.add(TtlController(self.store, self.loop))
         self.loop.add(GarbageCollector(self.store, self.loop))
+        self.loop.add(VolcanoScheduler(self.store, self.loop))
+        self.loop.add(KueueController(self.store, self.loop))
         for make in controllers:
             self.loop.add(make(self.store, self.loop))
         parts = LabParts(
@@ -177,6 +182,15 @@ class KubernetesLab:
         """Put the calling thread, and what it starts, into the network of the pods; its address is 10.80.0.1."""
         with namespaces.inside_network(self._network.pid):
             yield
+
+    def install_kueue(self, queue: str, quota: dict[str, str], namespace: str = "default") -> None:
+        """Install Kueue with a LocalQueue; the quota is by resource."""
+        kueue.install(self.store)
+        kueue.make_queue(self.store, namespace, queue, quota)
+
+    def install_volcano(self) -> None:
+        """Install Volcano with its queue `default`."""
+        volcano.install(self.store)
 
     def clear(self) -> None:
         """Delete all objects of all namespaces, bring the nodes and the API server back, and wait until all is gone."""

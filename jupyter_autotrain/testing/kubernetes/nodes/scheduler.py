@@ -84,14 +84,16 @@ class Scheduler:
     def reconcile(self, key: Key) -> float | None:
         """Bind what can be bound, the most urgent first."""
         del key
-        waiting = [pod for pod in self._loop.objects(PODS) if self._is_waiting(pod)]
-        if not waiting:
-            return None
-        waiting.sort(key=lambda pod: (-pod["spec"].get("priority", 0), int(pod["metadata"]["resourceVersion"])))
-        uses = self.uses()
+        waiting = self.waiting()
+        uses = self.uses() if waiting else []
         for pod in waiting:
-            self._schedule(pod, uses)
+            self.schedule(pod, uses)
         return None
+
+    def waiting(self) -> list[Json]:
+        """The pods that have no node yet, the most urgent first."""
+        found = [pod for pod in self._loop.objects(PODS) if self._is_waiting(pod)]
+        return sorted(found, key=lambda pod: (-pod["spec"].get("priority", 0), pod["metadata"]["creationTimestamp"]))
 
     def uses(self) -> list[NodeUse]:
         """What there is, and what of it is in use."""
@@ -106,7 +108,8 @@ class Scheduler:
         bound = pod["spec"].get("nodeName")
         return own and not bound and "deletionTimestamp" not in pod["metadata"]
 
-    def _schedule(self, pod: Json, uses: Sequence[NodeUse]) -> None:
+    def schedule(self, pod: Json, uses: Sequence[NodeUse]) -> None:
+        """Bind a pod, or say why it waits."""
         if pod["spec"].get("schedulingGates"):
             text = "Scheduling is blocked due to non-empty scheduling gates"
             self._set_condition(pod, {"status": "False", "reason": "SchedulingGated", "message": text})
