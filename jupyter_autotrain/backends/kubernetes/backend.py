@@ -1,0 +1,251 @@
+"""Trials on Kubernetes: each is an object of the cluster, whose pods run the supervisor of every other backend.
+
+What a trial writes comes back in the logs of its pods, which are followed into the home while it runs; then its objects
+are deleted. The states of all trials come from one watch per kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from jupyter_autotrain.backends.kubernetes import inventory as inventories
+from jupyter_autotrain.backends.kubernetes import manifest_text
+from jupyter_autotrain.backends.kubernetes.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.cancelling import Canceller
+from jupyter_autotrain.backends.kubernetes.code_objects import CodeFile
+from jupyter_autotrain.backends.kubernetes.collected import CollectedTrial
+from jupyter_autotrain.backends.kubernetes.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.job_states import status_of
+from jupyter_autotrain.backends.kubernetes.object_types import NODES, PODS
+from jupyter_autotrain.backends.kubernetes.resuming import resume_files
+from jupyter_autotrain.backends.kubernetes.session import Session
+from jupyter_autotrain.backends.kubernetes.submitting import Submitter
+from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob, collected_folder
+from jupyter_autotrain.backends.kubernetes.trial_files import TrialFiles
+from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.backends.local import trial_directory
+from jupyter_autotrain.core import files
+from jupyter_autotrain.core.backend import (
+    BackendContext,
+    CancelReceipt,
+    Chunk,
+    Cursor,
+    JobRef,
+    JobStatus,
+    Probe,
+    Submission,
+)
+from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
+from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_UNKNOWN_NAMESPACE = "default"  # in what is shown without a cluster
+
+
+class KubernetesBackend:
+    """Runs each trial as a Job; subclasses run it as an object of an operator.
+
+    Args:
+        profile: Its name and options.
+        context: The home.
+    """
+
+    poll_interval = PollInterval(least_s=0.1, most_s=5.0)  # news are pushed
+
+    def __init__(self, profile: Profile, context: BackendContext) -> None:
+        self.name = profile.name
+        self.capabilities = Capabilities(
+            multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True,
+            queues=True, pushes=True,
+        )  # fmt: skip
+        self._profile = profile
+        self._context = context
+        self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
+        self._session = Session(profile.options, context, lambda job_id: self._on_news([job_id]))
+        self._ended: dict[str, TrackedJob] = {}
+
+    @staticmethod
+    def options_model() -> type[BaseModel]:
+        """Image, namespace, and what else a cluster's user expects."""
+        from jupyter_autotrain.backends.kubernetes.options import KubernetesOptions  # noqa: PLC0415 - pydantic is slow
+
+        return KubernetesOptions
+
+    def workload_for(self, trial: TrialSpec, options: JsonObject) -> Workload:  # noqa: ARG002 - others choose by it
+        """The kind of object that a trial becomes."""
+        return JobWorkload()
+
+    def workload_of(self, ref: JobRef) -> Workload:  # noqa: ARG002 - others choose by it
+        """The kind of object that a job is."""
+        return JobWorkload()
+
+    def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:  # noqa: ARG002 - a submit is one request
+        """Have a function called when there is something new."""
+        self._on_news = on_news
+
+    def probe(self) -> Probe:
+        """Usable when the API server answers."""
+        try:
+            version = self._session.api.request("GET", "/version")
+            return Probe(True, f"Kubernetes {version.get('gitVersion')} answers, namespace {self._session.namespace}.")
+        except AutotrainError as error:
+            is_lasting = not isinstance(error, BackendUnavailableError)
+            return Probe(False, error.found.splitlines()[0], is_lasting=is_lasting)
+
+    def discover(self) -> Inventory:
+        """The nodes of the cluster, where they may be listed."""
+        api = self._session.api
+        try:
+            nodes = api.list(NODES, "" if NODES.group else None)
+        except ApiRefusedError as error:
+            if error.code != 403:
+                raise
+            return inventories.unknown("its nodes may not be listed by this account")
+        try:
+            pods: list[JsonObject] | None = api.list(PODS, None)
+        except ApiRefusedError:
+            pods = None
+        return inventories.inventory(nodes, pods, self._profile.options)
+
+    def _program(self, trial: TrialSpec, namespace: str, config_maps: Mapping[str, str]) -> TrialProgram:
+        options: JsonObject = {**self._profile.options, **trial.options}
+        workload = self.workload_for(trial, options)
+        return TrialProgram(trial, options, workload, self._session.home, namespace, config_maps)
+
+    def _files(self, trial: TrialSpec) -> tuple[dict[str, CodeFile], dict[str, CodeFile]]:
+        """What the pods of a trial find in `places.CODE`: what is shared with other trials, and its own."""
+        own = resume_files(trial, self._context)
+        program = self._program(trial, "", {})
+        if program.is_long:
+            own[places.TRIAL_FILE] = CodeFile(places.TRIAL_FILE, program.trial_text().encode())
+        return self._session.files(trial), own
+
+    def render(self, trial: TrialSpec, placement: Placement) -> Submission:  # noqa: ARG002 - the cluster places
+        """The manifests, as YAML; needs no cluster."""
+        shared, own = self._files(trial)
+        names = {name: file.object_name(self._session.home) for name, file in {**shared, **own}.items()}
+        namespace = str(self._profile.options.get("namespace") or _UNKNOWN_NAMESPACE)
+        program = self._program(trial, namespace, names)
+        found = program.manifests()
+        secret = program.secret(dict.fromkeys(trial.secrets, "(secret, given at submit)"))
+        objects = [*found.objects, *([secret] if secret is not None else [])]
+        return Submission(
+            argv=("kubectl", "create", "-f", "trial.yaml"),
+            files={"trial.yaml": manifest_text.to_yaml(objects)},
+            notes=found.notes,
+        )
+
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:  # noqa: ARG002 - the cluster places
+        """Make the objects of the trial; twice is once."""
+        namespace = self._session.namespace
+        shared, own = self._files(trial)
+        names = {name: file.object_name(self._session.home) for name, file in {**shared, **own}.items()}
+        program = self._program(trial, namespace, names)
+        ref = self._ref(program)
+        job = self._job(ref)
+        if job.final is not None:
+            return ref
+        for file in shared.values():
+            self._session.code.ensure(file)
+        made = Submitter(self._session.api, namespace).submit(program, own, secrets)
+        self._session.own_soon([names[name] for name in shared], made)
+        tracker = self._session.tracker
+        tracker.objects(program.workload.object_type).insert(made)
+        tracker.track(job)
+        return ref
+
+    def _ref(self, program: TrialProgram) -> JobRef:
+        trial = program.trial
+        kind = program.workload.object_type
+        data: JsonObject = {
+            "name": program.name, "namespace": program.namespace, "kind": kind.kind, "version": kind.version,
+            "nodes": program.nodes, "workers": trial.resources.workers_per_node, "elastic": trial.elastic,
+            "python": program.python, "fetch_limit_bytes": trial.fetch_limit_bytes,
+        }  # fmt: skip
+        return JobRef(self.name, trial.job_id, data)
+
+    def _job(self, ref: JobRef) -> TrackedJob:
+        """A job as it is known here; one that has not ended is not followed by that alone."""
+        known = self._session.tracker.known(ref.job_id) if ref.data else None
+        if known is not None:
+            return known
+        nodes = cast("int", ref.data.get("nodes") or 1)
+        job = TrackedJob(
+            ref, self.workload_of(ref), CollectedTrial(collected_folder(self._context.home, ref.job_id), nodes)
+        )
+        job.final = job.collected.final_status()
+        return job
+
+    def _tracked(self, ref: JobRef) -> TrackedJob:
+        job = self._job(ref)
+        if job.final is None and ref.data:
+            return self._session.tracker.track(job)
+        return job
+
+    def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        """The states as the watches and what has come of the trials tell them; no request of its own."""
+        return [self._status(ref) for ref in refs]
+
+    def _status(self, ref: JobRef) -> JobStatus:
+        if not ref.data:
+            return JobStatus(ref, TrialState.LOST, f"Nothing is known of job {ref.job_id} here: it was never started.")
+        try:
+            return status_of(self._tracked(ref), ref, self._session.tracker)
+        except BackendUnavailableError as error:
+            return JobStatus(ref, TrialState.PREPARING, doubt=error.found.rstrip("."), unreachable=True)
+
+    def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        """What has come of the streams."""
+        return [self._read(cursor) for cursor in cursors]
+
+    def _read(self, cursor: Cursor) -> Chunk:
+        job = self._tracked(cursor.ref)
+        rank = cursor.stream.partition("-")[2]
+        workers = cast("int", cursor.ref.data.get("workers") or 1)
+        node = int(rank) // workers if rank.isdigit() else 0
+        directory = job.collected.node(node).directory
+        try:
+            return Chunk(cursor, files.read(directory, cursor.stream, trial_directory.MOST_BYTES, cursor.offset))
+        except OSError as error:
+            fault = "" if files.is_absent(error) else f"its {cursor.stream} cannot be read: {error.strerror}"
+            return Chunk(cursor, b"", fault)
+
+    @property
+    def _trial_files(self) -> TrialFiles:
+        return TrialFiles(self._session.api, self._session.tracker)
+
+    def put(self, ref: JobRef, path: str, data: bytes) -> None:
+        """Write a file into the trial directory."""
+        self._trial_files.put(self._tracked(ref), path, data)
+
+    def fetch(self, ref: JobRef, path: str, target: str) -> None:
+        """Copy a file or folder of the trial directory to this machine."""
+        self._trial_files.fetch(self._tracked(ref), path, target)
+
+    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
+        """The bytes of all files below a folder of the trial directory."""
+        return self._trial_files.sizes(self._tracked(ref), path)
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:  # noqa: ARG002 - only a pod can look
+        """None: what a pod sees is known in the pod alone, and its trial says what it lacks."""
+        return []
+
+    def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
+        """End the trial, and delete its objects."""
+        if not ref.data:
+            return CancelReceipt(note="it was never started")
+        return Canceller(self._session.api, self._session.tracker).cancel(self._tracked(ref), grace_s)
+
+    def close(self) -> None:
+        """Give up the connections; trials go on."""
+        self._session.close()

@@ -1,0 +1,140 @@
+"""The end of a trial: when it is over, what is still to be fetched from its pods, and which state it is in then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from jupyter_autotrain.backends.kubernetes import exec_command, naming, pod_view
+from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.collected import CollectedNode
+from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.workload import WorkloadState
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local.status import Status
+from jupyter_autotrain.backends.ssh import node_statuses
+from jupyter_autotrain.core.backend import JobRef, JobStatus
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.states import TrialState
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.backends.kubernetes.job_tracking import JobTracker
+
+NOBODY: Sequence[float | str] = (0, 0.0, "")  # the supervisor of a trial that has none
+_LAST_LINES = 3
+_BY_OTHERS = frozenset({TrialState.PREEMPTED, TrialState.LOST})
+
+
+class JobFinisher:
+    """Settles the ends of trials.
+
+    Args:
+        api: The cluster.
+        tracker: What is known of them.
+    """
+
+    def __init__(self, api: KubernetesApi, tracker: JobTracker) -> None:
+        self._api = api
+        self._tracker = tracker
+
+    def is_over(self, job: TrackedJob) -> bool:
+        """Whether nothing more will come of a job."""
+        if job.has_ended():
+            return True
+        if any(not follower.is_read_out for follower in job.followers.values()):
+            return False
+        pods = self._tracker.pods
+        if pods.fault or not pods.wait_until_listed(0):
+            return False
+        if any(pod_view.is_alive(pod) or naming.uid_of(pod) not in job.followers for pod in pods.of_job(job.label)):
+            found = self._tracker.object_of(job)
+            return found is not None and not self._tracker.running_pods(job) and self._state(job).state.is_final
+        return self._state(job).state.is_final
+
+    def _state(self, job: TrackedJob) -> WorkloadState:
+        """What the cluster says of a job."""
+        objects = self._tracker.objects(job.workload.object_type)
+        if objects.fault or not objects.wait_until_listed(0):
+            return WorkloadState(TrialState.PREPARING, "is not known of at the moment")
+        found = self._tracker.object_of(job)
+        if found is None:
+            text = f"Lost: its {job.workload.object_type.kind} {job.name} was deleted from the cluster."
+            return WorkloadState(TrialState.LOST, text)
+        return job.workload.state(found, self._tracker.pods.of_job(job.label))
+
+    async def finish(self, job: TrackedJob) -> None:
+        """Fetch what is left in the pods, write how the trial ended, and have its objects deleted.
+
+        Raises:
+            OSError: The home cannot be written.
+        """
+        for pod in self._tracker.running_pods(job):
+            follower = job.followers.get(naming.uid_of(pod))
+            node = None if follower is None else follower.node
+            if node is not None:
+                await self._fetch_left(job, pod, node)
+        status = self._final_status(job)
+        job.collected.close(status)
+        job.final = status
+        self._tracker.deleter.delete_soon(job.workload.object_type, job.ref.job_id)
+
+    async def _fetch_left(self, job: TrackedJob, pod: JsonObject, node: CollectedNode) -> None:
+        """Fetch the files that were too much for the log: small ones first, up to the limit of the trial."""
+        room_bytes = job.fetch_limit_bytes
+        for path, have, size in sorted(node.missing(), key=lambda one: one[2]):
+            room_bytes -= size
+            if room_bytes < 0:
+                return
+            at = self._tracker.address(job, pod)
+            offset = max(have, 0)
+            while offset < size:
+                data = await exec_command.read(self._api, at, path, offset, min(offset + (4 << 20), size))
+                if not data:
+                    break
+                node.append(path, offset, data)
+                offset += len(data)
+
+    def _final_status(self, job: TrackedJob) -> Status:
+        """How a trial ended: as its supervisors say, else as the cluster does."""
+        own = [self._node_status(job, number) for number in range(len(job.collected.nodes))]
+        counted = own[:1] if job.is_elastic else own
+        if all(status.state.is_final for status in counted):
+            ended = own[0] if len(counted) == 1 else node_statuses.ended(job.ref, own, lambda _: 0.0)
+            found = {**ended.detail, "state": str(ended.state), "reason": ended.reason}
+            if ended.state in _BY_OTHERS:
+                found = {**found, **self._by_the_cluster(job)}
+        else:
+            first = own[0].detail or {"supervisor": list(NOBODY)}
+            state = self._state(job)
+            reason = state.reason or "It has written no end."
+            state_name = state.state if state.state is not TrialState.SUCCEEDED else TrialState.FAILED
+            found = {
+                **first, "state": str(state_name), "reason": reason + self._printed(job), "ended_s": time.time(),
+                "groups": [],
+            }  # fmt: skip
+        if job.is_cancelled and TrialState(str(found["state"])) not in {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}:
+            found = {**found, "state": str(TrialState.CANCELLED), "reason": "Cancelled on request."}
+        return {**found, "supervisor": found.get("supervisor") or list(NOBODY)}
+
+    def _by_the_cluster(self, job: TrackedJob) -> Status:
+        """Why a trial was ended from outside, where the cluster says more than the trial can know."""
+        state = self._state(job)
+        is_told = state.state in _BY_OTHERS and state.reason and self._tracker.object_of(job) is not None
+        return {"state": str(state.state), "reason": state.reason} if is_told else {}
+
+    @staticmethod
+    def _node_status(job: TrackedJob, number: int) -> JobStatus:
+        ref = JobRef(job.ref.backend, job.ref.job_id, {"host": f"node {number}"})
+        found = job.collected.nodes[number].status()
+        if found is None:
+            return JobStatus(ref, TrialState.PREPARING)
+        return JobStatus(ref, TrialState(str(found["state"])), statuses.reason(found), cast("JsonObject", found))
+
+    @staticmethod
+    def _printed(job: TrackedJob) -> str:
+        """The last that its pods have printed themselves."""
+        lines: list[str] = []
+        for follower in job.followers.values():
+            lines += [line.strip() for line in follower.printed if line.strip()]
+        return f" Its pod printed last: {' / '.join(lines[-_LAST_LINES:])}" if lines else ""

@@ -1,0 +1,144 @@
+"""Follows the log of one pod into what is collected of its trial.
+
+A follow may end early and may tell things twice; each frame says where its bytes belong, so it is simply begun again.
+What a rotated log does not hold any more is asked for in the pod itself, while that lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from jupyter_autotrain.backends.kubernetes import exec_command
+from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.collected import CollectedNode, CollectedTrial, GapError
+from jupyter_autotrain.backends.kubernetes.exec_command import PodAddress
+from jupyter_autotrain.backends.kubernetes.object_types import PODS
+from jupyter_autotrain.backends.kubernetes_pod import frames, places
+from jupyter_autotrain.errors import AutotrainError
+
+_FIRST_PAUSE_S = 0.1
+_MOST_PAUSE_S = 5.0
+_MOST_LINES: Final = 20
+_MOST_LINE = 500
+_LEFT_OUT = b"\n[%d bytes are missing here: the log of the pod was rotated]\n"
+
+
+class LogFollower:
+    """Follows one pod.
+
+    Args:
+        api: The cluster.
+        at: The pod.
+        trial: Where what it says goes.
+        is_alive: Whether the container may still write, as far as is known.
+        on_news: Called when something has come.
+
+    Attributes:
+        printed: The last lines that are no frames, for messages.
+        is_read_out: True when the log was read to its end after the container had ended.
+        node: The node of the trial that the pod is, once it is known.
+        fault: Why nothing more can be read.
+    """
+
+    def __init__(
+        self, api: KubernetesApi, at: PodAddress, trial: CollectedTrial, is_alive: Callable[[], bool],
+        on_news: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.printed: deque[str] = deque(maxlen=_MOST_LINES)
+        self.is_read_out = False
+        self.fault = ""
+        self._api = api
+        self._at = at
+        self._trial = trial
+        self.node: CollectedNode | None = trial.nodes[0] if len(trial.nodes) == 1 else None
+        self._is_alive = is_alive
+        self._on_news = on_news
+        self._last_time = ""
+
+    async def run(self) -> None:
+        """Follow until everything has come, or nothing more can."""
+        pause_s = _FIRST_PAUSE_S
+        while self.node is None or not self.node.has_ended():
+            was_alive = self._is_alive()
+            before = self._last_time
+            try:
+                ended_well = await self._follow()
+                self.fault = ""
+            except ApiRefusedError as error:
+                ended_well = False
+                self.fault = error.found
+                if error.code == 404:
+                    self.is_read_out = True
+                    break
+            except AutotrainError as error:
+                ended_well = False
+                self.fault = error.found
+            if ended_well and not was_alive:
+                self.is_read_out = True
+                break
+            pause_s = _FIRST_PAUSE_S if self._last_time != before else min(pause_s * 2, _MOST_PAUSE_S)
+            await asyncio.sleep(pause_s)
+        self._on_news()
+
+    async def _follow(self) -> bool:
+        """Read until the server ends it; True when it did so in order."""
+        query = {"follow": "true", "timestamps": "true", "container": self._at.container}
+        if self._last_time:
+            query["sinceTime"] = self._last_time
+        path = f"{PODS.path(self._at.namespace, self._at.pod)}/log"
+        async with self._api.opened("GET", path, query, read_s=None) as answer:
+            await self._api.check(answer)
+            rest = b""
+            async for data in self._api.pieces(answer):
+                *lines, rest = (rest + data).split(b"\n")
+                await self._take(lines)
+            return not rest
+
+    async def _take(self, lines: list[bytes]) -> None:
+        """Keep what lines of the log say."""
+        pending: frames.Frame | None = None
+        for line in lines:
+            time, _, text = line.decode(errors="replace").partition(" ")
+            self._last_time = time
+            frame = frames.decode(text)
+            if frame is None:
+                self.printed.append(text[:_MOST_LINE])
+            elif pending is not None and pending.goes_on_in(frame):
+                pending.data += frame.data
+            else:
+                await self._keep(pending)
+                pending = frame
+        await self._keep(pending)
+        if lines:
+            self._on_news()
+
+    async def _keep(self, frame: frames.Frame | None) -> None:
+        if frame is None:
+            return
+        with contextlib.suppress(ValueError):  # a path, or a number, that the trial has made up
+            if frame.path == places.NODE:
+                self.node = self._trial.node(int(frame.data))
+                return
+            if self.node is None:
+                return  # before a pod of several says which it is
+            try:
+                self.node.append(frame.path, frame.offset, frame.data)
+            except GapError as gap:
+                await self._fill(self.node, gap)
+                self.node.append(frame.path, frame.offset, frame.data)
+
+    async def _fill(self, node: CollectedNode, gap: GapError) -> None:
+        """Ask the pod itself for what its log does not hold any more."""
+        data = b""
+        with contextlib.suppress(AutotrainError):
+            data = await exec_command.read(self._api, self._at, gap.path, gap.begin, gap.end)
+        node.append(gap.path, gap.begin, data)
+        missing = gap.end - gap.begin - len(data)
+        if missing:
+            text = _LEFT_OUT % missing
+            node.append(gap.path, gap.begin + len(data), text[:missing].ljust(missing, b"\n"))

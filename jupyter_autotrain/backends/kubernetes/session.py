@@ -1,0 +1,110 @@
+"""What a backend holds of its cluster: the connection, what runs there, what was sent. All of it can be made anew."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+
+from jupyter_autotrain.backends.kubernetes import access, naming
+from jupyter_autotrain.backends.kubernetes.agent_archive import agent_file, folder_file
+from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.code_objects import CodeFile, CodeObjects
+from jupyter_autotrain.backends.kubernetes.job_tracking import JobTracker
+from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.errors import AutotrainError
+
+_log = logging.getLogger(__name__)
+_OWN_WINDOW_S = 1.0  # how long the first new owner of code waits for others
+
+
+class Session:
+    """A cluster, one namespace of it, one home.
+
+    Args:
+        options: Of the profile.
+        context: The home.
+        on_news: Takes the id of a job that something is new of.
+    """
+
+    def __init__(self, options: JsonObject, context: BackendContext, on_news: Callable[[str], None]) -> None:
+        kubeconfig = str(options.get("kubeconfig") or "")
+        cluster = str(options.get("context") or "")
+        self.api = KubernetesApi(lambda: access.load(kubeconfig, cluster))
+        self.home = naming.home_digest(context.home)
+        self._context = context
+        self._given_namespace = str(options.get("namespace") or "")
+        self._on_news = on_news
+        self._lock = threading.Lock()
+        self._tracker: JobTracker | None = None
+        self._code: CodeObjects | None = None
+        self._bundles: dict[str, CodeFile] = {}
+        self._owning = False
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the options, else of the context.
+
+        Raises:
+            BackendError: There is no access to the cluster.
+        """
+        return self._given_namespace or self.api.namespace
+
+    @property
+    def tracker(self) -> JobTracker:
+        """What runs there."""
+        namespace = self.namespace
+        with self._lock:
+            if self._tracker is None:
+                self._tracker = JobTracker(self.api, namespace, self.home, self._on_news)
+            return self._tracker
+
+    @property
+    def code(self) -> CodeObjects:
+        """What was sent there."""
+        namespace = self.namespace
+        with self._lock:
+            if self._code is None:
+                labels = {naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: self.home}
+                self._code = CodeObjects(self.api, namespace, self.home, labels)
+            return self._code
+
+    def files(self, trial: TrialSpec) -> dict[str, CodeFile]:
+        """The agent and the bundle of a trial, by their names."""
+        with self._lock:
+            bundle = self._bundles.get(trial.bundle_sha256)
+            if bundle is None:
+                bundle = folder_file(places.BUNDLE_ARCHIVE, self._context.bundle(trial))
+                self._bundles = {**self._bundles, trial.bundle_sha256: bundle}
+        return {places.AGENT_ARCHIVE: agent_file(), places.BUNDLE_ARCHIVE: bundle}
+
+    def own_soon(self, names: list[str], owner: JsonObject) -> None:
+        """Have a trial's object own what was sent for it, together with others."""
+        self.code.own(names, owner)
+        with self._lock:
+            if self._owning:
+                return
+            self._owning = True
+        self.api.loop.start(self._flush())
+
+    async def _flush(self) -> None:
+        await asyncio.sleep(_OWN_WINDOW_S)
+        with self._lock:
+            self._owning = False
+        await asyncio.get_running_loop().run_in_executor(None, self._flush_now)
+
+    def _flush_now(self) -> None:
+        try:
+            self.code.flush()
+        except AutotrainError as error:  # they stay noted, and go with the next ones
+            _log.warning("code in the cluster gets no owners yet: %s", error.found)
+
+    def close(self) -> None:
+        """Give up all connections."""
+        with self._lock:
+            self._tracker = self._code = None
+        self.api.close()

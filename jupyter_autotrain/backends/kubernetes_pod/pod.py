@@ -1,0 +1,195 @@
+"""The program of a pod: makes the trial directory, starts the supervisor, relays what it writes, and ends after it.
+
+The supervisor is that of every other backend, as a child. Nothing here talks to the cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import tarfile
+import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+from jupyter_autotrain.backends.kubernetes_pod import places, preparing
+from jupyter_autotrain.backends.kubernetes_pod.relay import Relay
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local import status_resolution
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.errors import DataError
+from jupyter_autotrain.worker import fields, supervisor_main, trial_lock
+
+_LEAST_PAUSE_S = 0.01
+_MOST_PAUSE_S = 0.1
+_PAUSE_GROWTH = 1.3
+_LINGER_S = 600.0
+_PREEMPTED_CODE = 143  # what schedulers take for a pod that was asked to end, not for a failure
+_GOOD = frozenset({"SUCCEEDED", "EARLY_STOPPED"})
+_OWN = "AUTOTRAIN_"
+
+
+class Pod:
+    """One pod of a trial.
+
+    Args:
+        environ: The variables of its container.
+        run: The folder of everything that the pod makes.
+        code: The folder of what was sent.
+    """
+
+    def __init__(self, environ: Mapping[str, str], run: str = places.RUN, code: str = places.CODE) -> None:
+        self._environ = dict(environ)
+        self._run = run
+        self._code = code
+        self._directory = f"{run}/{places.TRIAL}"
+        self._options = fields.mapping(json.loads(environ.get(places.POD_VARIABLE) or "{}"))
+        self._relay = Relay(run, _write)
+        self._supervisor = 0
+        self._is_told_to_end = False
+
+    def main(self) -> int:
+        """Run the trial to its end; gives the exit code of the container."""
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        self._lay_out()
+        trial = self._trial()
+        if self._prepare(trial):
+            self._supervisor = self._start(trial)
+            if self._is_told_to_end:
+                self._pass_on_sigterm()
+            self._follow()
+        status = self._final_status()
+        self._relay.finish()
+        self._linger()
+        if status.get("state") == "PREEMPTED":
+            return _PREEMPTED_CODE
+        return 0 if status.get("state") in _GOOD else 1
+
+    def _on_sigterm(self, *_: object) -> None:
+        self._is_told_to_end = True
+        self._pass_on_sigterm()
+
+    def _pass_on_sigterm(self) -> None:
+        if self._supervisor:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._supervisor, signal.SIGTERM)
+
+    def _lay_out(self) -> None:
+        for name in wire.FOLDERS:
+            os.makedirs(f"{self._directory}/{name}", mode=0o700, exist_ok=True)
+        for name in ("environments", "data"):
+            os.makedirs(f"{self._run}/{name}", mode=0o700, exist_ok=True)
+        _unpack(f"{self._code}/{places.BUNDLE_ARCHIVE}", f"{self._run}/{places.BUNDLE}")
+        _unpack(f"{self._code}/{places.RESUME_ARCHIVE}", f"{self._run}/{places.RESUME}")
+
+    def _trial(self) -> dict[str, object]:
+        """What was sent, with the paths of this pod and the variables of its image."""
+        text = self._environ.get(places.TRIAL_VARIABLE)
+        sent = json.loads(text) if text else files.read_json(self._code, places.TRIAL_FILE)
+        resume = f"{self._run}/{places.RESUME}"
+        trial = fields.mapping(sent)
+        trial.update({
+            "directory": self._directory, "bundle": f"{self._run}/{places.BUNDLE}", "python": sys.executable,
+            "resume_from": resume if os.path.isdir(resume) else "", "environment": self._variables(trial),
+        })  # fmt: skip
+        return trial
+
+    def _prepare(self, trial: dict[str, object]) -> bool:
+        """Have all that the trial needs; False where something is missing, which its status says then."""
+        if os.path.exists(f"{self._directory}/{wire.STATUS_FILE}"):
+            return True  # an earlier container of this pod has
+        try:
+            for line in preparing.prepare(trial, self._run, self._environ):
+                with open(f"{self._directory}/{wire.STDERR}", "a", encoding="utf-8") as file:
+                    file.write(f"{line}\n")
+        except DataError as error:
+            status = json.dumps(preparing.failed_status(error)).encode()
+            wire.write_atomically(f"{self._directory}/{wire.STATUS_FILE}", status)
+            return False
+        return True
+
+    def _variables(self, trial: Mapping[str, object]) -> dict[str, str]:
+        """Those of the container, and those that the submitter's machine and this one share."""
+        secrets = fields.strings(trial.get("secrets"))
+        own = {name: value for name, value in self._environ.items() if not name.startswith(_OWN)}
+        given = {name: str(value) for name, value in fields.mapping(trial.get("environment")).items()}
+        return {name: value for name, value in {**own, **given}.items() if name not in secrets}
+
+    def _start(self, trial: dict[str, object]) -> int:
+        """Start the supervisor as a child; gives its pid."""
+        wire.write_atomically(f"{self._directory}/{wire.TRIAL_FILE}", json.dumps(trial).encode(), sync=False)
+        secrets = {name: self._environ[name] for name in fields.strings(trial.get("secrets")) if name in self._environ}
+        pid = os.fork()
+        if pid:
+            return pid
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.setsid()
+            os.chdir(self._directory)
+            lock = trial_lock.acquire()
+            if lock is not None:  # else an earlier container of this pod has run it
+                supervisor_main.supervise(trial, {**self._variables(trial), **secrets}, lock)
+        except BaseException:  # noqa: BLE001 - the log of the pod says it, whatever it is
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+
+    def _follow(self) -> None:
+        """Relay until the supervisor has ended."""
+        pause_s = _LEAST_PAUSE_S
+        while not self._has_ended():
+            pause_s = _LEAST_PAUSE_S if self._relay.look() else min(pause_s * _PAUSE_GROWTH, _MOST_PAUSE_S)
+            time.sleep(pause_s)
+
+    def _has_ended(self) -> bool:
+        """Whether the supervisor has; others that ended are reaped meanwhile, since a container has no other init."""
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid in {0, self._supervisor}:
+                return pid != 0
+
+    def _final_status(self) -> Mapping[str, object]:
+        """The last status; a supervisor that was killed has left none that is final, so one is written."""
+        with contextlib.suppress(statuses.UnknownError):
+            return status_resolution.resolve_status(Path(self._directory)) or {}
+        return {}
+
+    def _linger(self) -> None:
+        """Wait until all is collected, where the log alone may not hold it."""
+        if self._relay.fits_into_log and not self._options.get("lingers"):
+            return
+        linger_s = self._options.get("linger_s")
+        end_s = time.monotonic() + (linger_s if isinstance(linger_s, (int, float)) else _LINGER_S)
+        while time.monotonic() < end_s and not self._is_told_to_end:
+            if os.path.exists(f"{self._run}/{places.ACKNOWLEDGED}"):
+                return
+            time.sleep(_MOST_PAUSE_S)
+
+
+def _write(line: str) -> None:
+    data = memoryview(line.encode())
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def _unpack(archive: str, target: str) -> None:
+    """Unpack what was sent, unless it was not sent, or an earlier container has."""
+    if os.path.isdir(target) or not os.path.exists(archive):
+        return
+    draft = f"{target}.{os.getpid()}"
+    with tarfile.open(archive) as packed:
+        packed.extractall(draft)  # noqa: S202 - it comes from the manager
+    os.rename(draft, target)
+
+
+def main() -> None:
+    """Run the trial of this pod."""
+    os.umask(0o077)
+    sys.exit(Pod(os.environ).main())
