@@ -81,7 +81,7 @@ class _CanonicalDocument:
             self._fault(old, f"{old[0]!r} is not needed", _NEEDLESS[str(new[0])], "remove this line")
         elif (new in _MOVES and not isinstance(value, dict)) or new == ("search_space",):
             self._put(old, _MOVES[new], _moved(new, value))
-        elif isinstance(value, dict) and new[0] not in _FREE and len(new) < 3:
+        elif isinstance(value, dict) and new[0] not in _FREE and (len(new) == 1 or new in _GROUPS):
             if new not in _GROUPS:
                 self._put(old, new, {})
             for key, item in value.items():
