@@ -160,7 +160,7 @@ class KubernetesBackend:
         made = Submitter(self._session.api, namespace).submit(program, own, secrets)
         self._session.own_soon([names[name] for name in shared], made)
         tracker = self._session.tracker
-        tracker.objects(program.workload.object_type).insert(made)
+        tracker.view.objects(program.workload.object_type).insert(made)
         tracker.track(job)
         return ref
 

@@ -46,9 +46,9 @@ class Canceller:
         begun_s = time.monotonic()
         if job.final is not None:
             return _receipt(job.final, 0.0, f"it had ended before: {job.final['state']}")
-        if fault := self._tracker.wait_until_listed(job):
+        if fault := self._tracker.view.wait_until_listed(job):
             raise BackendError(f"{job.ref.job_id} cannot be cancelled now: {fault}.", "", "It is tried again.")
-        if self._tracker.object_of(job) is None and not self._tracker.pods.of_job(job.label) and not job.followers:
+        if self._tracker.view.object_of(job) is None and not self._tracker.view.pods_of(job) and not job.followers:
             return CancelReceipt(note="it was never started")
         job.is_cancelled = True
         self._api.loop.call(self._end(job, grace_s))
@@ -59,9 +59,9 @@ class Canceller:
         """Ask the supervisors, and wait for what they say; where none can be asked, the deletion has to suffice."""
         request = json.dumps({"grace_s": grace_s, "reason": _REASON}).encode()
         asked = False
-        for pod in self._tracker.running_pods(job):
+        for pod in self._tracker.view.running_pods(job):
             with contextlib.suppress(AutotrainError):
-                at = self._tracker.address(job, pod)
+                at = self._tracker.view.address(job, pod)
                 await exec_command.put(self._api, at, wire.CANCEL_FILE, request)
                 asked = True
         if asked:
@@ -73,7 +73,7 @@ class Canceller:
         """Delete the objects, and wait until they are gone."""
         await self._tracker.deleter.delete(job.workload.object_type, [job.ref.job_id])
         end_s = time.monotonic() + grace_s + _GONE_S
-        while self._tracker.object_of(job) is not None or self._tracker.pods.of_job(job.label):
+        while self._tracker.view.object_of(job) is not None or self._tracker.view.pods_of(job):
             if time.monotonic() > end_s:
                 raise BackendError(
                     f"The pods of {job.ref.job_id} are being deleted, but are not gone yet.",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from jupyter_autotrain.backends.kubernetes import exec_command, naming, pod_view
 from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.cluster_view import ClusterView
 from jupyter_autotrain.backends.kubernetes.collected import CollectedNode
+from jupyter_autotrain.backends.kubernetes.deleting import ObjectDeleter
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.workload import WorkloadState
 from jupyter_autotrain.backends.local import status as statuses
@@ -17,9 +19,6 @@ from jupyter_autotrain.backends.ssh import node_statuses
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
-
-if TYPE_CHECKING:
-    from jupyter_autotrain.backends.kubernetes.job_tracking import JobTracker
 
 NOBODY: Sequence[float | str] = (0, 0.0, "")  # the supervisor of a trial that has none
 _LAST_LINES = 3
@@ -31,12 +30,14 @@ class JobFinisher:
 
     Args:
         api: The cluster.
-        tracker: What is known of them.
+        view: What there is of them in the cluster.
+        deleter: Deletes what is collected.
     """
 
-    def __init__(self, api: KubernetesApi, tracker: JobTracker) -> None:
+    def __init__(self, api: KubernetesApi, view: ClusterView, deleter: ObjectDeleter) -> None:
         self._api = api
-        self._tracker = tracker
+        self._view = view
+        self._deleter = deleter
 
     def is_over(self, job: TrackedJob) -> bool:
         """Whether nothing more will come of a job."""
@@ -44,24 +45,22 @@ class JobFinisher:
             return True
         if any(not follower.is_read_out for follower in job.followers.values()):
             return False
-        pods = self._tracker.pods
-        if pods.fault or not pods.wait_until_listed(0):
+        if not self._view.is_listed(job):
             return False
-        if any(pod_view.is_alive(pod) or naming.uid_of(pod) not in job.followers for pod in pods.of_job(job.label)):
-            found = self._tracker.object_of(job)
-            return found is not None and not self._tracker.running_pods(job) and self._state(job).state.is_final
-        return self._state(job).state.is_final
+        has_unread = any(
+            pod_view.has_started(pod) and naming.uid_of(pod) not in job.followers for pod in self._view.pods_of(job)
+        )
+        return not has_unread and not self._view.running_pods(job) and self._state(job).state.is_final
 
     def _state(self, job: TrackedJob) -> WorkloadState:
         """What the cluster says of a job."""
-        objects = self._tracker.objects(job.workload.object_type)
-        if objects.fault or not objects.wait_until_listed(0):
+        if not self._view.is_listed(job):
             return WorkloadState(TrialState.PREPARING, "is not known of at the moment")
-        found = self._tracker.object_of(job)
+        found = self._view.object_of(job)
         if found is None:
             text = f"Lost: its {job.workload.object_type.kind} {job.name} was deleted from the cluster."
             return WorkloadState(TrialState.LOST, text)
-        return job.workload.state(found, self._tracker.pods.of_job(job.label))
+        return job.workload.state(found, self._view.pods_of(job))
 
     async def finish(self, job: TrackedJob) -> None:
         """Fetch what is left in the pods, write how the trial ended, and have its objects deleted.
@@ -69,7 +68,7 @@ class JobFinisher:
         Raises:
             OSError: The home cannot be written.
         """
-        for pod in self._tracker.running_pods(job):
+        for pod in self._view.running_pods(job):
             follower = job.followers.get(naming.uid_of(pod))
             node = None if follower is None else follower.node
             if node is not None:
@@ -77,7 +76,7 @@ class JobFinisher:
         status = self._final_status(job)
         job.collected.close(status)
         job.final = status
-        self._tracker.deleter.delete_soon(job.workload.object_type, job.ref.job_id)
+        self._deleter.delete_soon(job.workload.object_type, job.ref.job_id)
 
     async def _fetch_left(self, job: TrackedJob, pod: JsonObject, node: CollectedNode) -> None:
         """Fetch the files that were too much for the log: small ones first, up to the limit of the trial."""
@@ -86,7 +85,7 @@ class JobFinisher:
             room_bytes -= size
             if room_bytes < 0:
                 return
-            at = self._tracker.address(job, pod)
+            at = self._view.address(job, pod)
             offset = max(have, 0)
             while offset < size:
                 data = await exec_command.read(self._api, at, path, offset, min(offset + (4 << 20), size))
@@ -120,7 +119,7 @@ class JobFinisher:
     def _by_the_cluster(self, job: TrackedJob) -> Status:
         """Why a trial was ended from outside, where the cluster says more than the trial can know."""
         state = self._state(job)
-        is_told = state.state in _BY_OTHERS and state.reason and self._tracker.object_of(job) is not None
+        is_told = state.state in _BY_OTHERS and state.reason and self._view.object_of(job) is not None
         return {"state": str(state.state), "reason": state.reason} if is_told else {}
 
     @staticmethod

@@ -18,7 +18,7 @@ _COLLECTING = "is ending: what it has left is collected"
 
 def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     """How a trial stands now."""
-    fault = "" if job.final is not None else tracker.wait_until_listed(job) or _fault(job, tracker)
+    fault = "" if job.final is not None else tracker.view.wait_until_listed(job) or _fault(job, tracker)
     if job.final is not None:
         return _final(ref, job.final)
     if fault:
@@ -30,13 +30,13 @@ def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
 
 
 def _fault(job: TrackedJob, tracker: JobTracker) -> str:
-    return job.fault or tracker.objects(job.workload.object_type).fault or tracker.pods.fault
+    return job.fault or tracker.view.fault(job)
 
 
 def _not_begun(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     """Nothing has come of it yet."""
-    found = tracker.object_of(job)
-    pods = tracker.pods.of_job(job.label)
+    found = tracker.view.object_of(job)
+    pods = tracker.view.pods_of(job)
     if found is None:
         if pods or job.is_finishing:
             return JobStatus(ref, TrialState.PREPARING, "is being deleted")

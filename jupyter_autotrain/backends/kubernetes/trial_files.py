@@ -36,11 +36,11 @@ class TrialFiles:
             trial_directory.make_directories(target.parent)
             wire.write_atomically(str(target), data)
             return
-        pods = self._tracker.running_pods(job)
+        pods = self._tracker.view.running_pods(job)
         if not pods:
             raise BackendError(f"{path} cannot be written for job {job.ref.job_id}: no pod of it runs.")
         for pod in pods:
-            self._api.loop.call(exec_command.put(self._api, self._tracker.address(job, pod), path, data))
+            self._api.loop.call(exec_command.put(self._api, self._tracker.view.address(job, pod), path, data))
 
     def sizes(self, job: TrackedJob, path: str) -> dict[str, int]:
         """The bytes of all files below a folder."""
@@ -64,10 +64,10 @@ class TrialFiles:
 
     def _running(self, job: TrackedJob) -> PodAddress | None:
         """The pod of the first node, while it runs."""
-        for pod in self._tracker.running_pods(job):
+        for pod in self._tracker.view.running_pods(job):
             follower = self._tracker.follower_of(job, pod)
             if follower is not None and follower.node is job.collected.nodes[0]:
-                return self._tracker.address(job, pod)
+                return self._tracker.view.address(job, pod)
         return None
 
     def fetch(self, job: TrackedJob, path: str, target: str) -> None:
