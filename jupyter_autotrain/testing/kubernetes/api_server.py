@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import secrets
 import socket
 import ssl
 import threading
@@ -12,24 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tornado import httpserver, netutil, web
+from tornado import httpserver, netutil
 
 from jupyter_autotrain.testing.kubernetes.access import Access, User
 from jupyter_autotrain.testing.kubernetes.api_handler import Server
-from jupyter_autotrain.testing.kubernetes.certificates import Authority, write_private
-from jupyter_autotrain.testing.kubernetes.exec_handler import ExecHandler
+from jupyter_autotrain.testing.kubernetes.certificates import Authority
 from jupyter_autotrain.testing.kubernetes.faults import Fault, Faults
-from jupyter_autotrain.testing.kubernetes.handlers import ObjectsHandler
-from jupyter_autotrain.testing.kubernetes.log_handler import LogHandler
-from jupyter_autotrain.testing.kubernetes.meta_handlers import (
-    DiscoveryHandler,
-    HealthHandler,
-    ReviewHandler,
-    SchemaHandler,
-    VersionHandler,
-)
+from jupyter_autotrain.testing.kubernetes.kubeconfigs import Kubeconfigs
 from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.pod_handlers import BindingHandler, EvictionHandler
+from jupyter_autotrain.testing.kubernetes.routes import application
 from jupyter_autotrain.testing.kubernetes.runtime import ContainerRuntime
 from jupyter_autotrain.testing.kubernetes.validation.decoding import Decoder
 from jupyter_autotrain.testing.kubernetes.watch import Wakeups
@@ -61,6 +50,7 @@ class ApiServer:
         self.access = Access()
         self._shared = Server(store, self.access, Faults(), runtime, Decoder(store.resources), bookmark_interval_s)
         self._folder = folder
+        self._kubeconfigs = Kubeconfigs(folder, self.access)
         self._addresses = addresses
         self._authority = Authority()
         self._authority.write_server(self._certificate, addresses)
@@ -106,7 +96,9 @@ class ApiServer:
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
         self._shared.wakeups = Wakeups(self._shared.store)
-        server = httpserver.HTTPServer(self._application(), ssl_options=self._ssl(), max_body_size=16 * 1024 * 1024)
+        server = httpserver.HTTPServer(
+            application(self._shared), ssl_options=self._ssl(), max_body_size=16 * 1024 * 1024
+        )
         sockets = self._sockets()
         server.add_sockets(sockets)
         ready.set()
@@ -131,40 +123,19 @@ class ApiServer:
         context.load_cert_chain(self._certificate)
         return context
 
-    def _application(self) -> web.Application:
-        arguments = {"server": self._shared}
-        pod = r"/api/v1/namespaces/[^/]+/pods/[^/]+"
-        routes = [
-            (r"/(?:healthz|livez|readyz)(?:/.*)?", HealthHandler, arguments),
-            (r"/version/?", VersionHandler, arguments),
-            (r"/openapi/.*", SchemaHandler, arguments),
-            (r"/(?:api(?:/v1)?|apis(?:/[^/]+){0,2})/?", DiscoveryHandler, arguments),
-            (r"/apis/authorization.k8s.io/v1/(selfsubject(?:access|rules)reviews)", ReviewHandler, arguments),
-            (f"{pod}/log", LogHandler, arguments),
-            (f"{pod}/exec", ExecHandler, arguments),
-            (f"{pod}/binding", BindingHandler, arguments),
-            (f"{pod}/eviction", EvictionHandler, arguments),
-            (r"/.*", ObjectsHandler, arguments),
-        ]
-        return web.Application(routes, log_function=_no_log)
+    def kubeconfig(
+        self, user: User = ADMINISTRATOR, *, namespace: str = "default", name: str = "", renewing: bool = False
+    ) -> Path:
+        """Write a kubeconfig of a user, mode 0600.
 
-    def kubeconfig(self, user: User = ADMINISTRATOR, *, namespace: str = "default", name: str = "") -> Path:
-        """Write a kubeconfig with a new token of a user, mode 0600."""
-        authority = self._folder / f"authority-{secrets.token_hex(4)}.pem"
-        write_private(authority, self._authority.certificate)
-        cluster = {"server": self.url, "certificate-authority": str(authority)}
-        context = {"cluster": "double", "user": user.name, "namespace": namespace}
-        content = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "double",
-            "clusters": [{"name": "double", "cluster": cluster}],
-            "users": [{"name": user.name, "user": {"token": self.access.issue(user)}}],
-            "contexts": [{"name": "double", "context": context}],
-        }
-        path = self._folder / (name or f"kubeconfig-{secrets.token_hex(4)}")
-        write_private(path, json.dumps(content).encode())  # JSON is YAML
-        return path
+        Args:
+            user: Whose token it holds.
+            namespace: Of its context.
+            name: Of the file; one of this name is written anew.
+            renewing: Whether it asks a program for the token of the moment, which `expire_tokens` renews.
+        """
+        write = self._kubeconfigs.write_renewing if renewing else self._kubeconfigs.write
+        return write(self.url, self._authority.certificate, user, namespace, name)
 
     def fail_next(self, code: int, *, retry_after_s: int | None = None, match: str = "", count: int = 1) -> None:
         """Refuse the next requests whose verb and path, such as "create /apis/batch/...", have a match."""
@@ -175,13 +146,10 @@ class ApiServer:
         self._shared.store.compact()
 
     def expire_tokens(self) -> None:
-        """All tokens so far are invalid: 401."""
+        """All tokens so far are invalid: 401. Renewing kubeconfigs have new ones."""
         self.access.expire()
+        self._kubeconfigs.renew()
 
     def forbid(self, verb: str, resource: str) -> None:
         """Forbid everybody a verb on a resource: 403."""
         self.access.forbid(verb, resource)
-
-
-def _no_log(_: web.RequestHandler) -> None:
-    pass

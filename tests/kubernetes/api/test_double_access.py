@@ -84,6 +84,14 @@ def test_tokens_expire_and_new_ones_are_valid(double: Double) -> None:
     assert Requests(double.api.kubeconfig())("GET", core_path("default", "pods")).code == 200
 
 
+def test_a_kubeconfig_that_asks_a_program_has_the_token_of_the_moment(double: Double) -> None:
+    kubeconfig = double.api.kubeconfig(renewing=True)
+    for _ in range(2):
+        with client_of(kubeconfig) as api_client:
+            assert client.CoreV1Api(api_client).list_namespaced_pod("default").items == []
+        double.api.expire_tokens()
+
+
 def test_too_many_requests_say_when_to_come_back(double: Double) -> None:
     requests = Requests(double.api.kubeconfig())
     double.api.fail_next(429, retry_after_s=2, match="create .*jobs", count=2)
