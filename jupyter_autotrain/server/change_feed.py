@@ -20,7 +20,9 @@ from jupyter_autotrain.store import Change, Store
 
 MOST_PENDING: Final = 1000
 MOST_SUBSCRIBERS: Final = 64
-_LOOK_EVERY_S: Final = 0.05
+_LOOK_EVERY_S: Final = 0.05  # while there is news
+_LOOK_IDLE_S: Final = 0.125  # after a while without any
+_IDLE_AFTER_S: Final = 5.0
 _LOOK_AGAIN_S: Final = 1.0  # where there is no store, or it cannot be read now
 _MANAGER_EVERY_S: Final = 2.0
 
@@ -141,6 +143,7 @@ class _Look:
         self._version: int | None = None
         self._manager: bool | None = None
         self._manager_at_s = 0.0
+        self._news_at_s = 0.0
 
     def tell(self, subscribers: Sequence[Subscriber]) -> float:
         """Tell the subscribers what is new to them; gives how long to pause."""
@@ -159,13 +162,15 @@ class _Look:
                 self._tell_one(subscriber, [], subscriber.last_id, is_reset=False)
             return _LOOK_AGAIN_S / 4
         version = self._store.data_version()
+        if version != self._version:
+            self._news_at_s = time.monotonic()
         for subscriber in subscribers:
             if version != self._version or subscriber.knows_manager is None:
                 self._tell_changes(self._store, subscriber)
             elif subscriber.knows_manager != self._manager:
                 self._tell_one(subscriber, [], subscriber.last_id, is_reset=False)
         self._version = version
-        return _LOOK_EVERY_S
+        return _LOOK_EVERY_S if time.monotonic() - self._news_at_s < _IDLE_AFTER_S else _LOOK_IDLE_S
 
     def _tell_changes(self, store: Store, subscriber: Subscriber) -> None:
         newest = store.last_change_id()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TypeAlias
 
-from jupyter_autotrain.store.metrics import TimedColumns, timed_columns
-from jupyter_autotrain.store.mixin import StoreMixin, key_of, undamaged
+from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undamaged
+
+TimedColumns: TypeAlias = tuple[memoryview, memoryview, memoryview]
+"""Steps (int64), times (seconds since the epoch) and values (float64, NaN where NaN was reported) as they lie there."""
 
 _LATEST = "(SELECT max(attempt) FROM series AS o WHERE o.experiment = ?1 AND o.name = ?2 AND o.number = series.number)"
 
@@ -38,5 +41,20 @@ class ListingTables(StoreMixin):
             chosen = [row for row in connection.execute(query, (key, name)) if trials is None or row[1] in trials]
             for series, number in sorted(chosen, key=lambda row: row[1]):
                 chunks = connection.execute("SELECT columns FROM chunks WHERE series = ? ORDER BY first_id", (series,))
-                found[number] = [timed_columns(number, name, blob) for (blob,) in chunks]
+                found[number] = [_timed_columns(number, name, blob) for (blob,) in chunks]
         return found
+
+
+def _timed_columns(number: int, name: str, blob: bytes) -> TimedColumns:
+    """The columns of a chunk, not copied: a long series is thinned out before anybody needs its numbers.
+
+    Raises:
+        DamagedRowError: They are not what was written.
+    """
+    with undamaged(f"metric {name!r} of trial {number}"):
+        check_types((number, int), (name, str), (blob, bytes))
+        third, odd = divmod(len(blob), 3)
+        if odd or not third:
+            raise ValueError("its columns are not of one length")
+        columns = memoryview(blob)
+        return columns[:third], columns[third : 2 * third], columns[2 * third :]

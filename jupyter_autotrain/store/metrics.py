@@ -17,9 +17,6 @@ from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undam
 Columns: TypeAlias = "tuple[array[int], array[float]]"
 """Steps (int64) and values (float64, NaN where NaN was reported) of one trial, in order of arrival."""
 
-TimedColumns: TypeAlias = "tuple[array[int], array[float], array[float]]"
-"""Steps (int64), times (seconds since the epoch) and values (float64, NaN where NaN was reported)."""
-
 
 @dataclass(frozen=True, slots=True)
 class MetricChunk:
@@ -68,7 +65,7 @@ class MetricTables(StoreMixin):
         with self._database.read() as connection:
             for number, blob in connection.execute(query, (key_of(connection, experiment_id), name)):
                 steps, values = columns.setdefault(number, (array("q"), array("d")))
-                more_steps, _, more_values = timed_columns(number, name, blob)
+                more_steps, _, more_values = _columns(number, name, blob)
                 steps.extend(more_steps)
                 values.extend(more_values)
         return columns
@@ -108,7 +105,7 @@ class MetricTables(StoreMixin):
             key = key_of(connection, experiment_id)
             for number, attempt, name, last_id in connection.execute(newest, (key,)).fetchall():
                 (blob,) = connection.execute(of_chunk, (key, last_id)).fetchone()
-                steps[number, attempt] = timed_columns(number, name, blob)[0][-1]
+                steps[number, attempt] = _columns(number, name, blob)[0][-1]
         return steps
 
     def notes(self, experiment_id: str, after_id: int = 0) -> list[Note]:
@@ -128,7 +125,7 @@ def _note(row: tuple[int, int, int, float, str, str, int]) -> Note:
         return Note(*row)
 
 
-def timed_columns(number: int, name: str, blob: bytes) -> TimedColumns:
+def _columns(number: int, name: str, blob: bytes) -> tuple[array[int], array[float], array[float]]:
     """Steps, times and values of a chunk.
 
     Raises:
@@ -144,13 +141,13 @@ def timed_columns(number: int, name: str, blob: bytes) -> TimedColumns:
 
 def _metric_chunk(row: tuple[int, int, int, str, bytes]) -> MetricChunk:
     last_id, number, attempt, name, blob = row
-    steps, times, values = timed_columns(number, name, blob)
+    steps, times, values = _columns(number, name, blob)
     return MetricChunk(last_id, number, attempt, name, (steps, values), times)
 
 
 def _points_of_chunk(row: tuple[int, int, int, int, str, bytes], after_id: int) -> Iterator[MetricPoint]:
     first_id, last_id, number, attempt, name, blob = row
-    steps, times, values = timed_columns(number, name, blob)
+    steps, times, values = _columns(number, name, blob)
     with undamaged(f"metric {name!r} of trial {number}"):
         if last_id + 1 - first_id != len(values):
             raise ValueError(f"{len(values)} points in place of {last_id + 1 - first_id}")

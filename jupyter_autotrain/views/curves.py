@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.store import Store, TimedColumns
 from jupyter_autotrain.views.series import Floats, kept_rows
@@ -44,19 +44,25 @@ def curves_json(
 def _curve(trial: int, pieces: Sequence[TimedColumns], buckets: int) -> JsonObject:
     values = _joined([piece[2] for piece in pieces])
     kept = kept_rows(values, buckets)
-    steps = np.concatenate([np.frombuffer(piece[0], dtype=np.int64) for piece in pieces])[kept]
-    times = _joined([piece[1] for piece in pieces])[kept]
     return {
         "trial": trial,
         "points": len(values),
-        "steps": steps.tolist(),
+        "steps": _picked([piece[0].cast("q") for piece in pieces], kept),
         "values": values[kept].tolist(),
-        "times_s": times.tolist(),
+        "times_s": _picked([piece[1].cast("d") for piece in pieces], kept),
     }
 
 
-def _joined(columns: Sequence[array[float]]) -> Floats:
+def _joined(columns: Sequence[memoryview]) -> Floats:
     return np.concatenate([np.frombuffer(column, dtype=np.float64) for column in columns])
+
+
+def _picked(columns: Sequence[Sequence[float]], kept: NDArray[np.intp]) -> list[JsonValue]:
+    """The rows of columns that follow each other; reads only these."""
+    ends = np.cumsum([len(column) for column in columns])
+    pieces = np.searchsorted(ends, kept, side="right")
+    begins = ends - [len(column) for column in columns]
+    return [columns[piece][row] for piece, row in zip(pieces, (kept - begins[pieces]).tolist(), strict=True)]
 
 
 def sparkline(store: Store, record: ExperimentRecord) -> list[float]:

@@ -76,7 +76,8 @@ def kept_rows(values: Floats, buckets: int) -> NDArray[np.intp]:
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) <= 2 * buckets:
         return finite
-    values = values[finite]
+    if len(finite) < len(values):
+        values = values[finite]
     edges = np.linspace(0, len(values), buckets + 1).astype(int)
     picks = {0, len(values) - 1}
     for first, last in pairwise(edges):

@@ -1,0 +1,69 @@
+"""Curves of a bounded number of points: none too many, ends and extremes stay, rows stay together."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.store import Ingest, Store
+from jupyter_autotrain.views.curves import SPARKLINE_POINTS, curves_json, sparkline
+
+VALUES = st.one_of(st.floats(-1e6, 1e6), st.just(math.nan), st.just(math.inf))
+OBJECTIVE = Objective("acc")
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(Home(tmp_path / "home")) as opened:
+        yield opened
+
+
+def fill(store, experiment_id, trials, chunk=7):
+    """Trials that reported these values, in pieces; the time of a step is ten times the step."""
+    store.add_experiment(experiment_id, ExperimentSpec("a", Bundle(), objective=OBJECTIVE, trials=len(trials)), 0.0)
+    for number, values in enumerate(trials, 1):
+        store.add_trial(experiment_id, number, {}, 0.0)
+        for first in range(0, len(values), chunk):
+            piece = enumerate(values[first : first + chunk], first)
+            points = [("acc", step, step * 10.0, value) for step, value in piece]
+            row = Ingest(experiment_id, number, 1, "metrics", first + 1, points=points, objective=OBJECTIVE)
+            store.ingest([row])
+
+
+@settings(deadline=None, max_examples=40)
+@given(trials=st.lists(st.lists(VALUES, min_size=1, max_size=60), min_size=1, max_size=5), most=st.integers(4, 80))
+def test_curves_are_bounded_and_keep_what_is_seen(tmp_path_factory, trials, most):
+    with Store.open(Home(tmp_path_factory.mktemp("home"))) as store:
+        fill(store, "a1", trials)
+        found = curves_json(store, "a1", "acc", None, most)
+    curves = found["curves"]
+    assert sum(len(curve["steps"]) for curve in curves) <= most
+    assert [curve["trial"] for curve in curves] + found["left_out"] == list(range(1, len(trials) + 1))
+    for curve in curves:
+        values = trials[curve["trial"] - 1]
+        finite = [value for value in values if math.isfinite(value)]
+        assert curve["points"] == len(values)
+        assert curve["values"] == [values[step] for step in curve["steps"]]
+        assert curve["times_s"] == [step * 10.0 for step in curve["steps"]]
+        if finite:
+            assert (curve["values"][0], curve["values"][-1]) == (finite[0], finite[-1])
+            assert (min(curve["values"]), max(curve["values"])) == (min(finite), max(finite))
+
+
+def test_the_latest_attempt_counts(store):
+    fill(store, "a1", [[1.0, 2.0]])
+    store.ingest([Ingest("a1", 1, 2, "metrics", 1, points=[("acc", 5, 50.0, 9.0)])])
+    assert curves_json(store, "a1", "acc", None, 100)["curves"][0]["values"] == [9.0]
+
+
+def test_a_sparkline_is_the_curve_of_one_trial_or_the_values_of_all(store):
+    fill(store, "one", [[float(step) for step in range(1000)]])
+    line = sparkline(store, store.experiment("one"))
+    assert (line[0], line[-1]) == (0.0, 999.0)
+    assert len(line) <= SPARKLINE_POINTS
+    fill(store, "many", [[0.1], [0.7], [0.4]])
+    assert sparkline(store, store.experiment("many")) == [0.1, 0.7, 0.4]
