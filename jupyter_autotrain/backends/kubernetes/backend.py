@@ -9,23 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.kubernetes import inventory as inventories
-from jupyter_autotrain.backends.kubernetes import manifest_text
-from jupyter_autotrain.backends.kubernetes.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes import discovering, manifest_text, planning, trial_needs
+from jupyter_autotrain.backends.kubernetes import leftovers as cluster_leftovers
 from jupyter_autotrain.backends.kubernetes.cancelling import Canceller
-from jupyter_autotrain.backends.kubernetes.code_objects import CodeFile
 from jupyter_autotrain.backends.kubernetes.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.job import JobWorkload
 from jupyter_autotrain.backends.kubernetes.job_states import status_of
-from jupyter_autotrain.backends.kubernetes.object_types import NODES, PODS
-from jupyter_autotrain.backends.kubernetes.resuming import resume_files
+from jupyter_autotrain.backends.kubernetes.planning import TrialPlan
 from jupyter_autotrain.backends.kubernetes.session import Session
 from jupyter_autotrain.backends.kubernetes.submitting import Submitter
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob, collected_folder
 from jupyter_autotrain.backends.kubernetes.trial_files import TrialFiles
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workload import Workload
-from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.core import files
 from jupyter_autotrain.core.backend import (
@@ -104,40 +100,18 @@ class KubernetesBackend:
 
     def discover(self) -> Inventory:
         """The nodes of the cluster, where they may be listed."""
-        api = self._session.api
-        try:
-            nodes = api.list(NODES, "" if NODES.group else None)
-        except ApiRefusedError as error:
-            if error.code != 403:
-                raise
-            return inventories.unknown("its nodes may not be listed by this account")
-        try:
-            pods: list[JsonObject] | None = api.list(PODS, None)
-        except ApiRefusedError:
-            pods = None
-        return inventories.inventory(nodes, pods, self._profile.options)
+        return discovering.discover(self._session.api, self._profile.options)
 
-    def _program(self, trial: TrialSpec, namespace: str, config_maps: Mapping[str, str]) -> TrialProgram:
+    def _plan(self, trial: TrialSpec, namespace: str) -> TrialPlan:
         options: JsonObject = {**self._profile.options, **trial.options}
         workload = self.workload_for(trial, options)
-        return TrialProgram(trial, options, workload, self._session.home, namespace, config_maps)
-
-    def _files(self, trial: TrialSpec) -> tuple[dict[str, CodeFile], dict[str, CodeFile]]:
-        """What the pods of a trial find in `places.CODE`: what is shared with other trials, and its own."""
-        own = resume_files(trial, self._context)
-        program = self._program(trial, "", {})
-        if program.is_long:
-            own[places.TRIAL_FILE] = CodeFile(places.TRIAL_FILE, program.trial_text().encode())
-        return self._session.files(trial), own
+        return planning.plan(trial, options, workload, self._session, self._context, namespace)
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:  # noqa: ARG002 - the cluster places
         """The manifests, as YAML; needs no cluster."""
-        shared, own = self._files(trial)
-        names = {name: file.object_name(self._session.home) for name, file in {**shared, **own}.items()}
-        namespace = str(self._profile.options.get("namespace") or _UNKNOWN_NAMESPACE)
-        program = self._program(trial, namespace, names)
-        found = program.manifests()
-        secret = program.secret(dict.fromkeys(trial.secrets, "(secret, given at submit)"))
+        plan = self._plan(trial, str(self._profile.options.get("namespace") or _UNKNOWN_NAMESPACE))
+        found = plan.program.manifests()
+        secret = plan.program.secret(dict.fromkeys(trial.secrets, "(secret, given at submit)"))
         objects = [*found.objects, *([secret] if secret is not None else [])]
         return Submission(
             argv=("kubectl", "create", "-f", "trial.yaml"),
@@ -147,22 +121,35 @@ class KubernetesBackend:
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:  # noqa: ARG002 - the cluster places
         """Make the objects of the trial; twice is once."""
-        namespace = self._session.namespace
-        shared, own = self._files(trial)
-        names = {name: file.object_name(self._session.home) for name, file in {**shared, **own}.items()}
-        program = self._program(trial, namespace, names)
-        ref = self._ref(program)
+        session = self._session
+        plan = self._plan(trial, session.namespace)
+        ref = self._ref(plan.program)
         job = self._job(ref)
         if job.final is not None:
             return ref
-        for file in shared.values():
-            self._session.code.ensure(file)
-        made = Submitter(self._session.api, namespace).submit(program, own, secrets)
-        self._session.own_soon([names[name] for name in shared], made)
-        tracker = self._session.tracker
-        tracker.view.objects(program.workload.object_type).insert(made)
+        trial_needs.send(plan.needs, trial, self._context, session.ways)
+        for file in plan.shared.values():
+            session.code.ensure(file)
+        made = Submitter(session.api, session.namespace).submit(plan.program, plan.own, secrets)
+        session.own_soon([plan.config_maps[name] for name in plan.shared], made)
+        tracker = session.tracker
+        tracker.view.objects(plan.program.workload.object_type).insert(made)
         tracker.track(job)
         return ref
+
+    def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
+        """Objects of this home in the namespace that none of these experiments needs."""
+        return [str(one) for one in self._leftovers(experiments)]
+
+    def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
+        """Delete them."""
+        found = self._leftovers(experiments)
+        cluster_leftovers.remove(self._session.api, found)
+        return [str(one) for one in found]
+
+    def _leftovers(self, experiments: Collection[str]) -> list[cluster_leftovers.ClusterLeftover]:
+        session = self._session
+        return cluster_leftovers.find(session.api, session.namespace, session.home, experiments)
 
     def _ref(self, program: TrialProgram) -> JobRef:
         trial = program.trial

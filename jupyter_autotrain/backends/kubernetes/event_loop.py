@@ -34,6 +34,7 @@ class LoopThread:
         self._name = name
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Begin something in the loop."""
@@ -58,7 +59,8 @@ class LoopThread:
         with self._lock:
             if self._loop is None:
                 self._loop = _Loop()
-                threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True).start()
+                self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+                self._thread.start()
             return self._loop
 
     def stop(self) -> None:
@@ -68,6 +70,9 @@ class LoopThread:
         if loop is not None:
             asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result(10)
             loop.call_soon_threadsafe(loop.stop)
+            if self._thread is not None:
+                self._thread.join(10)
+            loop.close()
 
 
 async def _cancel_all() -> None:

@@ -41,7 +41,7 @@ class JobFinisher:
 
     def is_over(self, job: TrackedJob) -> bool:
         """Whether nothing more will come of a job."""
-        if job.has_ended():
+        if job.has_ended() or job.given_up:
             return True
         if any(not follower.is_read_out for follower in job.followers.values()):
             return False
@@ -96,6 +96,11 @@ class JobFinisher:
 
     def _final_status(self, job: TrackedJob) -> Status:
         """How a trial ended: as its supervisors say, else as the cluster does."""
+        if job.given_up:
+            return {
+                "state": str(TrialState.FAILED), "reason": job.given_up, "ended_s": time.time(), "groups": [],
+                "supervisor": list(NOBODY),
+            }  # fmt: skip
         own = [self._node_status(job, number) for number in range(len(job.collected.nodes))]
         counted = own[:1] if job.is_elastic else own
         if all(status.state.is_final for status in counted):

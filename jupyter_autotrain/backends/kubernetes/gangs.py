@@ -15,12 +15,11 @@ from enum import StrEnum
 from typing import Final, cast
 
 from jupyter_autotrain.backends.kubernetes import queue_reasons, scheduling_reasons
-from jupyter_autotrain.backends.kubernetes.manifests import KUEUE_QUEUE
 from jupyter_autotrain.backends.kubernetes.objects import part, text
 from jupyter_autotrain.core.json import JsonObject
 
-GANG: Final = "jupyter-autotrain/gang"  # an annotation: with how many pods a trial starts that was made suspended
-HOLD_S: Final = 30.0  # how long pods may hold nodes while others of their trial find none
+_HOLD_S = 30.0  # how long pods may hold nodes while others of their trial find none
+_TRIES = 10  # at least, before a trial gives up
 _SUSPEND_PATHS: Final = {
     "Job": ("spec", "suspend"), "TrainJob": ("spec", "suspend"), "PyTorchJob": ("spec", "runPolicy", "suspend"),
     "MPIJob": ("spec", "runPolicy", "suspend"), "TFJob": ("spec", "runPolicy", "suspend"),
@@ -85,13 +84,12 @@ class GangGate:
 
     Args:
         timeout_s: How long a trial may try in all while nothing of this home runs.
-        hold_s: As `HOLD_S`.
         clock: Gives seconds.
     """
 
-    def __init__(self, timeout_s: float, hold_s: float = HOLD_S, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._timeout_s = timeout_s
-        self._hold_s = hold_s
+        self._hold_s = min(_HOLD_S, timeout_s / _TRIES)
         self._clock = clock
         self._times: dict[str, _Times] = {}
         self._running = 0
@@ -157,17 +155,17 @@ def _spread(name: str, now_s: float) -> float:
 
 
 def as_gang(manifest: JsonObject, nodes: int) -> JsonObject:
-    """The object of a trial on several nodes, made suspended; as it is where its kind cannot be, or a queue decides.
+    """The object of a trial on several nodes, made suspended; as it is where its kind cannot be.
 
     Args:
         manifest: The object.
         nodes: With how many pods it starts.
     """
     path = _SUSPEND_PATHS.get(text(manifest, "kind"))
-    if nodes < 2 or path is None or KUEUE_QUEUE in part(manifest, "metadata", "labels"):
+    if nodes < 2 or path is None:
         return manifest
     metadata = part(manifest, "metadata")
-    annotations = {**part(metadata, "annotations"), GANG: str(nodes)}
+    annotations = {**part(metadata, "annotations"), queue_reasons.GANG: str(nodes)}
     named = {**manifest, "metadata": {**metadata, "annotations": annotations}}
     return _with(named, path, value=True)
 
@@ -179,7 +177,7 @@ def gang_of(found: JsonObject, pods: Sequence[JsonObject]) -> Gang | None:
         found: The object.
         pods: Its pods.
     """
-    nodes = text(found, "metadata", "annotations", GANG)
+    nodes = text(found, "metadata", "annotations", queue_reasons.GANG)
     if not nodes.isdigit():
         return None
     placed = sum(1 for pod in pods if text(pod, "spec", "nodeName"))

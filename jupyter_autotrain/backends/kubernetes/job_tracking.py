@@ -17,7 +17,10 @@ from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.cluster_view import ClusterView
 from jupyter_autotrain.backends.kubernetes.deleting import ObjectDeleter
 from jupyter_autotrain.backends.kubernetes.finishing import JobFinisher
+from jupyter_autotrain.backends.kubernetes.gang_keeping import GangKeeper
+from jupyter_autotrain.backends.kubernetes.gangs import GangGate
 from jupyter_autotrain.backends.kubernetes.log_following import LogFollower
+from jupyter_autotrain.backends.kubernetes.option_defaults import START_TIMEOUT_S
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
 from jupyter_autotrain.core.json import JsonObject
 
@@ -33,9 +36,13 @@ class JobTracker:
         namespace: The namespace.
         home: The digest of the home.
         on_news: Takes the id of a job that something is new of.
+        start_timeout_s: How long a trial on several nodes may try to get them all.
     """
 
-    def __init__(self, api: KubernetesApi, namespace: str, home: str, on_news: Callable[[str], None]) -> None:
+    def __init__(
+        self, api: KubernetesApi, namespace: str, home: str, on_news: Callable[[str], None],
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> None:  # fmt: skip
         self._api = api
         self._on_news = on_news
         self._is_looking = False
@@ -44,12 +51,18 @@ class JobTracker:
         self.deleter = ObjectDeleter(api, namespace, home)
         self.view = ClusterView(api, namespace, home, self._pod_changed, self._object_changed)
         self.finisher = JobFinisher(api, self.view, self.deleter)
+        self.gangs = GangKeeper(api, self.view, GangGate(start_timeout_s), self._all, self.consider)
+
+    def _all(self) -> list[TrackedJob]:
+        return list(self._jobs.values())
 
     def track(self, job: TrackedJob) -> TrackedJob:
         """Follow a job from now on; gives the one that is followed already where there is one."""
         known = self._jobs.setdefault(job.label, job)
         if known is job:
             self._api.loop.start(self._begin(job))
+            if job.nodes > 1:
+                self.gangs.begin()
         return known
 
     def known(self, job_id: str) -> TrackedJob | None:

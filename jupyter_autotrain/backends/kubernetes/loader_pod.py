@@ -12,17 +12,18 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, Protocol, cast
+from typing import Any, cast
 
 from jupyter_autotrain.backends.kubernetes import volumes
+from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.code_objects import volume
+from jupyter_autotrain.backends.kubernetes.object_types import PODS
 from jupyter_autotrain.backends.kubernetes.tar_stream import TarStream
-from jupyter_autotrain.backends.kubernetes.workload import CONTAINER, ObjectType
+from jupyter_autotrain.backends.kubernetes.workload import CONTAINER
 from jupyter_autotrain.backends.kubernetes_pod import layout, places
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 
-PODS: Final = ObjectType("", "v1", "pods", "Pod")
 _LIFE_S = 6 * 3600
 _LOOK_AGAIN_S = 0.2
 _PIECE_BYTES = 32_000  # of one message, as other clients send them
@@ -33,31 +34,6 @@ _RECEIVE = (
     "from jupyter_autotrain.backends.kubernetes_pod import archives; "
     "archives.receive('{folder}', '{sha256}', {size_bytes})"
 )
-
-
-class LoaderApi(Protocol):
-    """What is asked of the cluster."""
-
-    def create(self, object_type: ObjectType, namespace: str, body: JsonObject) -> JsonObject:
-        """Make an object."""
-        ...
-
-    def get(self, object_type: ObjectType, namespace: str, name: str) -> JsonObject:
-        """One object."""
-        ...
-
-    def delete(self, object_type: ObjectType, namespace: str, name: str, *, grace_s: float | None = None) -> None:
-        """Delete an object."""
-        ...
-
-    def websocket(self, path: str, query: list[tuple[str, str]]) -> AbstractAsyncContextManager[Any]:
-        """A WebSocket; belongs to the loop."""
-        ...
-
-    @property
-    def loop(self) -> Any:  # noqa: ANN401 - that of the client
-        """Runs what belongs to the loop (`call`)."""
-        ...
 
 
 def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps: Mapping[str, str]) -> JsonObject:
@@ -89,7 +65,7 @@ def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps:
 
 
 @contextlib.contextmanager
-def running(api: LoaderApi, pod: JsonObject, timeout_s: float) -> Iterator[tuple[str, str]]:
+def running(api: KubernetesApi, pod: JsonObject, timeout_s: float) -> Iterator[tuple[str, str]]:
     """A pod that runs meanwhile; gives its namespace and name.
 
     Raises:
@@ -106,7 +82,7 @@ def running(api: LoaderApi, pod: JsonObject, timeout_s: float) -> Iterator[tuple
         api.delete(PODS, namespace, name, grace_s=0)
 
 
-def send(api: LoaderApi, pod: tuple[str, str], python: str, stream: TarStream, sha256: str) -> None:
+def send(api: KubernetesApi, pod: tuple[str, str], python: str, stream: TarStream, sha256: str) -> None:
     """Have an archive unpacked on the volume of a running pod, unless it is there.
 
     Args:
@@ -127,7 +103,7 @@ def send(api: LoaderApi, pod: tuple[str, str], python: str, stream: TarStream, s
     api.loop.call(_exchange(api.websocket(path, [*command, *flags]), stream))
 
 
-def _wait(api: LoaderApi, namespace: str, name: str, timeout_s: float) -> None:
+def _wait(api: KubernetesApi, namespace: str, name: str, timeout_s: float) -> None:
     deadline_s = time.monotonic() + timeout_s
     while True:
         status = cast("JsonObject", api.get(PODS, namespace, name).get("status") or {})

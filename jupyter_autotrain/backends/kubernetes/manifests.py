@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
+from jupyter_autotrain.backends.kubernetes import gangs, patching
 from jupyter_autotrain.backends.kubernetes import option_defaults as defaults
-from jupyter_autotrain.backends.kubernetes import patching
 from jupyter_autotrain.backends.kubernetes.workload import ObjectType, Workload, WorkloadRequest
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 
@@ -44,6 +44,8 @@ def manifests(workload: Workload, request: WorkloadRequest) -> Manifests:
         others.append(pod_group(request))
     elif queue := options.get("queue"):
         first = _labelled(first, {KUEUE_QUEUE: str(queue)}) if _is_of_kueue(workload) else first
+    else:
+        first = gangs.as_gang(first, request.min_nodes)
     patch = cast("JsonObject", options.get("patch") or {})
     done = patching.patched(first, patch, "patch")
     notes = (f"`patch` replaces {', '.join(done.replaced)}.",) if done.replaced else ()

@@ -27,6 +27,7 @@ class PodProgram:
         env: Its variables.
         secret: Name of the Secret with the values of the variables `secret_variables`; "" for none.
         secret_variables: Variables whose values stand in it under their own names.
+        references: Further variables, whose values stand elsewhere, as in a manifest.
         volumes, mounts: What the program itself needs, as in a manifest.
         init_containers: What has to end before it begins, as in a manifest.
         grace_s: How long it may take to end when it is told to.
@@ -37,6 +38,7 @@ class PodProgram:
     env: Mapping[str, str] = field(default_factory=dict)
     secret: str = ""
     secret_variables: Sequence[str] = ()
+    references: Sequence[JsonObject] = ()
     volumes: Sequence[JsonObject] = ()
     mounts: Sequence[JsonObject] = ()
     init_containers: Sequence[JsonObject] = ()
@@ -155,7 +157,7 @@ def _variables(trial: TrialSpec, program: PodProgram) -> list[JsonValue]:
     for name in program.secret_variables:
         reference = {"name": program.secret, "key": name}
         found.append({"name": name, "valueFrom": {"secretKeyRef": reference}})
-    return found
+    return [*found, *program.references]
 
 
 def _resources(needs: Resources, options: JsonObject) -> dict[str, str]:

@@ -10,6 +10,7 @@ from jupyter_autotrain.backends.kubernetes.objects import condition, part, text,
 from jupyter_autotrain.core.json import JsonObject
 
 KUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+GANG = "jupyter-autotrain/gang"  # an annotation: with how many pods a trial begins that was made suspended
 _SUSPEND_PATHS = (("spec", "suspend"), ("spec", "runPolicy", "suspend"))
 _QUEUE_EVENTS = frozenset({"Pending", "Suspended", "Inadmissible", "QuotaReserved", "Unschedulable"})
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.+), used: (.+), limited: (.+?)\.?$", re.DOTALL)
@@ -21,6 +22,9 @@ def queued(found: JsonObject, events: Sequence[JsonObject] = ()) -> str:
     """The rest of a sentence that begins with the trial; "" for an object that is not suspended."""
     if not is_suspended(found):
         return ""
+    nodes = text(found, "metadata", "annotations", GANG)
+    if nodes:
+        return f"waits until all its {nodes} nodes can begin together: one trial after another tries"
     queue = str(part(found, "metadata", "labels").get(KUEUE_LABEL) or "")
     if not queue:
         return "is suspended: its `suspend` was set; it goes on when somebody sets it to false"

@@ -7,11 +7,16 @@ import logging
 import threading
 from collections.abc import Callable
 
-from jupyter_autotrain.backends.kubernetes import access, naming
+from jupyter_autotrain.backends.kubernetes import access, checkpoint_volume, naming, shipping, trial_needs
 from jupyter_autotrain.backends.kubernetes.agent_archive import agent_file, folder_file
 from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.code_objects import CodeFile, CodeObjects
 from jupyter_autotrain.backends.kubernetes.job_tracking import JobTracker
+from jupyter_autotrain.backends.kubernetes.object_types import SECRETS
+from jupyter_autotrain.backends.kubernetes.objects import text
+from jupyter_autotrain.backends.kubernetes.option_defaults import START_TIMEOUT_S
+from jupyter_autotrain.backends.kubernetes.shipping import RemoteStorage, Shipping, Storage
+from jupyter_autotrain.backends.kubernetes.volume_storage import MountedStorage, VolumeStorage
 from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import JsonObject
@@ -44,6 +49,39 @@ class Session:
         self._code: CodeObjects | None = None
         self._bundles: dict[str, CodeFile] = {}
         self._owning = False
+        self._options = options
+        given = options.get("start_timeout")
+        self._start_timeout_s = float(given) if isinstance(given, int | float) else START_TIMEOUT_S
+        self._ways: Shipping | None = None
+
+    @property
+    def ways(self) -> Shipping:
+        """How archives get to pods; asks no cluster before something is sent."""
+        with self._lock:
+            if self._ways is None:
+                self._ways = Shipping(self._storage())
+            return self._ways
+
+    def _storage(self) -> Storage | None:
+        """Where archives lie that are too big for ConfigMaps."""
+        if place := shipping.remote_place(self._options):
+            return RemoteStorage(place, self._credentials)
+        if not checkpoint_volume.has_volume(self._options):
+            return None
+        if local_path := text(self._options, "storage", "local_path"):
+            return MountedStorage(local_path)
+        return VolumeStorage(self.api, self._options, self._loader_metadata, lambda: self.code.ensure(agent_file()))
+
+    def _credentials(self) -> dict[str, str]:
+        """Those of the storage: they stand in a Secret of the cluster, and are not kept."""
+        name = shipping.remote_secret(self._options)
+        return trial_needs.secret_values(self.api.get(SECRETS, self.namespace, name)) if name else {}
+
+    def _loader_metadata(self) -> JsonObject:
+        return {
+            "namespace": self.namespace,
+            "labels": {naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: self.home},
+        }
 
     @property
     def namespace(self) -> str:
@@ -60,7 +98,7 @@ class Session:
         namespace = self.namespace
         with self._lock:
             if self._tracker is None:
-                self._tracker = JobTracker(self.api, namespace, self.home, self._on_news)
+                self._tracker = JobTracker(self.api, namespace, self.home, self._on_news, self._start_timeout_s)
             return self._tracker
 
     @property

@@ -27,6 +27,7 @@ class TrackedJob:
         final: How it ended, once that is settled and everything is collected.
         is_finishing: Whether that is being settled.
         is_cancelled: Whether a cancel has asked for its end.
+        given_up: Why it is ended although it never began; "" while it is not.
         fault: Why what it has left cannot be fetched at the moment.
     """
 
@@ -37,6 +38,7 @@ class TrackedJob:
     final: Status | None = None
     is_finishing: bool = False
     is_cancelled: bool = False
+    given_up: str = ""
     fault: str = ""
 
     @property

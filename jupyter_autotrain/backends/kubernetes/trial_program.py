@@ -36,7 +36,7 @@ class TrialProgram:
         namespace: Where it runs.
         config_maps: The ConfigMap of each file in `places.CODE`.
         more: What stands in `trial.json` besides.
-        more_parts: Volumes and mounts besides.
+        more_volumes, more_mounts, more_variables: Of its pods besides, as in a manifest.
     """
 
     trial: TrialSpec
@@ -48,6 +48,7 @@ class TrialProgram:
     more: JsonObject = field(default_factory=dict)
     more_volumes: Sequence[JsonObject] = ()
     more_mounts: Sequence[JsonObject] = ()
+    more_variables: Sequence[JsonObject] = ()
 
     @property
     def name(self) -> str:
@@ -123,6 +124,7 @@ class TrialProgram:
             secret_variables=self.secret_names,
             volumes=[*volumes, *self.more_volumes],
             mounts=[*mounts, *self.more_mounts],
+            references=self.more_variables,
             grace_s=_GRACE_S,
         )
         return pod_template.pod_template(self.trial, self.options, program, self._labels())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from jupyter_autotrain.backends.kubernetes import loader_pod
+from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.option_defaults import IMAGE, PYTHON, START_TIMEOUT_S
 from jupyter_autotrain.backends.kubernetes.tar_stream import TarStream
 from jupyter_autotrain.backends.kubernetes_pod import archives
@@ -23,12 +24,16 @@ class VolumeStorage:
     Args:
         api: The cluster.
         options: Of the profile.
-        metadata: Namespace and labels of the pod.
+        metadata: Gives namespace and labels of the pod.
         agent: Gives the ConfigMap of `agent.zip`.
     """
 
     def __init__(
-        self, api: loader_pod.LoaderApi, options: JsonObject, metadata: JsonObject, agent: Callable[[], str]
+        self,
+        api: KubernetesApi,
+        options: JsonObject,
+        metadata: Callable[[], JsonObject],
+        agent: Callable[[], str],
     ) -> None:
         self._api = api
         self._options = options
@@ -51,7 +56,7 @@ class VolumeStorage:
     def _send(self, stream: TarStream, sha256: str) -> None:
         name = f"autotrain-loader-{sha256[:12]}"
         pod = loader_pod.manifest(
-            self._options, str(self._options.get("image") or IMAGE), {**self._metadata, "name": name},
+            self._options, str(self._options.get("image") or IMAGE), {**self._metadata(), "name": name},
             {"agent.zip": self._agent()},
         )  # fmt: skip
         timeout_s = float(cast("float", self._options.get("start_timeout") or START_TIMEOUT_S))

@@ -17,7 +17,7 @@ class World:
         self.now_s = 0.0
         self.slots = slots
         self.homes = [list(home) for home in homes]
-        self.gates = [GangGate(timeout_s, 30.0, lambda: self.now_s) for _ in homes]
+        self.gates = [GangGate(timeout_s, lambda: self.now_s) for _ in homes]
         self.given_up: dict[str, str] = {}
         self.done: list[str] = []
 
@@ -149,9 +149,7 @@ def test_a_trial_on_several_nodes_is_made_suspended_and_found_again() -> None:
     assert gangs.gang_of(job(), []) is None
 
 
-def test_what_a_queue_suspends_and_what_has_one_node_is_left_as_it_is() -> None:
-    queued = job(**{"kueue.x-k8s.io/queue-name": "team"})
-    assert gangs.as_gang(queued, 2) is queued
+def test_what_cannot_be_suspended_and_what_has_one_node_is_left_as_it_is() -> None:
     assert gangs.as_gang(job(), 1) == job()
     framework = {"kind": "Framework", "metadata": {}, "spec": {}}
     assert gangs.as_gang(framework, 2) is framework

@@ -1,0 +1,102 @@
+"""Trials on several nodes of a cluster that has no queue: all of their pods begin, or none keeps a node."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
+from jupyter_autotrain.core.backend import BackendContext, JobRef
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement, Resources
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.testing.bundles import trial_of, wait_until
+from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
+from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
+
+long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
+WHOLE_NODE = 3.0  # CPUs of four: two pods of it do not fit on a node
+WAITS = "import time\nprint('begun', flush=True)\nwhile not should_stop(): time.sleep(0.05)"
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> list[Home]:
+    return [Home(tmp_path / "one"), Home(tmp_path / "other")]
+
+
+@pytest.fixture
+def backends(cluster: KubernetesLab, homes: list[Home]) -> Iterator[list[KubernetesBackend]]:
+    options = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", "start_timeout": 6.0}
+    profile = Profile("lab", "kubernetes", options)
+    made = [KubernetesBackend(profile, BackendContext(home)) for home in homes]
+    yield made
+    for backend in made:
+        backend.close()
+
+
+def submit(backend: KubernetesBackend, home: Home, name: str, nodes: int = 2, code: str = WAITS) -> JobRef:
+    resources = Resources(cpus=WHOLE_NODE, nodes=nodes)
+    return backend.submit(trial_of(home, code, experiment_id=name, resources=resources), Placement(), {})
+
+
+def placed(cluster: KubernetesLab) -> dict[str, int]:
+    """How many pods of each trial hold a node."""
+    found: dict[str, int] = {}
+    for pod in cluster.store.list(PODS, "default")[0]:
+        name = pod["metadata"]["labels"]["jupyter-autotrain/experiment"]
+        found[name] = found.get(name, 0) + bool(pod["spec"].get("nodeName"))
+    return found
+
+
+def is_running(backend: KubernetesBackend, ref: JobRef) -> bool:
+    return backend.poll([ref])[0].state is TrialState.RUNNING
+
+
+def test_of_two_gangs_on_a_cluster_that_holds_one_both_run_one_after_the_other(
+    cluster: KubernetesLab, homes: list[Home], backends: list[KubernetesBackend]
+) -> None:
+    backend = backends[0]
+    first, second = (submit(backend, homes[0], name) for name in ("first", "second"))
+    wait_until(lambda: placed(cluster).get("first") == 2, "the first gang", within_s=60)
+    wait_until(lambda: is_running(backend, first), "its trial", within_s=60)
+    reason = backend.poll([second])[0].reason
+    assert "until all its 2 nodes can begin together" in reason or "waits for a node" in reason
+    backend.cancel(first, 5.0)
+    wait_until(lambda: is_running(backend, second), "the second gang", within_s=60)
+    backend.cancel(second, 5.0)
+
+
+@long
+def test_gangs_of_two_homes_that_hold_each_other_up_give_way(
+    cluster: KubernetesLab, homes: list[Home], backends: list[KubernetesBackend]
+) -> None:
+    refs = [submit(backend, home, name) for backend, home, name in zip(backends, homes, "ab", strict=True)]
+    running: list[int] = []
+
+    def one_runs() -> bool:
+        running[:] = [index for index, ref in enumerate(refs) if is_running(backends[index], ref)]
+        return bool(running)
+
+    wait_until(one_runs, "one of the gangs", within_s=60)
+    backends[running[0]].cancel(refs[running[0]], 5.0)
+    other = 1 - running[0]
+    ends = lambda: backends[other].poll([refs[other]])[0].state  # noqa: E731 - short
+    wait_until(lambda: ends() is TrialState.RUNNING or ends().is_final, "what becomes of the other", within_s=60)
+    backends[other].cancel(refs[other], 5.0)
+
+
+def test_a_gang_that_never_fits_gives_up_with_a_message_and_frees_the_nodes(
+    cluster: KubernetesLab, homes: list[Home], backends: list[KubernetesBackend]
+) -> None:
+    backend = backends[0]
+    ref = submit(backend, homes[0], "three", nodes=3)
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end", within_s=60)
+    status = backend.poll([ref])[0]
+    assert status.state is TrialState.FAILED
+    assert "did not give it 3 nodes at the same time within 6 s" in status.reason
+    wait_until(lambda: not cluster.store.list(PODS, "default")[0], "pods that are gone")
+    wait_until(lambda: not cluster.store.list(JOBS, "default")[0], "the job that is deleted")
