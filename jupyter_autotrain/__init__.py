@@ -69,8 +69,8 @@ def _show(value: object) -> object:
     return import_module("jupyter_autotrain.widgets").show(value)
 
 
-def _mime_bundle(value: object) -> dict[str, str]:
-    bundle: dict[str, str] = import_module("jupyter_autotrain.views.card").mime_bundle(value)
+def _mime_bundle(value: object) -> dict[str, object]:
+    bundle: dict[str, object] = import_module("jupyter_autotrain.views.card").mime_bundle(value)
     return bundle
 
 

@@ -180,7 +180,7 @@ class Experiment(ExperimentFiles, display.Displayable):
             text += f", best {objective.label} {number(best.value)} (trial {best.number}, {best.state})"
         return f"{text}>"
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> Mapping[str, object]:
         """The run card, for a caller that keeps what it gets."""
         return display.mime_bundle(self)
 

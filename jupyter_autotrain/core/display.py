@@ -8,7 +8,7 @@ registered, a value is shown as its `repr`. Every trial imports this module, so 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 
 class Displayable:
@@ -30,7 +30,7 @@ class Hooks:
 
     def __init__(self) -> None:
         self.show: Callable[[object], object] = _print
-        self.mime_bundle: Callable[[object], dict[str, str]] = _text
+        self.mime_bundle: Callable[[object], Mapping[str, object]] = _text
 
 
 def _print(value: object) -> None:
@@ -49,6 +49,6 @@ def show(value: object) -> object:
     return hooks.show(value)
 
 
-def mime_bundle(value: object) -> dict[str, str]:
+def mime_bundle(value: object) -> Mapping[str, object]:
     """The static forms of a value, by MIME type."""
     return hooks.mime_bundle(value)

@@ -6,13 +6,15 @@ are, and it holds no secret and no path of this machine.
 
 from __future__ import annotations
 
+import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.trial_warnings import summarize_warnings
@@ -21,6 +23,8 @@ from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.card_content import CardContent
 from jupyter_autotrain.views.card_html import IMAGES, html
+from jupyter_autotrain.views.run_json import LIMIT_BYTES as RUN_LIMIT_BYTES
+from jupyter_autotrain.views.run_json import MIME_TYPE, run_json
 from jupyter_autotrain.views.series import objective_first
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
@@ -30,19 +34,28 @@ _WARNINGS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The two forms of one run card."""
+    """The forms of one run card; `run` is what front ends draw that know its type (`run_json`)."""
 
     text: str
     html: str
+    run: JsonObject = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of both forms."""
-        return len(self.text.encode()) + len(self.html.encode())
+        """The bytes of all forms."""
+        run_bytes = len(json.dumps(self.run).encode()) if self.run else 0
+        return len(self.text.encode()) + len(self.html.encode()) + run_bytes
+
+    def mime_bundle(self) -> dict[str, JsonValue]:
+        """The forms by MIME type."""
+        bundle: dict[str, JsonValue] = {"text/plain": self.text, "text/html": self.html}
+        if self.run:
+            bundle[MIME_TYPE] = self.run
+        return bundle
 
 
 def card(store: Store, record: ExperimentRecord, now_s: float | None = None, home: Home | None = None) -> Card:
-    """Draw the run card of an experiment as it is now; at most `LIMIT_BYTES`, both forms together.
+    """Draw the run card of an experiment as it is now; at most `LIMIT_BYTES`, all forms together.
 
     Args:
         store: The store the experiment lies in.
@@ -65,11 +78,11 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None, hom
     made = Card(printable(content.text()), html(content, curves))
     if made.size_bytes > LIMIT_BYTES:
         made = Card(made.text, html(content, {}))
+    made = replace(made, run=run_json(content, curves, min(RUN_LIMIT_BYTES, LIMIT_BYTES - made.size_bytes)))
     shown = trial_pictures.embedded(pictures, home, record.id, LIMIT_BYTES - made.size_bytes) if home else ""
-    return Card(made.text, made.html.replace(IMAGES, shown))
+    return replace(made, html=made.html.replace(IMAGES, shown))
 
 
-def mime_bundle(experiment: Experiment) -> dict[str, str]:
+def mime_bundle(experiment: Experiment) -> dict[str, JsonValue]:
     """The run card by MIME type."""
-    made = card(experiment.store, experiment.record, home=experiment.home)
-    return {"text/plain": made.text, "text/html": made.html}
+    return card(experiment.store, experiment.record, home=experiment.home).mime_bundle()

@@ -7,10 +7,13 @@ the view while there is none: reopened without a kernel, a notebook shows the pa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from IPython.display import DisplayHandle, display
 
+NO_OTHERS: Final[Mapping[str, object]] = MappingProxyType({})
 _VIEW: Final = "application/vnd.jupyter.widget-view+json"
 _OUTPUT: Final = ".jp-OutputArea-child"
 _STYLE: Final = (
@@ -20,16 +23,22 @@ _STYLE: Final = (
 )
 
 
-def display_page(html: str, text: str) -> DisplayHandle:
-    """Show the page; `display_view` shows the view right below it."""
+def display_page(html: str, text: str, others: Mapping[str, object] = NO_OTHERS) -> DisplayHandle:
+    """Show the page; `display_view` shows the view right below it.
+
+    Args:
+        html: The page as HTML.
+        text: The page as text.
+        others: Further forms of it, by MIME type.
+    """
     handle: Any = DisplayHandle()  # type: ignore[no-untyped-call] # IPython gives it no types
-    handle.display(bundle(html, text), raw=True)
+    handle.display({**others, **bundle(html, text)}, raw=True)
     return cast("DisplayHandle", handle)
 
 
-def refresh_page(handle: DisplayHandle, html: str, text: str) -> None:
+def refresh_page(handle: DisplayHandle, html: str, text: str, others: Mapping[str, object] = NO_OTHERS) -> None:
     """Replace the page that `display_page` has shown."""
-    cast("Any", handle).update(bundle(html, text), raw=True)
+    cast("Any", handle).update({**others, **bundle(html, text)}, raw=True)
 
 
 def display_view(view: object) -> None:

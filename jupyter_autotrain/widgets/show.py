@@ -57,9 +57,9 @@ def _display_live(experiment: Experiment, page: Card) -> DisplayHandle:
 
     def refresh() -> None:
         newer = _card(experiment)
-        refresh_page(handle, newer.html, newer.text)
+        refresh_page(handle, newer.html, newer.text, newer.mime_bundle())
 
-    handle = display_page(page.html, page.text)
+    handle = display_page(page.html, page.text, page.mime_bundle())
     display_view(LiveView(experiment, ended=refresh))
     return handle
 

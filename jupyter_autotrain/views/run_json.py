@@ -1,0 +1,83 @@
+"""An experiment as a small JSON object that a notebook keeps beside its HTML, under a MIME type of its own.
+
+A front end that knows the type draws it, also where the notebook is not trusted and no kernel runs, and asks the
+server's extension by the id for the state now. It holds no secret and no path of this machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.ranking import best
+from jupyter_autotrain.core.text_format import cut
+from jupyter_autotrain.store import Columns
+from jupyter_autotrain.views.card_content import CardContent, without_paths
+from jupyter_autotrain.views.json_objects import strict
+from jupyter_autotrain.views.series import sampled
+
+MIME_TYPE: Final = "application/vnd.autotrain.run+json"
+VERSION: Final = 1
+LIMIT_BYTES: Final = 20_000
+_CURVES: Final = ((24, 900), (12, 450), (6, 225), (0, 0))  # of a metric, and points of all; tried in this order
+_NAME_CHARACTERS: Final = 200
+_REASON_CHARACTERS: Final = 500
+
+
+def run_json(
+    content: CardContent, series: Mapping[str, Mapping[int, Columns]], most_bytes: int = LIMIT_BYTES
+) -> JsonObject:
+    """The experiment with as many points of its curves as fit into `most_bytes`; {} where not even the rest does.
+
+    Args:
+        content: What the run card shows.
+        series: The metrics to draw, each by trial.
+        most_bytes: Of the JSON text.
+    """
+    for most, points in _CURVES:
+        found: JsonObject = {**_facts(content), "curves": _curves(content, series, most, points)}
+        if len(json.dumps(found).encode()) <= most_bytes:
+            return found
+    return {}
+
+
+def _facts(content: CardContent) -> JsonObject:
+    record = content.record
+    objective = record.spec.objective
+    leader = best(objective, content.trials)
+    facts: dict[str, JsonValue] = {
+        "version": VERSION,
+        "id": record.id,
+        "name": cut(record.label, _NAME_CHARACTERS),
+        "state": record.state.value,
+        "final": record.state.is_final,
+        "reason": cut(without_paths(record.reason), _REASON_CHARACTERS),
+        "objective": None,
+        "best": None if leader is None else {"trial": leader.number, "value": leader.value},
+        "trials": max(record.spec.trials, len(content.trials)),
+        "counts": {state.value: many for state, many in record.counts.items()},
+        "created_s": record.created_s,
+        "begun_s": record.begun_s,
+        "ended_s": record.ended_s,
+    }
+    if objective is not None:
+        facts["objective"] = {"metric": cut(objective.metric, _NAME_CHARACTERS), "direction": objective.direction.value}
+    return {name: strict(value) for name, value in facts.items()}
+
+
+def _curves(
+    content: CardContent, series: Mapping[str, Mapping[int, Columns]], most: int, points: int
+) -> list[JsonValue]:
+    """The curves of the best trials, metric by metric: rows of metric, trial, steps and values to six digits."""
+    curves: list[JsonValue] = []
+    order = [trial.number for trial in content.trials]
+    for metric, by_trial in series.items():
+        shown = [number for number in order if number in by_trial][:most]
+        for trial, steps, values in sampled(by_trial, shown, points // len(series)):
+            rounded = [float(f"{value:.6g}") for value in values.tolist()]
+            whole = [int(step) for step in steps.tolist()]
+            name = cut(metric, _NAME_CHARACTERS)
+            curves.append({"metric": name, "trial": trial, "steps": whole, "values": rounded})
+    return curves
