@@ -61,17 +61,17 @@ def choose(served: Served | None, options: JsonObject, needs: TrialNeeds) -> Wor
     )
 
 
-def of_kind(kind: str, api_version: str) -> Workload:
+def of_kind(kind: str, version: str) -> Workload:
     """The workload that reads the state of an object that was made before.
 
     Raises:
         BackendError: No workload makes such objects.
     """
     for candidate in _ALL:
-        if (candidate.object_type.kind, candidate.object_type.api_version) == (kind, api_version):
+        if (candidate.object_type.kind, candidate.object_type.version) == (kind, version):
             return candidate.assumed({})
-    known = [f"{candidate.object_type.kind} of {candidate.object_type.api_version}" for candidate in _ALL]
-    raise BackendError(f"{kind} of {api_version} was found.", f"One of these was expected: {', '.join(known)}.", "")
+    known = [f"{candidate.object_type.kind} {candidate.object_type.version}" for candidate in _ALL]
+    raise BackendError(f"{kind} {version} was found.", f"One of these was expected: {', '.join(known)}.", "")
 
 
 def _candidates(kind: str, needs: TrialNeeds) -> Sequence[_Candidate]:

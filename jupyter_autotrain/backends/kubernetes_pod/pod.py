@@ -16,7 +16,9 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from jupyter_autotrain.backends.kubernetes_pod import places, preparing
+from jupyter_autotrain.backends.kubernetes_pod import places, preparing, rendezvous
+from jupyter_autotrain.backends.kubernetes_pod.peers import PeersError
+from jupyter_autotrain.backends.kubernetes_pod.pod_part import StatusFile
 from jupyter_autotrain.backends.kubernetes_pod.relay import Relay
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import status_resolution
@@ -48,7 +50,9 @@ class Pod:
         self._code = code
         self._directory = f"{run}/{places.TRIAL}"
         self._options = fields.mapping(json.loads(environ.get(places.POD_VARIABLE) or "{}"))
-        self._relay = Relay(run, _write)
+        self._relay = Relay(run, _write, rendezvous.node_of(self._options, environ))
+        self._part: rendezvous.Part | None = None  # of a trial on several nodes
+        self._status = StatusFile(self._directory)
         self._supervisor = 0
         self._is_told_to_end = False
 
@@ -57,12 +61,14 @@ class Pod:
         signal.signal(signal.SIGTERM, self._on_sigterm)
         self._lay_out()
         trial = self._trial()
-        if self._prepare(trial):
+        if self._prepare(trial) and self._meet(trial):
             self._supervisor = self._start(trial)
             if self._is_told_to_end:
                 self._pass_on_sigterm()
             self._follow()
         status = self._final_status()
+        if self._part is not None:
+            self._part.finish(self._status)
         self._relay.finish()
         self._linger()
         if status.get("state") == "PREEMPTED":
@@ -107,10 +113,29 @@ class Pod:
                 with open(f"{self._directory}/{wire.STDERR}", "a", encoding="utf-8") as file:
                     file.write(f"{line}\n")
         except DataError as error:
-            status = json.dumps(preparing.failed_status(error)).encode()
-            wire.write_atomically(f"{self._directory}/{wire.STATUS_FILE}", status)
+            self._fail(error)
             return False
         return True
+
+    def _meet(self, trial: dict[str, object]) -> bool:
+        """Meet the other pods of a trial on several nodes; False where they do not come, which the status says then."""
+        if fields.integer(self._options.get("nodes"), 1) == 1 or os.path.exists(
+            f"{self._directory}/{wire.STATUS_FILE}"
+        ):
+            return True
+        token = self._environ.get(places.TOKEN_VARIABLE, "")
+        try:
+            part = rendezvous.of_pod(self._options, self._environ, fields.integer(trial.get("workers"), 1), token)
+            trial["layout"] = part.join(lambda: self._is_told_to_end)
+        except (PeersError, OSError) as error:
+            self._fail(DataError(f"{error}"))
+            return False
+        self._part = part
+        return True
+
+    def _fail(self, error: DataError) -> None:
+        status = json.dumps(preparing.failed_status(error)).encode()
+        wire.write_atomically(f"{self._directory}/{wire.STATUS_FILE}", status)
 
     def _variables(self, trial: Mapping[str, object]) -> dict[str, str]:
         """Those of the container, and those that the submitter's machine and this one share."""
@@ -142,6 +167,8 @@ class Pod:
         """Relay until the supervisor has ended."""
         pause_s = _LEAST_PAUSE_S
         while not self._has_ended():
+            if self._part is not None:
+                self._part.advance(self._status)
             pause_s = _LEAST_PAUSE_S if self._relay.look() else min(pause_s * _PAUSE_GROWTH, _MOST_PAUSE_S)
             time.sleep(pause_s)
 

@@ -52,3 +52,8 @@ def whole(spec: Json, status: Json | None = None, required: tuple[str, ...] = ("
     """The schema of an object."""
     properties = {"spec": spec} | ({"status": status} if status else {})
     return fields(required, apiVersion=TEXT, kind=TEXT, metadata={"type": "object"}, **properties)
+
+
+def metadata() -> Json:
+    """The metadata of a template."""
+    return fields(annotations=mapping(TEXT), finalizers=array(TEXT), labels=mapping(TEXT), name=TEXT, namespace=TEXT)

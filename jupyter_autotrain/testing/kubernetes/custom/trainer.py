@@ -13,6 +13,7 @@ from jupyter_autotrain.testing.kubernetes.custom.schema_parts import (
     condition,
     fields,
     mapping,
+    metadata,
     whole,
 )
 from jupyter_autotrain.testing.kubernetes.resources import Resource
@@ -71,7 +72,7 @@ def _overrides(release: str) -> Json:
     if release == "2.0":
         return {"podSpecOverrides": array(fields(("targetJobs",), targetJobs=target, **_pod_fields("2.0")))}
     spec = fields(**_pod_fields("2.1"))
-    return {"podTemplateOverrides": array(fields(targetJobs=target, metadata={"type": "object"}, spec=spec))}
+    return {"podTemplateOverrides": array(fields(targetJobs=target, metadata=metadata(), spec=spec))}
 
 
 def _pod_fields(release: str) -> Json:
@@ -95,12 +96,12 @@ def _pod_fields(release: str) -> Json:
 
 
 def _patch() -> Json:
-    metadata: Json = {"metadata": {"type": "object"}}
-    pod = fields(**metadata, spec=fields(**_pod_fields("2.2")))
-    job = fields(**metadata, spec=fields(template=pod))
+    inner: Json = {"metadata": metadata()}
+    pod = fields(**inner, spec=fields(**_pod_fields("2.2")))
+    job = fields(**inner, spec=fields(template=pod))
     jobs = fields(replicatedJobs=array(fields(("name",), name=TEXT, template=job)))
     return fields(
-        ("manager",), manager=TEXT, time=TEXT, trainingRuntimeSpec=fields(template=fields(**metadata, spec=jobs))
+        ("manager",), manager=TEXT, time=TEXT, trainingRuntimeSpec=fields(template=fields(**inner, spec=jobs))
     )
 
 
@@ -109,12 +110,12 @@ def _ml_policy() -> Json:
 
 
 def _jobset_template() -> Json:
-    return fields(metadata={"type": "object"}, spec=_jobset())
+    return fields(metadata=metadata(), spec=_jobset())
 
 
 def _jobset() -> Json:
     job = fields(("name", "template"), dependsOn=array(ANYTHING), groupName=TEXT, name=TEXT, replicas=INTEGER,
-                 template=fields(metadata={"type": "object"}, spec=built_in("JobSpec")))  # fmt: skip
+                 template=fields(metadata=metadata(), spec=built_in("JobSpec")))  # fmt: skip
     return fields(
         coordinator=ANYTHING, failurePolicy=ANYTHING, managedBy=TEXT, network=ANYTHING, replicatedJobs=array(job),
         startupPolicy=ANYTHING, successPolicy=ANYTHING, suspend=TRUTH, ttlSecondsAfterFinished=INTEGER,

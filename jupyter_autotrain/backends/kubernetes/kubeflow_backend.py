@@ -1,0 +1,59 @@
+"""Trials as objects of Kubeflow's operators: which of them, the cluster decides by what it serves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jupyter_autotrain.backends.kubernetes import kubeflow_choice
+from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
+from jupyter_autotrain.backends.kubernetes.cluster_checks import is_missing
+from jupyter_autotrain.backends.kubernetes.served import TrialNeeds
+from jupyter_autotrain.backends.kubernetes.served_cluster import ServedCluster
+from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
+from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.core.backend import BackendContext, JobRef
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import TrialSpec
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+class KubeflowBackend(KubernetesBackend):
+    """Runs each trial as a TrainJob, PyTorchJob, MPIJob, TFJob or PaddleJob.
+
+    Args:
+        profile: Its name and options.
+        context: The home.
+    """
+
+    def __init__(self, profile: Profile, context: BackendContext) -> None:
+        super().__init__(profile, context)
+        self._served = ServedCluster(self._schemas, self._session.api.list)
+
+    @staticmethod
+    def options_model() -> type[BaseModel]:
+        """Those of Kubernetes, the kind of object, the runtime."""
+        from jupyter_autotrain.backends.kubernetes.kubeflow_options import KubeflowOptions  # noqa: PLC0415 - pydantic is slow
+
+        return KubeflowOptions
+
+    def workload_for(self, trial: TrialSpec, options: JsonObject) -> Workload:
+        """The newest kind that the cluster serves and that can run the trial; where none answers, the newest there is.
+
+        Raises:
+            BackendError: The cluster serves none.
+        """
+        is_there = self._served.answers()
+        namespace = self._session.namespace if is_there else ""
+        needs = TrialNeeds(trial.launcher, trial.resources.nodes, trial.elastic, namespace)
+        return kubeflow_choice.choose(self._served if is_there else None, options, needs)
+
+    def workload_of(self, ref: JobRef) -> Workload:
+        """By the kind that is noted in the reference."""
+        return kubeflow_choice.of_kind(str(ref.data.get("kind")), str(ref.data.get("version")))
+
+    def _schemas(self) -> ServedSchemas:
+        api = self._session.api
+        return ServedSchemas(lambda path, query: api.request("GET", path, None, query), is_missing, "", None)
