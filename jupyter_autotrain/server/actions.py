@@ -139,11 +139,11 @@ def _refused(experiment: Experiment, expected: str, action: str) -> ProblemError
 ENDPOINTS: Final = (
     Endpoint(
         "POST", "/experiments/{experiment}/actions", _RESOURCE, "Stop, retry, resume or rerun", ActionAsked, act,
-        status=HTTPStatus.ACCEPTED, is_slow=True,
+        status=HTTPStatus.ACCEPTED,
     ),
     Endpoint(
         "DELETE", "/experiments/{experiment}", _RESOURCE, "Delete an experiment with its files", ExperimentAsked, clean,
-        {"request": "integer"}, status=HTTPStatus.ACCEPTED, is_slow=True,
+        {"request": "integer"}, status=HTTPStatus.ACCEPTED,
     ),
     Endpoint(
         "GET", "/requests/{request}", _RESOURCE, "The manager's answer to an action", RequestAsked, show_request,
@@ -154,6 +154,6 @@ ENDPOINTS: Final = (
     ),
     Endpoint(
         "POST", "/manager", _RESOURCE, "Start the manager where none lives", Asked, start_manager,
-        {"alive": "boolean"}, is_slow=True,
+        {"alive": "boolean"},
     ),
 )  # fmt: skip

@@ -125,6 +125,9 @@ class ChangeFeed:
                 self._wakeup.wait(pause_s)
         finally:
             look.close()
+            with self._lock:
+                if self._thread is threading.current_thread():  # it failed: the next subscriber begins another
+                    self._thread = None
 
     def _current(self) -> list[Subscriber]:
         """The subscribers now; where there is none, the thread is told to end."""

@@ -17,7 +17,7 @@ from jupyter_autotrain.errors import StoreError, UnknownExperimentError
 from jupyter_autotrain.server.problems import ProblemError
 from jupyter_autotrain.store import Store
 
-_THREADS: Final = 4
+_THREADS: Final = 8
 _SLOW_THREADS: Final = 2
 
 
@@ -55,11 +55,6 @@ class ReadStores:
         except IndexError:
             return Store.open(self._home, is_read_only=True)
 
-    def close(self) -> None:
-        """Give the files back."""
-        while self._idle:
-            self._idle.pop().close()
-
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
@@ -94,12 +89,6 @@ class ServerContext:
             store.experiment(experiment_id)
         with Store.open(self.home) as store:
             yield Experiment(self.home, store, experiment_id, self.environ)
-
-    def close(self) -> None:
-        """End the threads and give the files back."""
-        self.threads.shutdown(wait=True, cancel_futures=True)
-        self.slow_threads.shutdown(wait=False, cancel_futures=True)
-        self.stores.close()
 
 
 def check_owner(home: Home) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undamaged
 
 TimedColumns: TypeAlias = tuple[memoryview, memoryview, memoryview]
 """Steps (int64), times (seconds since the epoch) and values (float64, NaN where NaN was reported) as they lie there."""
-
-_LATEST = "(SELECT max(attempt) FROM series AS o WHERE o.experiment = ?1 AND o.name = ?2 AND o.number = series.number)"
 
 
 class ListingTables(StoreMixin):
@@ -24,24 +22,24 @@ class ListingTables(StoreMixin):
         with undamaged(f"a value of experiment {experiment_id}"):
             return {int(number): float(value) for number, value in rows}
 
-    def timed_series(
-        self, experiment_id: str, name: str, trials: Collection[int] | None = None
-    ) -> dict[int, list[TimedColumns]]:
-        """One metric as pieces of columns, by trial number; of each trial the latest attempt that reported it.
+    def trials_with(self, experiment_id: str, name: str) -> list[int]:
+        """The numbers of the trials that have reported a metric, in order."""
+        query = "SELECT DISTINCT number FROM series WHERE experiment = ? AND name = ? ORDER BY number"
+        with self._database.read() as connection:
+            rows = connection.execute(query, (key_of(connection, experiment_id), name)).fetchall()
+        return [int(number) for (number,) in rows]
 
-        Args:
-            experiment_id: The experiment.
-            name: The metric.
-            trials: The trials wanted; None means all.
-        """
+    def timed_series(self, experiment_id: str, name: str, trials: Sequence[int]) -> dict[int, list[TimedColumns]]:
+        """One metric as pieces of columns, by trial number; of each trial the latest attempt that reported it."""
+        query = "SELECT id FROM series WHERE experiment = ? AND name = ? AND number = ? ORDER BY attempt DESC LIMIT 1"
         found: dict[int, list[TimedColumns]] = {}
         with self._database.read() as connection:
             key = key_of(connection, experiment_id)
-            query = f"SELECT id, number FROM series WHERE experiment = ?1 AND name = ?2 AND attempt = {_LATEST}"  # noqa: S608 - own text
-            chosen = [row for row in connection.execute(query, (key, name)) if trials is None or row[1] in trials]
-            for series, number in sorted(chosen, key=lambda row: row[1]):
-                chunks = connection.execute("SELECT columns FROM chunks WHERE series = ? ORDER BY first_id", (series,))
-                found[number] = [_timed_columns(number, name, blob) for (blob,) in chunks]
+            for number in trials:
+                series = connection.execute(query, (key, name, number)).fetchone()
+                if series is not None:
+                    chunks = connection.execute("SELECT columns FROM chunks WHERE series = ? ORDER BY first_id", series)
+                    found[number] = [_timed_columns(number, name, blob) for (blob,) in chunks]
         return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -34,11 +33,12 @@ def curves_json(
         `curves`: by trial its `trial`, `steps`, `values`, `times_s` (since the epoch) and `points` (how many were
         reported); `left_out`: the trials that got no curve.
     """
-    series = store.timed_series(experiment_id, metric, trials)
-    shown = dict(islice(series.items(), max_points // _LEAST_POINTS))
-    buckets = (max_points // max(len(shown), 1) - 2) // 2
-    curves = [_curve(trial, pieces, buckets) for trial, pieces in shown.items()]
-    return {"metric": metric, "curves": curves, "left_out": [*series][len(shown) :]}
+    numbers = [number for number in store.trials_with(experiment_id, metric) if trials is None or number in trials]
+    most = max_points // _LEAST_POINTS
+    series = store.timed_series(experiment_id, metric, numbers[:most])
+    buckets = (max_points // max(len(series), 1) - 2) // 2
+    curves = [_curve(trial, pieces, buckets) for trial, pieces in series.items() if pieces]
+    return {"metric": metric, "curves": curves, "left_out": numbers[most:]}
 
 
 def _curve(trial: int, pieces: Sequence[TimedColumns], buckets: int) -> JsonObject:
@@ -72,7 +72,8 @@ def sparkline(store: Store, record: ExperimentRecord) -> list[float]:
         return []
     values = np.array([*store.trial_values(record.id).values()])
     if record.spec.trials == 1 and len(values):
-        pieces = [*store.timed_series(record.id, objective.metric).values()]
+        trials = store.trials_with(record.id, objective.metric)[:1]
+        pieces = [*store.timed_series(record.id, objective.metric, trials).values()]
         values = _joined([piece[2] for piece in pieces[0]]) if pieces else values
     kept = kept_rows(values, SPARKLINE_POINTS // 2 - 1)
     thinned: list[float] = values[kept].tolist()
