@@ -169,4 +169,7 @@ def _refusal(findings: Sequence[_Finding]) -> AutotrainError:
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
     """What the backend would receive for the first trial; nothing is stored or started."""
     backend = backends.create(spec.backends[0].profile, BackendContext(home))
-    return backend.render(_first_trial(spec), Placement())
+    try:
+        return backend.render(_first_trial(spec), Placement())
+    finally:
+        backend.close()

@@ -54,6 +54,11 @@ class Home:
         """What was found when a distant backend was checked before a submit, one file each."""
         return self.root / "checks"
 
+    @property
+    def schemas(self) -> Path:
+        """The schemas of objects that clusters serve, one file per cluster, version and kind."""
+        return self.root / "schemas"
+
     def experiment(self, experiment_id: str) -> Path:
         """The folder of one experiment."""
         return self.root / "experiments" / experiment_id

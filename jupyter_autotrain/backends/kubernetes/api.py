@@ -61,6 +61,15 @@ class KubernetesApi:
         access = self._access
         return access.namespace if access is not None else self.loop.call(self._connected()).namespace
 
+    @property
+    def address(self) -> str:
+        """The URL of the API server.
+
+        Raises:
+            BackendError: There is no access.
+        """
+        return self.loop.call(self._connected()).host
+
     def request(self, method: str, path: str, body: JsonValue = None, query: Query | None = None) -> JsonObject:
         """Send a request.
 

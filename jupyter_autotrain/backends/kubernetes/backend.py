@@ -6,10 +6,10 @@ are deleted. The states of all trials come from one watch per kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.kubernetes import discovering, manifest_text, planning, trial_needs
+from jupyter_autotrain.backends.kubernetes import discovering, planning, trial_needs
 from jupyter_autotrain.backends.kubernetes import leftovers as cluster_leftovers
 from jupyter_autotrain.backends.kubernetes.cancelling import Canceller
 from jupyter_autotrain.backends.kubernetes.collected import CollectedTrial
@@ -20,6 +20,7 @@ from jupyter_autotrain.backends.kubernetes.session import Session
 from jupyter_autotrain.backends.kubernetes.submitting import Submitter
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob, collected_folder
 from jupyter_autotrain.backends.kubernetes.trial_files import TrialFiles
+from jupyter_autotrain.backends.kubernetes.trial_preview import TrialPreview
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workload import Workload
 from jupyter_autotrain.backends.local import trial_directory
@@ -34,6 +35,7 @@ from jupyter_autotrain.core.backend import (
     Probe,
     Submission,
 )
+from jupyter_autotrain.core.backend_check import CheckStep
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.json import JsonObject
@@ -44,8 +46,6 @@ from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-_UNKNOWN_NAMESPACE = "default"  # in what is shown without a cluster
 
 
 class KubernetesBackend:
@@ -69,6 +69,7 @@ class KubernetesBackend:
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
         self._session = Session(profile.options, context, lambda job_id: self._on_news([job_id]))
         self._ended: dict[str, TrackedJob] = {}
+        self._preview = TrialPreview(self._session, profile.options, context, self._plan)
 
     @staticmethod
     def options_model() -> type[BaseModel]:
@@ -109,15 +110,19 @@ class KubernetesBackend:
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:  # noqa: ARG002 - the cluster places
         """The manifests, as YAML; needs no cluster."""
-        plan = self._plan(trial, str(self._profile.options.get("namespace") or _UNKNOWN_NAMESPACE))
-        found = plan.program.manifests()
-        secret = plan.program.secret(dict.fromkeys(trial.secrets, "(secret, given at submit)"))
-        objects = [*found.objects, *([secret] if secret is not None else [])]
-        return Submission(
-            argv=("kubectl", "create", "-f", "trial.yaml"),
-            files={"trial.yaml": manifest_text.to_yaml(objects)},
-            notes=found.notes,
-        )
+        return self._preview.submission(trial)
+
+    def manifest_text(self, trial: TrialSpec) -> str:
+        """All objects of a trial with its code, for kubectl."""
+        return self._preview.text(trial)
+
+    def check_trial(self, trial: TrialSpec) -> Sequence[str]:
+        """Ask the cluster for the user's permissions and for the fields that it serves."""
+        return self._preview.check(trial)
+
+    def check_steps(self) -> Iterator[CheckStep]:
+        """From the kubeconfig to what a trial needs in the cluster."""
+        return self._preview.steps()
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:  # noqa: ARG002 - the cluster places
         """Make the objects of the trial; twice is once."""

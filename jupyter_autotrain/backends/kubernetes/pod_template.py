@@ -51,8 +51,8 @@ def pod_template(
     program: PodProgram,
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
-) -> JsonObject:
-    """The template; its first container is `CONTAINER`.
+) -> patching.Patched:
+    """The template, and what `pod_patch` replaced in it; its first container is `CONTAINER`.
 
     Args:
         trial: What to run.
@@ -68,11 +68,6 @@ def pod_template(
         "metadata": metadata(options, labels or {}, annotations or {}),
         "spec": _pod_spec(trial, options, program),
     }
-    return patched(template, options).result
-
-
-def patched(template: JsonObject, options: JsonObject) -> patching.Patched:
-    """The template with `pod_patch`, and what that replaced."""
     return patching.patched(template, cast("JsonObject", options.get("pod_patch") or {}), "pod_patch")
 
 

@@ -10,6 +10,7 @@ from typing import cast
 from jupyter_autotrain.backends.kubernetes import code_objects, manifests, naming, pod_template
 from jupyter_autotrain.backends.kubernetes import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.object_types import SECRETS
+from jupyter_autotrain.backends.kubernetes.patching import Patched
 from jupyter_autotrain.backends.kubernetes.pod_template import PodProgram
 from jupyter_autotrain.backends.kubernetes.workload import Workload, WorkloadRequest
 from jupyter_autotrain.backends.kubernetes_pod import places
@@ -85,6 +86,7 @@ class TrialProgram:
 
     def manifests(self) -> manifests.Manifests:
         """Its objects; the first is its own and owns the others."""
+        template = self._template()
         request = WorkloadRequest(
             name=self.name,
             namespace=self.namespace,
@@ -94,11 +96,14 @@ class TrialProgram:
             min_nodes=self._min_nodes(),
             workers_per_node=self.trial.resources.workers_per_node,
             launcher=self.trial.launcher,
-            template=self._template(),
+            template=template.result,
             options=self.options,
             timeout_s=self.trial.timeout_s,
         )
-        return manifests.manifests(self.workload, request)
+        found = manifests.manifests(self.workload, request)
+        if not template.replaced:
+            return found
+        return replace(found, notes=(f"`pod_patch` replaces {', '.join(template.replaced)}.", *found.notes))
 
     def _labels(self) -> Mapping[str, str]:
         given = cast("Mapping[str, str]", self.options.get("labels") or {})
@@ -108,7 +113,7 @@ class TrialProgram:
         least = self.options.get("min_nodes")
         return least if isinstance(least, int) and self.trial.elastic else self.nodes
 
-    def _template(self) -> JsonObject:
+    def _template(self) -> Patched:
         volumes: list[JsonObject] = [
             code_objects.volume(_CODE_VOLUME, self.config_maps),
             {"name": _RUN_VOLUME, "emptyDir": {}},

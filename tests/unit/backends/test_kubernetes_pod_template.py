@@ -26,7 +26,7 @@ def checked(options: dict) -> dict:
 
 def spec(options: dict, resources: Resources = Resources(), program: PodProgram = PROGRAM, **more: object) -> dict:  # noqa: B008 - frozen
     trial = TrialSpec("20261122-digits", 1, 1, resources=resources, **more)
-    return pod_template(trial, checked(options), program, {"app": "x"})["spec"]
+    return pod_template(trial, checked(options), program, {"app": "x"}).result["spec"]
 
 
 def container(options: dict, resources: Resources = Resources(), **more: object) -> dict:  # noqa: B008 - frozen
