@@ -110,8 +110,8 @@ class TrialProgram:
         return {**given, **naming.labels_of(self.trial.job_id, self.home)}
 
     def _min_nodes(self) -> int:
-        least = self.options.get("min_nodes")
-        return least if isinstance(least, int) and self.trial.elastic else self.nodes
+        """An elastic trial goes on while its first node does."""
+        return 1 if self.trial.elastic else self.nodes
 
     def _template(self) -> Patched:
         volumes: list[JsonObject] = [
