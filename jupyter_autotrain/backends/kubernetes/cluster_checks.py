@@ -9,7 +9,6 @@ from typing import Protocol
 
 from jupyter_autotrain.backends.kubernetes import permissions
 from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
-from jupyter_autotrain.backends.kubernetes.volumes import storage_volume
 from jupyter_autotrain.backends.kubernetes.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
@@ -79,7 +78,7 @@ def is_missing(error: Exception) -> bool:
 def needed_for(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> tuple[permissions.Permission, ...]:
     """What a user must be allowed to do for a trial of these objects, whose first is its own."""
     own, *others = [object_type_of(found) for found in objects]
-    return permissions.needed(own, others, stores=storage_volume(cluster.options) is not None)
+    return permissions.needed(own, others, cluster.options)
 
 
 def check_permissions(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import cast
 
+from jupyter_autotrain.backends.kubernetes.volumes import storage_volume
 from jupyter_autotrain.backends.kubernetes.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
@@ -18,14 +19,15 @@ SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"  # from Kubernetes 1.
 ROLE = "jupyter-autotrain"
 _AT_ONCE = 8
 _MOST_SHOWN = 4
-_OF_OWN = ("create", "get", "list", "watch", "delete", "deletecollection")
+_OF_OWN = ("create", "get", "list", "watch", "deletecollection")
 _ALWAYS = (
     ("", "pods", ("list", "watch")),
     ("", "pods/log", ("get",)),
     ("", "pods/exec", ("create", "get")),
     ("", "configmaps", ("create", "patch")),
 )
-_OF_STORAGE = ("", "pods", ("create", "get", "delete"))  # a pod carries code to a volume
+_OF_VOLUME = ("", "pods", ("create", "get", "delete"))  # a pod carries code to it
+_OF_SERVER = ("", "secrets", ("get",))  # with what files are sent to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,21 @@ class Permission:
         return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
 
 
-def needed(own: ObjectType, others: Iterable[ObjectType] = (), *, stores: bool = False) -> tuple[Permission, ...]:
+def needed(
+    own: ObjectType, others: Iterable[ObjectType] = (), options: JsonObject | None = None
+) -> tuple[Permission, ...]:
     """What a backend does in its namespace.
 
     Args:
         own: What a trial is: a Job, or another kind of object.
         others: What is made besides, and deleted with it: Services, Secrets, ...
-        stores: Whether files go to a volume.
+        options: Of the profile, whose storage needs more.
     """
-    found = [(own.group, own.plural, _OF_OWN), *_ALWAYS, *([_OF_STORAGE] if stores else [])]
+    found = [(own.group, own.plural, _OF_OWN), *_ALWAYS]
+    if storage_volume(options or {}) is not None:
+        found.append(_OF_VOLUME)
+    elif (options or {}).get("storage"):
+        found.append(_OF_SERVER)
     found += [(one.group, one.plural, ("create",)) for one in others]
     wanted = [Permission(group, resource, verb) for group, resource, verbs in found for verb in verbs]
     return tuple(dict.fromkeys(wanted))

@@ -65,8 +65,7 @@ def test_only_what_a_trial_uses_is_asked_for() -> None:
     service = ObjectType("", "v1", "services", "Service")
     plain = {str(one) for one in permissions.needed(JOBS)}
     assert {str(one) for one in permissions.needed(JOBS, [service])} - plain == {"create services"}
-    assert {str(one) for one in permissions.needed(JOBS, stores=True)} - plain == {
-        "create pods",
-        "get pods",
-        "delete pods",
-    }
+    volume = {str(one) for one in permissions.needed(JOBS, (), {"storage": {"pvc": "training"}})}
+    assert volume - plain == {"create pods", "get pods", "delete pods"}
+    server = {str(one) for one in permissions.needed(JOBS, (), {"storage": {"s3": {"bucket": "team"}}})}
+    assert server - plain == {"get secrets"}
