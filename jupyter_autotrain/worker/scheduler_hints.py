@@ -16,6 +16,7 @@ from jupyter_autotrain.worker.invalid_reports import print_to_stderr
 _URL = "ADAPTDL_SUPERVISOR_URL"
 _JOB = "ADAPTDL_JOB_ID"
 _REPLICAS = "ADAPTDL_NUM_REPLICAS"
+PROFILED_VARIABLE = "AUTOTRAIN_PROFILED_REPLICAS"  # with how many at most the trial has run so far
 _TIMEOUT_S = 5.0
 _PAUSE_S = 5.0  # between two sendings of hints that change all the time
 PERFORMANCE = ("alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma")
@@ -36,7 +37,7 @@ class SchedulerHints:
         self._note = note
         self._url = environ.get(_URL, "").rstrip("/") if rank == 0 else ""
         self._job = environ.get(_JOB, "")
-        replicas = environ.get(_REPLICAS, "")
+        replicas = environ.get(PROFILED_VARIABLE) or environ.get(_REPLICAS, "")
         self._replicas = int(replicas) if replicas.isdigit() else 1
         self._known: dict[str, object] = {}
         self._sent: dict[str, object] = {}
@@ -63,7 +64,7 @@ class SchedulerHints:
             gradient_accumulation: Whether a batch may be computed in several parts.
             gradient: The squared norm of the mean gradient, and the variance of the gradients.
             performance: AdaptDL's parameters of the step time, by the names in `PERFORMANCE`.
-            profiled_replicas: With how many replicas the training was measured; else with how many it runs now. The
+            profiled_replicas: With how many replicas the training was measured; else with how many it has run. The
                 scheduler gives at most twice as many.
         """
         given: dict[str, object] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_autotrain.backends.kubernetes import object_names, reasons
-from jupyter_autotrain.backends.kubernetes.checkpoint_volume import claim, has_volume, with_claim
+from jupyter_autotrain.backends.kubernetes.checkpoint_volume import claim, is_kept, with_kept_folder
 from jupyter_autotrain.backends.kubernetes.objects import items, number, part, text, value
 from jupyter_autotrain.backends.kubernetes.workload import NodeVariables, ObjectType, WorkloadRequest, WorkloadState
 from jupyter_autotrain.core.json import JsonObject
@@ -43,7 +43,8 @@ class AdaptDLJob:
         least, most = _replicas(request)
         template = _without_shared_memory(request.template)
         has_claim = request.options.get("checkpoint") is not None
-        template = with_claim(template, request.name) if has_claim else template
+        if is_kept(request.options):
+            template = with_kept_folder(template, request, f"node-$({self.node_variables.rank})")
         job: JsonObject = {
             "apiVersion": self.object_type.api_version,
             "kind": self.object_type.kind,
@@ -99,16 +100,16 @@ def _replicas(request: WorkloadRequest) -> tuple[int, int]:
 
 def _is_preemptible(request: WorkloadRequest, least: int, most: int) -> bool:
     """AdaptDL may end and restart it: only where its checkpoints outlive a pod."""
-    is_kept = request.options.get("checkpoint") is not None or has_volume(request.options)
+    can_go_on = is_kept(request.options)
     asked = request.options.get("preemptible")
-    if not is_kept and (asked or least != most):
+    if not can_go_on and (asked or least != most):
         raise BackendError(
             "The trial may be rescaled, but nothing that it saves outlives its pods.",
             "An elastic trial of AdaptDL needs a volume: `storage:` or `checkpoint:` of the profile.",
             "Add `checkpoint: {size: 1GiB}` to the profile, or set `preemptible: false` and `min_replicas` "
             "to the number of nodes.",
         )
-    return is_kept if asked is None else bool(asked)
+    return can_go_on if asked is None else bool(asked)
 
 
 def _without_shared_memory(template: JsonObject) -> JsonObject:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from jupyter_autotrain.backends.kubernetes import naming, volumes
 from jupyter_autotrain.backends.kubernetes.objects import items, number, part, text
 from jupyter_autotrain.backends.kubernetes.workload import WorkloadRequest
+from jupyter_autotrain.backends.kubernetes_pod import layout, places
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject
 
-MOUNT_PATH = "/autotrain/storage"  # as the volume of `storage:`, which it takes the place of
+_CHECKPOINTS = f"{places.RUN}/{places.TRIAL}/{wire.CHECKPOINTS}"  # all nodes of a trial have the same
 _VOLUME = "autotrain-checkpoint"
 _VOLUMES = ("pvc", "nfs", "host_path", "azure_file")
 _SIZE_BYTES = 1 << 30
@@ -39,12 +43,45 @@ def claim(request: WorkloadRequest, *, is_shared: bool) -> JsonObject:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}  # type: ignore[dict-item] # JSON
 
 
-def with_claim(template: JsonObject, name: str) -> JsonObject:
-    """The template with that volume in its first container."""
+def is_kept(options: JsonObject) -> bool:
+    """Whether what a pod has made outlives it."""
+    return options.get("checkpoint") is not None or has_volume(options)
+
+
+def with_kept_folder(template: JsonObject, request: WorkloadRequest, node: str) -> JsonObject:
+    """The template with the folder of everything that a pod makes on a volume, one for each node.
+
+    Args:
+        template: With a folder that ends with its pod, or with one that is kept already.
+        request: The trial.
+        node: The node's name in that folder, with `$(VARIABLE)` of the container.
+    """
+    volume = volumes.storage_volume(request.options)
+    prefix = text(request.options, "storage", "sub_path") if volume is not None else ""
+    if volume is None:
+        volume = {"name": _VOLUME, "persistentVolumeClaim": {"claimName": request.name}}
+    job = request.labels.get(naming.LABEL_JOB) or request.name
+    above = f"{prefix}/" if prefix else ""
+    checkpoints = layout.checkpoints(job).removeprefix(f"{layout.STORAGE}/")
+    wanted: list[JsonObject] = [
+        _mount(volume, layout.STORAGE, {"subPath": prefix} if prefix else {}),
+        _mount(volume, places.RUN, {"subPathExpr": f"{above}trials/{job}/{node}"}),
+        _mount(volume, _CHECKPOINTS, {"subPath": f"{above}{checkpoints}"}),
+    ]
     spec = part(template, "spec")
     first, *others = items(spec, "containers")
-    mount: JsonObject = {"name": _VOLUME, "mountPath": MOUNT_PATH}
-    volume: JsonObject = {"name": _VOLUME, "persistentVolumeClaim": {"claimName": name}}
-    first = {**first, "volumeMounts": [*items(first, "volumeMounts"), mount]}
-    changed = {**spec, "containers": [first, *others], "volumes": [*items(spec, "volumes"), volume]}
-    return {**template, "spec": changed}
+    paths = {text(mount, "mountPath") for mount in wanted}
+    kept = [mount for mount in items(first, "volumeMounts") if mount.get("mountPath") not in paths]
+    named = [one for one in items(spec, "volumes") if one.get("name") not in {volume["name"], *_unused(first, kept)}]
+    changed = {"containers": [{**first, "volumeMounts": [*kept, *wanted]}, *others], "volumes": [*named, volume]}
+    return {**template, "spec": {**spec, **changed}}
+
+
+def _mount(volume: JsonObject, path: str, more: JsonObject) -> JsonObject:
+    return {"name": volume["name"], "mountPath": path, **more}
+
+
+def _unused(container: JsonObject, kept: Sequence[JsonObject]) -> set[str]:
+    """The volumes that are mounted no longer."""
+    before = {text(mount, "name") for mount in items(container, "volumeMounts")}
+    return before - {text(mount, "name") for mount in kept}

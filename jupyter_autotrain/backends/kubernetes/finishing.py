@@ -103,7 +103,8 @@ class JobFinisher:
             }  # fmt: skip
         own = [self._node_status(job, number) for number in range(len(job.collected.nodes))]
         counted = own[:1] if job.is_elastic else own
-        if all(status.state.is_final for status in counted):
+        is_told = job.has_ended() or not job.workload.rescales  # else it may be the end of pods that others followed
+        if is_told and all(status.state.is_final for status in counted):
             ended = own[0] if len(counted) == 1 else node_statuses.ended(job.ref, own, lambda _: 0.0)
             found = {**ended.detail, "state": str(ended.state), "reason": ended.reason}
             if ended.state in _BY_OTHERS:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 
 from jupyter_autotrain.backends.kubernetes import object_names, reasons
-from jupyter_autotrain.backends.kubernetes.checkpoint_volume import has_volume
+from jupyter_autotrain.backends.kubernetes.checkpoint_volume import has_volume, with_kept_folder
 from jupyter_autotrain.backends.kubernetes.objects import items, number, part, text
 from jupyter_autotrain.backends.kubernetes.workload import (
     OFFSET_VARIABLE,
@@ -31,6 +31,7 @@ BARRIER_IMAGE = "frameworkcontroller/frameworkbarrier"
 BARRIER_PATH = "/mnt/frameworkbarrier"  # the working directory of that image
 _LONGEST_NAME = 50  # pods are `<name>-<role>-<index>`, and a pod's name is its host's
 _BARRIER = "frameworkbarrier"
+_FOLDER = "node-$(FC_TASKROLE_NAME)-$(FC_TASK_INDEX)"
 _PREPARING = frozenset({"", "AttemptCreationPending", "AttemptCreationRequested", "AttemptPreparing"})
 _STOPPED = frozenset({-210, -220, -230})
 _POD_DELETED = -101
@@ -164,7 +165,8 @@ def _pod(request: WorkloadRequest, first_node: int) -> JsonObject:
     if request.nodes > 1:
         _add_barrier(spec, text(request.options, "barrier_image") or BARRIER_IMAGE)
         _add_variable(spec, OFFSET_VARIABLE, str(first_node))
-    return {**request.template, "spec": spec}
+    template: JsonObject = {**request.template, "spec": spec}
+    return with_kept_folder(template, request, _FOLDER) if has_volume(request.options) else template
 
 
 def _add_barrier(spec: dict[str, JsonValue], image: str) -> None:

@@ -24,6 +24,9 @@ def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     if fault:
         return JobStatus(ref, TrialState.PREPARING, doubt=fault, unreachable=True)
     own = [node.status() for node in job.collected.nodes]
+    if job.workload.rescales and (told := _made_anew(job, tracker)):
+        return JobStatus(ref, TrialState.RUNNING, told)
+    own = own[:1] if job.is_elastic else own
     if any(status is not None for status in own):
         return _going_on(ref, own)
     return _not_begun(job, ref, tracker)
@@ -31,6 +34,13 @@ def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
 
 def _fault(job: TrackedJob, tracker: JobTracker) -> str:
     return job.fault or tracker.view.fault(job)
+
+
+def _made_anew(job: TrackedJob, tracker: JobTracker) -> str:
+    """What a trial waits for that ran before, and whose pods are made anew; "" for one that does not."""
+    found = tracker.view.object_of(job)
+    told = job.workload.state(found, tracker.view.pods_of(job)) if found is not None else None
+    return told.reason if told is not None and told.state is TrialState.RUNNING else ""
 
 
 def _not_begun(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:

@@ -18,7 +18,9 @@ def slim_pod(pod: JsonObject) -> JsonObject:
     """A pod without what nobody reads; of its containers only ours is named in `spec`, first."""
     spec = cast("JsonObject", pod.get("spec") or {})
     containers = cast("Sequence[JsonObject]", spec.get("containers") or ())
-    kept: dict[str, JsonValue] = {"containers": [{"name": _own_container(containers)}]}
+    kept: dict[str, JsonValue] = {"containers": [_own_container(containers)]}
+    if spec.get("schedulingGates"):
+        kept["schedulingGates"] = spec["schedulingGates"]
     if spec.get("nodeName"):
         kept["nodeName"] = spec["nodeName"]
     return {"metadata": _metadata(pod), "spec": kept, "status": pod.get("status") or {}}
@@ -36,7 +38,16 @@ def _metadata(found: JsonObject) -> JsonObject:
     return {name: metadata[name] for name in _METADATA if name in metadata}
 
 
-def _own_container(containers: Sequence[JsonObject]) -> str:
+def _own_container(containers: Sequence[JsonObject]) -> JsonObject:
+    """What is told of it: its name, its image, and what it asks for."""
+    name = _own_name(containers)
+    for container in containers:
+        if container.get("name") == name:
+            return {key: container[key] for key in ("name", "image", "resources") if key in container}
+    return {"name": name}
+
+
+def _own_name(containers: Sequence[JsonObject]) -> str:
     for container in containers:
         mounts = cast("Sequence[JsonObject]", container.get("volumeMounts") or ())
         if any(mount.get("mountPath") == places.RUN for mount in mounts):

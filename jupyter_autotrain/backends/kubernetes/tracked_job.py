@@ -64,7 +64,7 @@ class TrackedJob:
     @property
     def is_elastic(self) -> bool:
         """Whether its first node alone says how it stands."""
-        return bool(self.ref.data.get("elastic"))
+        return bool(self.ref.data.get("elastic")) or bool(self.workload.node_variables.count)
 
     @property
     def fetch_limit_bytes(self) -> int:
@@ -73,7 +73,13 @@ class TrackedJob:
 
     def has_ended(self) -> bool:
         """Whether all that its pods have said has come."""
+        if self.workload.node_variables.count and not all(map(_is_done, self.followers.values())):
+            return False
         return self.collected.nodes[0].has_ended() if self.is_elastic else self.collected.has_ended()
+
+
+def _is_done(follower: LogFollower) -> bool:
+    return follower.is_read_out or (follower.node is not None and follower.node.has_ended())
 
 
 def collected_folder(home: Home, job_id: str) -> Path:

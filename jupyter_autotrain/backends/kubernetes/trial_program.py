@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from jupyter_autotrain.backends.kubernetes import code_objects, manifests, naming, pod_template
+from jupyter_autotrain.backends.kubernetes import checkpoint_volume, code_objects, manifests, naming, pod_template
 from jupyter_autotrain.backends.kubernetes import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.object_types import SECRETS
 from jupyter_autotrain.backends.kubernetes.patching import Patched
@@ -69,7 +69,8 @@ class TrialProgram:
     @property
     def secret_names(self) -> tuple[str, ...]:
         """The variables whose values stand in its Secret."""
-        own = (places.TOKEN_VARIABLE,) if self.nodes > 1 else ()
+        may_be_several = self.nodes > 1 or self.workload.node_variables.count
+        own = (places.TOKEN_VARIABLE,) if may_be_several else ()
         return (*self.trial.secrets, *own)
 
     def content(self) -> JsonObject:
@@ -140,7 +141,7 @@ class TrialProgram:
             "nodes": self.nodes,
             "linger_s": self.options.get("linger", defaults.LINGER_S),
             "lingers": self.workload.deletes_pods_at_once,
-            "rescales": self.workload.rescales,
+            "rescales": self.workload.rescales and checkpoint_volume.is_kept(self.options),
             "elastic": self.trial.elastic,
             "grace_s": _GRACE_S,
             "variables": cast("JsonObject", to_json(variables)),

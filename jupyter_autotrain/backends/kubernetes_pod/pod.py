@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from jupyter_autotrain.backends.kubernetes_pod import places, preparing, rendezvous
+from jupyter_autotrain.backends.kubernetes_pod import layout, places, preparing, rendezvous, rescaling
 from jupyter_autotrain.backends.kubernetes_pod.peers import PeersError
 from jupyter_autotrain.backends.kubernetes_pod.pod_part import StatusFile
 from jupyter_autotrain.backends.kubernetes_pod.relay import Relay
@@ -55,18 +55,25 @@ class Pod:
         self._status = StatusFile(self._directory)
         self._supervisor = 0
         self._is_told_to_end = False
+        self._is_rescaled = self._options.get("rescales") is True  # others go on with what this pod has made
+        self._patience_ends_s = float("inf")
 
     def main(self) -> int:
         """Run the trial to its end; gives the exit code of the container."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
         self._lay_out()
         trial = self._trial()
+        if self._is_rescaled:
+            self._go_on(trial)
         if self._prepare(trial) and self._meet(trial):
             self._supervisor = self._start(trial)
             if self._is_told_to_end:
                 self._pass_on_sigterm()
             self._follow()
         status = self._final_status()
+        if self._is_rescaled and rescaling.ends_for_others(status, is_told_to_end=self._is_told_to_end):
+            self._relay.look()
+            return rescaling.ENDED_CODE
         if self._part is not None:
             self._part.finish(self._status)
         self._relay.finish()
@@ -77,7 +84,25 @@ class Pod:
 
     def _on_sigterm(self, *_: object) -> None:
         self._is_told_to_end = True
-        self._pass_on_sigterm()
+        if self._is_rescaled and not self._supervisor:
+            sys.exit(rescaling.ENDED_CODE)  # nothing was begun
+        if self._is_rescaled:
+            rescaling.ask_to_stop(self._directory)
+            grace_s = fields.integer(self._options.get("grace_s"), 30)
+            self._patience_ends_s = time.monotonic() + rescaling.patience_s(grace_s)
+        else:
+            self._pass_on_sigterm()
+
+    def _go_on(self, trial: dict[str, object]) -> None:
+        """Begin where the pods before this one have ended."""
+        names = fields.mapping(self._options.get("variables"))
+        asked = fields.integer(self._options.get("nodes"), 1)
+        nodes = rescaling.node_count(self._environ, str(names.get("count") or ""), asked)
+        node = rendezvous.node_of(self._options, self._environ)
+        rescaling.begin(self._directory, node, nodes, fields.integer(trial.get("workers"), 1))
+        variables = fields.mapping(trial["environment"])
+        trial["environment"] = {**variables, **rescaling.variables(self._environ, self._directory, layout.STORAGE)}
+        self._options["nodes"] = nodes
 
     def _pass_on_sigterm(self) -> None:
         if self._supervisor:
@@ -171,6 +196,9 @@ class Pod:
                 self._part.advance(self._status)
             pause_s = _LEAST_PAUSE_S if self._relay.look() else min(pause_s * _PAUSE_GROWTH, _MOST_PAUSE_S)
             time.sleep(pause_s)
+            if time.monotonic() > self._patience_ends_s:
+                self._patience_ends_s = float("inf")
+                self._pass_on_sigterm()
 
     def _has_ended(self) -> bool:
         """Whether the supervisor has; others that ended are reaped meanwhile, since a container has no other init."""

@@ -7,51 +7,66 @@ import os
 import shutil
 from collections.abc import Mapping
 
+from jupyter_autotrain.backends.kubernetes_pod.pod_part import ENDED_BECAUSE
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.worker.scheduler_hints import PROFILED_VARIABLE
 
 ENDED_CODE = 143  # what schedulers take for a pod that ended since it was told to
 _STOP_REASON = "The scheduler gives the trial other nodes: save a checkpoint and end; it goes on from there."
 _OF_THE_TRIAL = frozenset({"SUCCEEDED", "CANCELLED"})
 _LEAST_GRACE_S = 1.0
+_NODES = "nodes"  # how many there were last, and at most
+_RANK = "rank-"
 _LAST_FRAMES_S = 5.0  # of the grace, for what is written last
 
 
-def begin(trial: dict[str, object], directory: str, node: int, first: str) -> bool:
-    """Make the directory of a node ready to go on; nothing where no earlier pod was there.
+def begin(directory: str, node: int, nodes: int, workers: int) -> bool:
+    """Make the directory of a node ready to go on; its folder of checkpoints is that of all nodes.
 
-    The status of the earlier pod is kept under another name, so that a supervisor starts. Ranks of other nodes than the
-    first go on from what rank 0 has saved, since their own number may mean another part of the training now.
+    The status of the earlier pod is kept under another name, so that a supervisor starts. Where the number of nodes is
+    another, ranks of other nodes than the first go on from what rank 0 has saved: their own may be another part now.
 
     Args:
-        trial: Its file, to be written; `resume_from` is set.
         directory: Of this node.
         node: Which one this is.
-        first: The directory of the first node.
+        nodes: How many there are now.
+        workers: How many ranks each node has.
 
     Returns:
         Whether there was an earlier pod.
     """
-    if not os.path.exists(f"{directory}/{wire.STATUS_FILE}") and not _has_checkpoint(first):
+    if node == 0:
+        _forget_other_ranks(directory, nodes, workers)
+    if not os.path.exists(f"{directory}/{wire.STATUS_FILE}"):
         return False
     for name in (wire.STOP_FILE, wire.CANCEL_FILE, wire.LAUNCH_FILE, wire.LAUNCH_ENDED_FILE, wire.LOCK_FILE):
         with contextlib.suppress(OSError):
             os.unlink(f"{directory}/{name}")
     _remove_partials(directory)
-    with contextlib.suppress(FileNotFoundError):
-        os.replace(f"{directory}/{wire.STATUS_FILE}", f"{directory}/{wire.STATUS_FILE}-{_next_number(directory)}")
-    if node:
-        shutil.rmtree(f"{directory}/{wire.CHECKPOINTS}", ignore_errors=True)
-        os.makedirs(f"{directory}/{wire.CHECKPOINTS}", mode=0o700, exist_ok=True)
-    if _has_checkpoint(first):
-        trial["resume_from"] = f"{first}/{wire.CHECKPOINTS}"
+    os.replace(f"{directory}/{wire.STATUS_FILE}", f"{directory}/{wire.STATUS_FILE}-{_next_number(directory)}")
     return True
 
 
-def _has_checkpoint(directory: str) -> bool:
+def _forget_other_ranks(directory: str, nodes: int, workers: int) -> None:
+    """Before the other nodes begin: they wait for the first."""
+    checkpoints = f"{directory}/{wire.CHECKPOINTS}"
+    before, most = _earlier_counts(directory)
+    if before not in {0, nodes}:
+        for name in os.listdir(checkpoints):
+            rank = name[len(_RANK) :] if name.startswith(_RANK) else ""
+            if rank.isdigit() and int(rank) >= workers:
+                shutil.rmtree(f"{checkpoints}/{name}", ignore_errors=True)
+    wire.write_atomically(f"{directory}/{_NODES}", f"{nodes} {max(nodes, most)}".encode(), sync=False)
+
+
+def _earlier_counts(directory: str) -> tuple[int, int]:
+    """How many nodes there were last, and at most; 0 where there were none."""
     try:
-        return bool(os.listdir(f"{directory}/{wire.CHECKPOINTS}"))
-    except OSError:
-        return False
+        with open(f"{directory}/{_NODES}", encoding="utf-8") as file:
+            before, most = file.read().split()
+        return int(before), int(most)
+    except (OSError, ValueError):
+        return 0, 0
 
 
 def _remove_partials(directory: str) -> None:
@@ -80,7 +95,8 @@ def patience_s(grace_s: float) -> float:
 
 def ends_for_others(status: Mapping[str, object], *, is_told_to_end: bool) -> bool:
     """Whether a pod ends so that others go on with the trial; its final status is none of the trial then."""
-    return is_told_to_end and status.get("state") not in _OF_THE_TRIAL
+    is_consequence = str(status.get("reason") or "").startswith(ENDED_BECAUSE)
+    return is_told_to_end and (is_consequence or status.get("state") not in _OF_THE_TRIAL)
 
 
 def variables(environ: Mapping[str, str], directory: str, storage: str) -> dict[str, str]:
@@ -90,7 +106,9 @@ def variables(environ: Mapping[str, str], directory: str, storage: str) -> dict[
     share = f"{storage}/share"
     with contextlib.suppress(OSError):
         os.makedirs(share, mode=0o700, exist_ok=True)
-    return {"ADAPTDL_CHECKPOINT_PATH": f"{directory}/{wire.CHECKPOINTS}", "ADAPTDL_SHARE_PATH": share}
+    found = {"ADAPTDL_CHECKPOINT_PATH": f"{directory}/{wire.CHECKPOINTS}", "ADAPTDL_SHARE_PATH": share}
+    most = _earlier_counts(directory)[1]
+    return {**found, PROFILED_VARIABLE: str(most)} if most else found
 
 
 def node_count(environ: Mapping[str, str], variable: str, asked: int) -> int:

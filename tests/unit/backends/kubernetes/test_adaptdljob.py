@@ -34,7 +34,7 @@ def test_a_volume_at_dev_shm_is_left_to_adaptdl():
     (job,) = WORKLOAD.render(request(NAME))
     spec = job["spec"]["template"]["spec"]
     assert "/dev/shm" not in [mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]]
-    assert [volume["name"] for volume in spec["volumes"]] == ["code"]
+    assert "shared-memory" not in [volume["name"] for volume in spec["volumes"]]
 
 
 def test_replicas_come_from_nodes_and_from_options():
@@ -78,7 +78,20 @@ def test_a_checkpoint_volume_is_claimed_with_the_job_and_mounted():
     }
     spec = job["spec"]["template"]["spec"]
     assert spec["volumes"][-1]["persistentVolumeClaim"] == {"claimName": NAME}
-    assert spec["containers"][0]["volumeMounts"][-1]["mountPath"] == "/autotrain/storage"
+    mounts = {mount["mountPath"]: mount for mount in spec["containers"][0]["volumeMounts"]}
+    assert {mounts[path]["name"] for path in ("/autotrain/storage", "/autotrain/run")} == {spec["volumes"][-1]["name"]}
+
+
+def test_what_a_pod_makes_lies_on_the_volume_one_folder_for_each_replica_with_the_checkpoints_of_all():
+    storage = {"storage": {"pvc": "training", "sub_path": "team/ada"}}
+    (job,) = WORKLOAD.render(request(NAME, nodes=2, options=storage))
+    spec = job["spec"]["template"]["spec"]
+    mounts = {mount["mountPath"]: mount for mount in spec["containers"][0]["volumeMounts"]}
+    folder = "team/ada/trials/ab12-3-1"
+    assert mounts["/autotrain/run"]["subPathExpr"] == f"{folder}/node-$(ADAPTDL_REPLICA_RANK)"
+    assert mounts["/autotrain/run/trial/checkpoints"]["subPath"] == f"{folder}/checkpoints"
+    assert mounts["/autotrain/storage"]["subPath"] == "team/ada"
+    assert [volume["name"] for volume in spec["volumes"]].count("storage") == 1
 
 
 def test_one_replica_claims_a_volume_of_one_node():

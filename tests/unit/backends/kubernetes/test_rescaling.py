@@ -16,34 +16,35 @@ def node(tmp_path, number, **files):
 
 
 def test_a_first_pod_finds_nothing_to_go_on_from(tmp_path):
-    first = node(tmp_path, 0)
-    trial = {"resume_from": "earlier attempt"}
-    assert rescaling.begin(trial, str(first), 0, str(first)) is False
-    assert trial == {"resume_from": "earlier attempt"}
+    assert rescaling.begin(str(node(tmp_path, 0)), 0, 1, 1) is False
 
 
-def test_the_first_node_goes_on_from_its_own_checkpoints_with_its_streams(tmp_path):
+def test_a_node_goes_on_with_its_streams_and_checkpoints(tmp_path):
     first = node(tmp_path, 0, status_json="{}", metrics="kept", lock="", checkpoints__saved="1")
     (first / wire.STOP_FILE).write_text("stop")
     (first / "partials-1").write_text("ended")
-    trial = {}
-    assert rescaling.begin(trial, str(first), 0, str(first)) is True
-    assert trial == {"resume_from": f"{first}/checkpoints"}
+    assert rescaling.begin(str(first), 0, 1, 1) is True
     names = sorted(path.name for path in first.iterdir() if path.is_file())
-    assert names == ["metrics", "status.json-1"]
+    assert names == ["metrics", "nodes", "status.json-1"]
     assert not (first / wire.STOP_FILE).exists()
+    assert (first / wire.CHECKPOINTS / "saved").exists()
     (first / "status.json").write_text("{}")
-    assert rescaling.begin(trial, str(first), 0, str(first)) is True
+    assert rescaling.begin(str(first), 0, 1, 1) is True
     assert (first / "status.json-2").exists()
 
 
-def test_other_nodes_go_on_from_what_rank_0_saved_and_not_from_their_own(tmp_path):
-    first = node(tmp_path, 0, checkpoints__saved="new")
-    other = node(tmp_path, 1, status_json="{}", checkpoints__saved="old")
-    trial = {}
-    assert rescaling.begin(trial, str(other), 1, str(first)) is True
-    assert trial == {"resume_from": f"{first}/checkpoints"}
-    assert list((other / wire.CHECKPOINTS).iterdir()) == []
+def test_with_another_number_of_nodes_other_ranks_go_on_from_what_rank_0_saved(tmp_path):
+    first = node(tmp_path, 0)
+    rescaling.begin(str(first), 0, 2, 2)
+    for name in ("step-1.pkl", "rank-1/step-1.pkl", "rank-2/step-1.pkl", "rank-3/step-1.pkl", "rank-x/own"):
+        path = first / wire.CHECKPOINTS / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    rescaling.begin(str(first), 0, 2, 2)
+    assert (first / wire.CHECKPOINTS / "rank-3").exists()
+    rescaling.begin(str(first), 0, 1, 2)
+    left = sorted(path.name for path in (first / wire.CHECKPOINTS).iterdir())
+    assert left == ["rank-1", "rank-x", "step-1.pkl"]
 
 
 @pytest.mark.parametrize(
@@ -73,8 +74,13 @@ def test_the_cell_is_asked_before_its_processes_are_told(tmp_path):
 def test_adaptdls_own_library_is_told_its_folders(tmp_path):
     assert rescaling.variables({}, "/trial", str(tmp_path)) == {}
     told = rescaling.variables({"ADAPTDL_JOB_ID": "a/b"}, "/trial", str(tmp_path))
+    node(tmp_path, 0)
     assert told == {"ADAPTDL_CHECKPOINT_PATH": "/trial/checkpoints", "ADAPTDL_SHARE_PATH": f"{tmp_path}/share"}
     assert (tmp_path / "share").is_dir()
+    for count in (1, 3, 2):
+        rescaling.begin(f"{tmp_path}/node-0", 0, count, 1)
+    told = rescaling.variables({"ADAPTDL_JOB_ID": "a/b"}, f"{tmp_path}/node-0", str(tmp_path))
+    assert told["AUTOTRAIN_PROFILED_REPLICAS"] == "3"
 
 
 def test_the_number_of_nodes_is_that_of_now():
