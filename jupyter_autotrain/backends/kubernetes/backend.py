@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.kubernetes import discovering, planning, trial_needs
+from jupyter_autotrain.backends.kubernetes import discovering, planning, pooling, trial_needs
 from jupyter_autotrain.backends.kubernetes import leftovers as cluster_leftovers
 from jupyter_autotrain.backends.kubernetes.cancelling import Canceller
 from jupyter_autotrain.backends.kubernetes.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.job import JobWorkload
 from jupyter_autotrain.backends.kubernetes.job_states import status_of
 from jupyter_autotrain.backends.kubernetes.planning import TrialPlan
+from jupyter_autotrain.backends.kubernetes.pooled_job import PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.session import Session
 from jupyter_autotrain.backends.kubernetes.submitting import Submitter
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob, collected_folder
@@ -78,13 +79,13 @@ class KubernetesBackend:
 
         return KubernetesOptions
 
-    def workload_for(self, trial: TrialSpec, options: JsonObject) -> Workload:  # noqa: ARG002 - others choose by it
+    def workload_for(self, trial: TrialSpec, options: JsonObject) -> Workload:
         """The kind of object that a trial becomes."""
-        return JobWorkload()
+        return PooledJobWorkload() if pooling.is_for(trial, options) else JobWorkload()
 
-    def workload_of(self, ref: JobRef) -> Workload:  # noqa: ARG002 - others choose by it
+    def workload_of(self, ref: JobRef) -> Workload:
         """The kind of object that a job is."""
-        return JobWorkload()
+        return PooledJobWorkload() if ref.data.get("pooled") else JobWorkload()
 
     def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:  # noqa: ARG002 - a submit is one request
         """Have a function called when there is something new."""
@@ -163,6 +164,7 @@ class KubernetesBackend:
             "name": program.name, "namespace": program.namespace, "kind": kind.kind, "version": kind.version,
             "nodes": program.nodes, "workers": trial.resources.workers_per_node, "elastic": trial.elastic,
             "python": program.python, "fetch_limit_bytes": trial.fetch_limit_bytes,
+            "pooled": isinstance(program.workload, PooledJobWorkload),
         }  # fmt: skip
         return JobRef(self.name, trial.job_id, data)
 

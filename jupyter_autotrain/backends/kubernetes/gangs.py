@@ -72,9 +72,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """Of one gang: since when this try lasts, how long earlier ones did, and before when there is no next."""
+    """Of one gang.
+
+    Attributes:
+        since_s: When this try began; None between tries.
+        looked_s: When it was looked at last.
+        tried_s: For how long it found too few nodes, in all tries, while nothing else of its home ran.
+        not_before_s: When the next try may begin.
+    """
 
     since_s: float | None = None
+    looked_s: float = 0.0
     tried_s: float = 0.0
     not_before_s: float = 0.0
 
@@ -119,18 +127,17 @@ class GangGate:
     def _judge(self, gang: Gang, now_s: float, running: int, is_second: bool) -> Step | None:
         """Whether a trial that is starting has to end that."""
         times = self._times.get(gang.name, _Times())
-        if times.since_s is None:
-            times = replace(times, since_s=now_s)
-            self._times[gang.name] = times
+        since_s = now_s if times.since_s is None else times.since_s
+        before_s = now_s if times.since_s is None else times.looked_s
+        tried_s = times.tried_s + (now_s - before_s if gang.stuck and not running else 0.0)
+        self._times[gang.name] = _Times(since_s, now_s, tried_s, times.not_before_s)
         if not gang.stuck:
             return None
-        this_try_s = now_s - (times.since_s or now_s)
-        if not running and times.tried_s + this_try_s > self._timeout_s:
+        if tried_s > self._timeout_s:
             return Step(gang.name, Action.GIVE_UP, self._message(gang))
-        if gang.placed and (is_second or this_try_s > self._hold_s * _spread(gang.name, now_s)):
-            tried_s = times.tried_s + (0.0 if running else this_try_s)
+        if gang.placed and (is_second or now_s - since_s > self._hold_s * _spread(gang.name, now_s)):
             pause_s = self._hold_s * _spread(gang.name[::-1], now_s)
-            self._times[gang.name] = _Times(None, tried_s, now_s + pause_s)
+            self._times[gang.name] = _Times(None, now_s, tried_s, now_s + pause_s)
             return Step(gang.name, Action.SUSPEND, gang.stuck)
         return None
 

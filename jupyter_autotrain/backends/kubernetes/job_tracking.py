@@ -21,6 +21,7 @@ from jupyter_autotrain.backends.kubernetes.gang_keeping import GangKeeper
 from jupyter_autotrain.backends.kubernetes.gangs import GangGate
 from jupyter_autotrain.backends.kubernetes.log_following import LogFollower
 from jupyter_autotrain.backends.kubernetes.option_defaults import START_TIMEOUT_S
+from jupyter_autotrain.backends.kubernetes.pilot_keeping import PilotKeeper
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
 from jupyter_autotrain.core.json import JsonObject
 
@@ -52,6 +53,7 @@ class JobTracker:
         self.view = ClusterView(api, namespace, home, self._pod_changed, self._object_changed)
         self.finisher = JobFinisher(api, self.view, self.deleter)
         self.gangs = GangKeeper(api, self.view, GangGate(start_timeout_s), self._all, self.consider)
+        self.pilots = PilotKeeper(api, self.view, home, self._all, self.consider)
 
     def _all(self) -> list[TrackedJob]:
         return list(self._jobs.values())
@@ -63,6 +65,8 @@ class JobTracker:
             self._api.loop.start(self._begin(job))
             if job.nodes > 1:
                 self.gangs.begin()
+            if job.is_pooled:
+                self.pilots.begin()
         return known
 
     def known(self, job_id: str) -> TrackedJob | None:
@@ -97,7 +101,7 @@ class JobTracker:
             return
         follower = job.followers[uid] = LogFollower(
             self._api, self.view.address(job, pod), job.collected, lambda: self.view.is_alive(job, uid),
-            lambda: self._come(job),
+            lambda: self._come(job), job.ref.job_id if job.is_pooled else "",
         )  # fmt: skip
         self.start(follower.run())
 

@@ -37,6 +37,7 @@ class LogFollower:
         trial: Where what it says goes.
         is_alive: Whether the container may still write, as far as is known.
         on_news: Called when something has come.
+        job_id: The trial, where the log may be that of several.
 
     Attributes:
         printed: The last lines that are no frames, for messages.
@@ -47,7 +48,7 @@ class LogFollower:
 
     def __init__(
         self, api: KubernetesApi, at: PodAddress, trial: CollectedTrial, is_alive: Callable[[], bool],
-        on_news: Callable[[], None],
+        on_news: Callable[[], None], job_id: str = "",
     ) -> None:  # fmt: skip
         self.printed: deque[str] = deque(maxlen=_MOST_LINES)
         self.is_read_out = False
@@ -59,6 +60,8 @@ class LogFollower:
         self._is_alive = is_alive
         self._on_news = on_news
         self._last_time = ""
+        self._job_id = job_id
+        self._is_of_another = bool(job_id)  # until its log says that it is of this one
 
     async def run(self) -> None:
         """Follow until everything has come, or nothing more can."""
@@ -97,6 +100,8 @@ class LogFollower:
             async for data in self._api.pieces(answer):
                 *lines, rest = (rest + data).split(b"\n")
                 await self._take(lines)
+                if self.node is not None and self.node.has_ended():
+                    return True
             return not rest
 
     async def _take(self, lines: list[bytes]) -> None:
@@ -121,6 +126,11 @@ class LogFollower:
         if frame is None:
             return
         with contextlib.suppress(ValueError):  # a path, or a number, that the trial has made up
+            if frame.path == places.JOB:
+                self._is_of_another = frame.data.decode() != self._job_id
+                return
+            if self._is_of_another:
+                return
             if frame.path == places.NODE:
                 self.node = self._trial.node(int(frame.data))
                 return

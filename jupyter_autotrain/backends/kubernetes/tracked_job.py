@@ -62,6 +62,11 @@ class TrackedJob:
         return cast("int", self.ref.data.get("nodes") or 1)
 
     @property
+    def is_pooled(self) -> bool:
+        """Whether a long-running pod runs it, among others."""
+        return bool(self.ref.data.get("pooled"))
+
+    @property
     def is_elastic(self) -> bool:
         """Whether its first node alone says how it stands."""
         return bool(self.ref.data.get("elastic")) or bool(self.workload.node_variables.count)

@@ -145,6 +145,9 @@ class WatchedObjects:
 
     def _put(self, one: JsonObject) -> None:
         uid = naming.uid_of(one)
+        before = self._objects.get(uid)
+        if before is not None and naming.job_label(before) != naming.job_label(one):
+            self._by_job.get(naming.job_label(before), {}).pop(uid, None)
         self._objects[uid] = one
         self._by_job.setdefault(naming.job_label(one), {})[uid] = one
         self._on_change(one, False)

@@ -20,6 +20,9 @@ ACKNOWLEDGED = "acknowledged"  # everything was fetched: the pod need not linger
 
 TRIAL_VARIABLE = "AUTOTRAIN_TRIAL"
 POD_VARIABLE = "AUTOTRAIN_POD"
+REUSE_IDLE = "reuse_idle_s"  # of what stands in POD_VARIABLE: there where trials are run one after another
+JOB_VARIABLE = "AUTOTRAIN_JOB"  # which of them
+JOB = "job"  # a frame that says which trial the following frames are of
 FIRST_ADDRESS_VARIABLE = "AUTOTRAIN_FIRST_ADDRESS"
 TOKEN_VARIABLE = "AUTOTRAIN_TOKEN"  # noqa: S105 - its name: by it the pods of a trial know each other
 

@@ -30,7 +30,7 @@ _LEAST_PAUSE_S = 0.01
 _MOST_PAUSE_S = 0.1
 _PAUSE_GROWTH = 1.3
 _LINGER_S = 600.0
-_PREEMPTED_CODE = 143  # what schedulers take for a pod that was asked to end, not for a failure
+PREEMPTED_CODE = 143  # what schedulers take for a pod that was asked to end, not for a failure
 _GOOD = frozenset({"SUCCEEDED", "EARLY_STOPPED"})
 _OWN = "AUTOTRAIN_"
 
@@ -50,7 +50,8 @@ class Pod:
         self._code = code
         self._directory = f"{run}/{places.TRIAL}"
         self._options = fields.mapping(json.loads(environ.get(places.POD_VARIABLE) or "{}"))
-        self._relay = Relay(run, _write, rendezvous.node_of(self._options, environ))
+        node = rendezvous.node_of(self._options, environ)
+        self._relay = Relay(run, _write, node, environ.get(places.JOB_VARIABLE, ""))
         self._part: rendezvous.Part | None = None  # of a trial on several nodes
         self._status = StatusFile(self._directory)
         self._supervisor = 0
@@ -79,7 +80,7 @@ class Pod:
         self._relay.finish()
         self._linger()
         if status.get("state") == "PREEMPTED":
-            return _PREEMPTED_CODE
+            return PREEMPTED_CODE
         return 0 if status.get("state") in _GOOD else 1
 
     def _on_sigterm(self, *_: object) -> None:
@@ -153,6 +154,8 @@ class Pod:
             part = rendezvous.of_pod(self._options, self._environ, fields.integer(trial.get("workers"), 1), token)
             trial["layout"] = part.join(lambda: self._is_told_to_end)
         except (PeersError, OSError) as error:
+            if self._is_told_to_end:  # as when not all pods got a node: nothing has begun, and it begins again
+                sys.exit(PREEMPTED_CODE)
             self._fail(DataError(f"{error}"))
             return False
         self._part = part
@@ -242,9 +245,3 @@ def _unpack(archive: str, target: str) -> None:
     with tarfile.open(archive) as packed:
         packed.extractall(draft)  # noqa: S202 - it comes from the manager
     os.rename(draft, target)
-
-
-def main() -> None:
-    """Run the trial of this pod."""
-    os.umask(0o077)
-    sys.exit(Pod(os.environ).main())

@@ -30,15 +30,17 @@ class Relay:
         run: The folder of everything in the pod.
         write: Writes lines to the log.
         node: Which node of the trial this is.
+        job: Which trial, where the log is that of several.
 
     Attributes:
         written_bytes: How much was written to the log.
         left: The files that are not in the log.
     """
 
-    def __init__(self, run: str, write: Callable[[str], None], node: int = 0) -> None:
+    def __init__(self, run: str, write: Callable[[str], None], node: int = 0, job: str = "") -> None:
         self.written_bytes = 0
         self._node = node
+        self._job = job
         self._named_at_bytes = -_NAME_AGAIN_BYTES
         self.left: list[str] = []
         self._run = run
@@ -78,6 +80,8 @@ class Relay:
     def _send(self, path: str, offset: int, data: bytes) -> None:
         if self.written_bytes - self._named_at_bytes >= _NAME_AGAIN_BYTES:  # a rotated log says it, too
             self._named_at_bytes = self.written_bytes
+            if self._job:
+                self._send(places.JOB, 0, self._job.encode())
             self._send(places.NODE, 0, str(self._node).encode())
         for line in frames.encode(path, offset, data):
             self._write(line)

@@ -90,6 +90,11 @@ def main(arguments: Sequence[str]) -> None:
     """Answer one request on the standard streams."""
     os.umask(0o077)
     try:
+        if arguments[0] == "run":
+            from jupyter_autotrain.backends.kubernetes_pod import pilot  # noqa: PLC0415 - few pods are long-running
+
+            pilot.accept(arguments[1], sys.stdin.buffer.read(int(arguments[2])))
+            return
         answer = PodRequests().answer(arguments[0], arguments[1:])
     except (OSError, ValueError) as error:
         sys.exit(str(error))

@@ -6,6 +6,6 @@ import sys
 if __name__ == "__main__":
     here = os.path.abspath(__file__)
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(here)))))
-    from jupyter_autotrain.backends.kubernetes_pod.pod import main
+    from jupyter_autotrain.backends.kubernetes_pod.program import main
 
     main()

@@ -95,6 +95,15 @@ def test_a_gang_that_waits_for_one_of_its_own_home_never_gives_up_and_holds_no_n
     assert world.running() == ["a2"]
 
 
+def test_the_time_that_one_of_its_own_home_ran_does_not_count_when_that_ends() -> None:
+    world = World(2, [gang("a1"), gang("a2")], timeout_s=60.0)
+    for _ in range(100):
+        world.tick()
+    world.end("a1")
+    stuck = [replace(one, stuck="waits: the scheduler has not looked again") for one in world.homes[0]]
+    assert world.gates[0].decide(stuck) == []
+
+
 def test_gangs_of_two_homes_that_hold_each_other_up_give_way_until_both_have_run() -> None:
     world = World(2, [gang("a1")], [gang("b2")])
     world.tick()

@@ -1,0 +1,98 @@
+"""Long-running pods run trials one after another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.testing.bundles import trial_of, wait_until
+from jupyter_autotrain.testing.data import data_of
+from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
+from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
+
+long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
+CODE = "import os\nprint(os.uname().nodename, len(data.train.read_text()))\nreport(step=1, loss=0.5)"
+
+
+def make(cluster: KubernetesLab, home: Home, **options: object) -> KubernetesBackend:
+    given = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", "reuse": 1, "reuse_idle": 3.0, **options}
+    return KubernetesBackend(Profile("lab", "kubernetes", given), BackendContext(home))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def backend(cluster: KubernetesLab, home: Home) -> Iterator[KubernetesBackend]:
+    made = make(cluster, home)
+    yield made
+    made.close()
+
+
+def ended(backend: KubernetesBackend, ref: JobRef) -> tuple[TrialState, str]:
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}", within_s=60)
+    status = backend.poll([ref])[0]
+    return status.state, backend.read([Cursor(ref, wire.STDOUT, 0)])[0].data.decode() or status.reason
+
+
+def test_one_pod_runs_all_trials_with_the_data_that_it_has_and_ends_when_there_are_none(
+    cluster: KubernetesLab, home: Home, backend: KubernetesBackend, tmp_path: Path
+) -> None:
+    (tmp_path / "train.csv").write_text("1,2\n" * 1000)
+    data = data_of(home, tmp_path, train="train.csv")
+    trials = [trial_of(home, CODE, number=number, data=data) for number in (1, 2, 3)]
+    refs = [backend.submit(trial, Placement(), {}) for trial in trials]
+    found = [ended(backend, ref) for ref in refs]
+    assert {state for state, _ in found} == {TrialState.SUCCEEDED}, found
+    (pod,) = {text for _, text in found}  # the same host name, and the same data
+    assert pod.endswith(" 4000\n")
+    assert all(b'"loss"' in backend.read([Cursor(ref, wire.METRICS, 0)])[0].data for ref in refs)
+    wait_until(lambda: not cluster.store.list(PODS, "default")[0] or _all_ended(cluster), "the end of the pod")
+
+
+def _all_ended(cluster: KubernetesLab) -> bool:
+    return all(pod["status"].get("phase") == "Succeeded" for pod in cluster.store.list(PODS, "default")[0])
+
+
+@long
+def test_a_trial_in_a_long_running_pod_is_cancelled_and_the_pod_goes_on(home: Home, backend: KubernetesBackend) -> None:
+    waits = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"
+    first = backend.submit(trial_of(home, waits, experiment_id="a"), Placement(), {})
+    second = backend.submit(trial_of(home, "print('second')", experiment_id="b"), Placement(), {})
+    wait_until(lambda: b"begun" in backend.read([Cursor(first, wire.STDOUT, 0)])[0].data, "its begin", within_s=60)
+    assert "its turn" in backend.poll([second])[0].reason
+    receipt = backend.cancel(first, 5.0)
+    assert receipt.pids_left == ()
+    assert ended(backend, second) == (TrialState.SUCCEEDED, "second\n")
+
+
+@long
+def test_another_manager_goes_on_with_a_trial_in_a_long_running_pod(
+    cluster: KubernetesLab, home: Home, backend: KubernetesBackend
+) -> None:
+    code = "import time\nprint('begun', flush=True)\nwhile not should_stop(): time.sleep(0.05)\nprint('stopped')"
+    first = backend.submit(trial_of(home, code, experiment_id="a"), Placement(), {})
+    second = backend.submit(trial_of(home, "print('second')", experiment_id="b"), Placement(), {})
+    wait_until(lambda: b"begun" in backend.read([Cursor(first, wire.STDOUT, 0)])[0].data, "its begin", within_s=60)
+    backend.close()
+    other = make(cluster, home)
+    try:
+        wait_until(lambda: other.poll([first])[0].state is TrialState.RUNNING, "the trial", within_s=60)
+        other.put(first, wire.STOP_FILE, b"enough")
+        assert ended(other, first) == (TrialState.EARLY_STOPPED, "begun\nstopped\n")
+        assert ended(other, second) == (TrialState.SUCCEEDED, "second\n")
+        assert len([one for one in cluster.store.list(JOBS, "default")[0] if "pilot" in one["metadata"]["name"]]) == 1
+    finally:
+        other.close()
