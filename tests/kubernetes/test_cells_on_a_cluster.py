@@ -11,8 +11,9 @@ import pytest
 import yaml
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import CapturedIO, capture_output
+from traitlets.config import Config
 
-from jupyter_autotrain import manager
+from jupyter_autotrain import backends, manager
 from jupyter_autotrain.backends.kubernetes.cluster_checks import object_type_of
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing.kubernetes.access import Rule, User
@@ -20,6 +21,7 @@ from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
 from tests.kubernetes import cluster_objects as objects
 
+TYPES = {"kubernetes", "kubeflow", "adaptdl", "frameworkcontroller"}
 CODE = "---\nreport(step=1, answer=42)"
 
 
@@ -29,7 +31,7 @@ class Notebook:
     def __init__(self, cluster: KubernetesLab, folder: Path) -> None:
         self.cluster = cluster
         self.folder = folder
-        self.shell = InteractiveShell.instance()
+        self.shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
         self.run("%load_ext jupyter_autotrain")
         self.use(cluster.kubeconfig)
 
@@ -111,6 +113,30 @@ def test_unknown_fields_are_refused_by_name_before_anything_is_sent(notebook: No
     assert len(lines) <= 6
     assert notebook.cluster.store.list(JOBS, None)[0] == []
     assert not list(home.root.glob("experiments/*"))
+
+
+def test_a_cluster_with_the_older_schemas_alone_refuses_the_same(notebook: Notebook) -> None:
+    notebook.cluster.api.fail_next(404, match="/openapi/v3", count=100)
+    lines = notebook.fails(notebook.cell("kubernetes: {patch: {spec: {paralelism: 2}}}"))
+    notebook.cluster.api.fail_next(404, match="/openapi/v3", count=0)
+    assert "Job spec.paralelism: unknown field; did you mean 'parallelism'?" in lines[0]
+
+
+def test_a_queue_that_is_not_there_is_refused_before_anything_is_sent(notebook: Notebook) -> None:
+    lines = notebook.fails(notebook.cell("kubernetes: {queue: nowhere}"))
+    assert "No queue 'nowhere' among the localqueues.kueue.x-k8s.io in the namespace 'default'." in lines[0]
+    assert notebook.cluster.store.list(JOBS, None)[0] == []
+
+
+@pytest.mark.parametrize("type_name", sorted(TYPES & set(backends.type_names())))
+def test_each_type_shows_its_object_without_any_cluster(notebook: Notebook, type_name: str) -> None:
+    profile = f"{{type: {type_name}, kubeconfig: /nowhere, namespace: team}}"
+    shown = notebook.run(f"%%autotrain --dry-run\nbackend: {profile}\n{CODE}")
+    text = shown.partition("--- trial.yaml\n")[2].partition("note: ")[0]
+    first, *_ = yaml.safe_load_all(text)
+    assert first["metadata"]["namespace"] == "team"
+    assert f"that it takes {first['kind']} ({first['apiVersion']})" in shown
+    assert "/autotrain/code/agent.zip" in text
 
 
 def test_missing_permissions_are_refused_with_a_role_that_helps(notebook: Notebook) -> None:

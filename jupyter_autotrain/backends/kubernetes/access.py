@@ -52,8 +52,9 @@ def load(kubeconfig: str = "", context: str = "") -> Access:
     answer = _ask_loader(str(Path(kubeconfig).expanduser()) if kubeconfig else "", context)
     if "fault" in answer:
         where = f"the context {context!r} of " if context else ""
+        fault = str(answer["fault"]).rstrip(".")
         raise BackendError(
-            f"There is no access to a cluster by {where}{kubeconfig or 'the kubeconfig'}: {answer['fault']}.",
+            f"There is no access to a cluster by {where}{kubeconfig or 'the kubeconfig'}: {fault}.",
             "A kubeconfig with which `kubectl get pods` works.",
             "Name it by `kubeconfig:` and `context:` of the profile, or by KUBECONFIG before the manager starts.",
         )
