@@ -25,7 +25,7 @@ def add(command: CommandContext, arguments: argparse.Namespace) -> None:
     profiles, faults = context.profiles()
     if faults:
         raise combined_error(faults)
-    name = _name(arguments, "add NAME --type TYPE [HOST ...] [--set KEY=VALUE]")
+    name = _name(arguments, "add NAME --type TYPE [HOST ...] [KEY=VALUE ...]")
     if known := profiles.definitions.get(name):
         raise AutotrainError(
             f"There is a profile {name!r} already ({known.location}).",
@@ -47,7 +47,7 @@ def edit(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Change settings of a profile of the user's file; without any, show it."""
     context = backends.header_context(command.cwd, command.environ)
     profiles, _ = context.profiles()
-    name = _name(arguments, "edit NAME [HOST ...] [--set KEY=VALUE] [--unset KEY]")
+    name = _name(arguments, "edit NAME [HOST ...] [KEY=VALUE ...] [--unset KEY]")
     definition = _own(context, profiles, name)
     settings = _settings(arguments)
     if arguments.type is not None:
@@ -104,14 +104,16 @@ def _own(context: HeaderContext, profiles: Profiles, name: str) -> Definition:
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, JsonValue]:
-    """What the words and `--set` say."""
-    found: dict[str, JsonValue] = {"hosts": list(arguments.words)} if arguments.words else {}
-    for text in arguments.set or ():
+    """What the words and `--set` say; no host has an equals sign in its name."""
+    hosts: list[JsonValue] = [word for word in arguments.words if "=" not in word]
+    pairs = [word for word in arguments.words if "=" in word]
+    found: dict[str, JsonValue] = {"hosts": hosts} if hosts else {}
+    for text in (*pairs, *(arguments.set or ())):
         key, equals, value = text.partition("=")
         document = load([(1, f"{key}: {value}")])
         if not equals or document.faults or key not in document.data:
             raise AutotrainError(
-                f"--set {text!r} cannot be read.", "KEY=VALUE, as in --set port=2222.", "See: %autotrain help backend"
+                f"{text!r} cannot be read.", "KEY=VALUE, as in port=2222.", "See: %autotrain help backend"
             )
         found[key] = resolve(document.data[key])  # type: ignore[assignment]  # plain YAML is plain JSON
     return found

@@ -102,7 +102,9 @@ def _add_backends(backends: argparse.ArgumentParser) -> None:
     )
     backends.add_argument("action", nargs="?", choices=BACKEND_ACTIONS, metavar="ACTION", help=texts)
     backends.add_argument("name", nargs="?", metavar="NAME", help="the profile")
-    backends.add_argument("words", nargs="*", metavar="HOST", help="hosts; with trust also a fingerprint")
+    backends.add_argument(
+        "words", nargs="*", metavar="HOST", help="hosts, and options as KEY=VALUE; with trust a fingerprint"
+    )
     backends.add_argument("--type", metavar="TYPE", help="what kind of backend, as ssh")
     backends.add_argument("--set", action="append", metavar="KEY=VALUE", help="an option; may be repeated")
     backends.add_argument("--unset", action="append", metavar="KEY", help="take an option away; may be repeated")

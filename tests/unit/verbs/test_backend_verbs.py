@@ -89,6 +89,11 @@ def test_a_profile_is_added_at_the_end_and_the_rest_stays_as_written(terminal, f
     assert not list(file.parent.glob("*.draft"))
 
 
+def test_options_are_words_with_an_equals_sign(terminal, file: Path) -> None:
+    terminal.run("backends", "add", "box", "--type", "ssh", "gpu7", "port=22", "user=ada")
+    assert file.read_text() == f"{WRITTEN}box:\n  type: ssh\n  hosts: [gpu7]\n  port: 22\n  user: ada\n"
+
+
 def test_the_first_profile_makes_the_file(terminal) -> None:
     terminal.run("backends", "add", "lab", "--type", "ssh", "gpu1")
     file = terminal.cwd / ".jupyter" / "backends.yaml"
@@ -113,7 +118,8 @@ def test_a_file_that_is_a_link_stays_one(terminal, file: Path) -> None:
         (("new", "--type", "shh", "a"), "did you mean 'ssh'"),
         (("new", "--type", "ssh"), "new.hosts: is missing"),
         (("new", "--type", "ssh", "a", "--set", "prot=1"), "did you mean 'port'"),
-        (("new", "--type", "ssh", "a", "--set", "port"), "--set 'port' cannot be read"),
+        (("new", "--type", "ssh", "a", "prot=1"), "did you mean 'port'"),
+        (("new", "--type", "ssh", "a", "--set", "port"), "'port' cannot be read"),
         (("new", "--type", "ssh", "a", "--set", "password=hunter22"), "looks like a secret"),
         (("a b", "--type", "ssh", "a"), "the profile 'a b'"),
         ((), "a name is missing"),
