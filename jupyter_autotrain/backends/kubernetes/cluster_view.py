@@ -10,6 +10,7 @@ from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.object_types import PODS
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.waiting_events import WaitingEvents
 from jupyter_autotrain.backends.kubernetes.watching import WatchedObjects
 from jupyter_autotrain.backends.kubernetes.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
@@ -33,6 +34,7 @@ class ClusterView:
         on_object: Callable[[JsonObject, bool], None],
     ) -> None:  # fmt: skip
         self.namespace = namespace
+        self._events = WaitingEvents(api, namespace)
         self._api = api
         self._selector = naming.selector_of_home(home)
         self._on_pod = on_pod
@@ -69,6 +71,10 @@ class ClusterView:
     def pods_of(self, job: TrackedJob) -> list[JsonObject]:
         """The pods of a job."""
         return self.pods.of_job(job.label)
+
+    def events_of(self, job: TrackedJob) -> list[JsonObject]:
+        """What the cluster warns of about a job that waits for a while."""
+        return self._events.of(job.name, [naming.name_of(pod) for pod in self.pods_of(job)])
 
     def running_pods(self, job: TrackedJob) -> list[JsonObject]:
         """The pods of a job in which commands can be run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from jupyter_autotrain.backends.kubernetes import reasons
 from jupyter_autotrain.backends.kubernetes.job_tracking import JobTracker
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
 from jupyter_autotrain.backends.local import status as statuses
@@ -52,7 +53,10 @@ def _not_begun(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
             return JobStatus(ref, TrialState.PREPARING, "is being deleted")
         return JobStatus(ref, TrialState.LOST, f"Nothing is known of job {ref.job_id} in the cluster: it was deleted.")
     told = job.workload.state(found, pods)
-    return JobStatus(ref, TrialState.PREPARING, "" if told.state.is_final else told.reason)
+    if told.state.is_final:
+        return JobStatus(ref, TrialState.PREPARING)
+    events = tracker.view.events_of(job) if told.state is TrialState.PREPARING else []
+    return JobStatus(ref, TrialState.PREPARING, (events and reasons.waiting(pods, events, found)) or told.reason)
 
 
 def _final(ref: JobRef, status: Status) -> JobStatus:

@@ -42,6 +42,7 @@ _POD_REASONS = {
         "Timeout: the trial ran longer than its limit (`timeout:` in the header). {message}",
     ),
 }
+_REFUSED_EVENTS = frozenset({"FailedCreate", "FailedCreatePod", "TrainJobResourcesCreationFailed"})
 _VOLUME_EVENTS = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume", "ProvisioningFailed"})
 
 
@@ -151,7 +152,7 @@ def _from_events(events: Sequence[JsonObject]) -> str:
     for event in reversed(events):
         reason = text(event, "reason")
         message = text(event, "message")
-        if reason == "FailedCreate":
+        if reason in _REFUSED_EVENTS:
             return f"waits: {server_message(message)}"
         if reason in _VOLUME_EVENTS:
             return f"waits for its volumes: {short(message)}"

@@ -141,6 +141,13 @@ class ApiServer:
         """Refuse the next requests whose verb and path, such as "create /apis/batch/...", have a match."""
         self._shared.faults.add(Fault(code, retry_after_s, match, count))
 
+    def recover(self) -> None:
+        """Listen again if it was stopped, refuse and forbid no more."""
+        self._shared.faults.clear()
+        self.access.allow_again()
+        if self._thread is None:
+            self.start()
+
     def compact(self) -> None:
         """Watches from before have to list again: 410."""
         self._shared.store.compact()

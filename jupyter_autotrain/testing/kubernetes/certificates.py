@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -61,7 +62,7 @@ class Authority:
 
 def write_private(path: Path, content: bytes) -> None:
     """Write a file that only its owner reads."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
+    Path(temporary).replace(path)  # who reads it finds the old or the new one

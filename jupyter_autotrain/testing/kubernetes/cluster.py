@@ -198,6 +198,7 @@ class KubernetesLab:
             if not node.kubelet.alive:
                 node.recover()
         self.images.missing.clear()
+        self.api.recover()
         for resource in self.store.resources:
             if resource.namespaced and resource.key not in _KEPT:
                 self._delete_all(resource)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jupyter_autotrain.testing.kubernetes.controllers import job_policy
 from jupyter_autotrain.testing.kubernetes.controllers.job_pods import (
     FINALIZER,
+    create_pod,
     ended_at,
     format_indexes,
     index_of,
@@ -14,7 +15,6 @@ from jupyter_autotrain.testing.kubernetes.controllers.job_pods import (
     is_ready,
     is_terminal,
     is_terminating,
-    make_pod,
     parse_indexes,
     remove_finalizer,
 )
@@ -25,6 +25,7 @@ from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
 from jupyter_autotrain.testing.kubernetes.values import Json
 
 _LONGEST_BACKOFF_S = 600.0
+_REFUSED_S = 1.0  # before a pod that was refused is asked for again
 
 
 class JobPass:
@@ -206,9 +207,8 @@ class JobPass:
         if wait > 0:
             return min(wait, deadline_in or wait)
         for index in missing:
-            pod = make_pod(self._job, index)
-            self._store.create(PODS, self._job["metadata"]["namespace"], pod)
-            self._events.record(self._job, "SuccessfulCreate", f"Created pod: {pod['metadata']['name']}")
+            if not create_pod(self._store, self._events, self._job, index):
+                return _REFUSED_S
         return deadline_in
 
     def _missing(self) -> Sequence[int | None]:

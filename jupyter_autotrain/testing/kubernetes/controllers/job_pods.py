@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable
 
 from jupyter_autotrain.testing.kubernetes.controllers.ownership import owner_reference
+from jupyter_autotrain.testing.kubernetes.controllers.recorder import EventRecorder
 from jupyter_autotrain.testing.kubernetes.controllers.times import seconds_of
 from jupyter_autotrain.testing.kubernetes.errors import ApiError
 from jupyter_autotrain.testing.kubernetes.metadata import copied
@@ -120,6 +121,18 @@ def ended_at(pod: Json) -> float:
         if finished:
             ends.append(seconds_of(finished))
     return max(ends)
+
+
+def create_pod(store: ObjectStore, events: EventRecorder, job: Json, index: int | None) -> bool:
+    """Make a pod of a Job; False where it is refused, which an event tells."""
+    pod = make_pod(job, index)
+    try:
+        store.create(PODS, job["metadata"]["namespace"], pod)
+    except ApiError as error:
+        events.record(job, "FailedCreate", f"Error creating: {error.message}", "Warning")
+        return False
+    events.record(job, "SuccessfulCreate", f"Created pod: {pod['metadata']['name']}")
+    return True
 
 
 def remove_finalizer(store: ObjectStore, pod: Json) -> None:
