@@ -18,7 +18,7 @@ from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobSt
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory_cluster import cluster_of
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.python_environment import PythonPackage
+from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment, PythonPackage
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
@@ -27,6 +27,7 @@ from jupyter_autotrain.testing.data import data_of
 from jupyter_autotrain.testing.file_server import FileServer, serving
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, JOBS, NODES, PODS, SECRETS
+from jupyter_autotrain.testing.wheels import write_wheel
 
 KEYS = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": "quiet"}
 BIG_BYTES = 1_500_000  # of random bytes: no ConfigMap holds them
@@ -227,3 +228,20 @@ def test_nodes_that_may_not_be_listed_are_unknown(cluster: KubernetesLab, home: 
         (node,) = backend.discover().nodes
         cluster.api.access.allow_again()
         assert "may not be listed" in node.unavailable
+
+
+@long
+def test_a_virtual_environment_is_made_once_on_the_storage(cluster: KubernetesLab, home: Home, shared: Path) -> None:
+    wheel = write_wheel(shared / "wheels", "tinyhelper", "1.2")
+    line = f"tinyhelper @ file:///autotrain/storage/wheels/{wheel.name}"
+    environment = PythonEnvironment(EnvironmentKind.REQUIREMENTS, "requirements.txt", (line,))
+    code = "import sys, tinyhelper\nprint(tinyhelper.__version__, sys.prefix)"
+    with backend_on(cluster, home, storage={"host_path": str(shared)}) as backend:
+        texts = []
+        for number in (1, 2):
+            status, text = run(backend, trial_of(home, code, number=number, python_environment=environment))
+            assert status.state is TrialState.SUCCEEDED, status
+            texts.append(text)
+    assert texts[0].startswith("1.2 /autotrain/storage/environments/")
+    assert "Making the Python environment" in texts[0]
+    assert "Making the Python environment" not in texts[1]

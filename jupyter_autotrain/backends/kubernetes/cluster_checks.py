@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from jupyter_autotrain.backends.kubernetes import permissions
+from jupyter_autotrain.backends.kubernetes import permissions, queue_reasons
+from jupyter_autotrain.backends.kubernetes.objects import part
 from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
 from jupyter_autotrain.backends.kubernetes.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
@@ -78,7 +79,8 @@ def is_missing(error: Exception) -> bool:
 def needed_for(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> tuple[permissions.Permission, ...]:
     """What a user must be allowed to do for a trial of these objects, whose first is its own."""
     own, *others = [object_type_of(found) for found in objects]
-    return permissions.needed(own, others, cluster.options)
+    is_gang = queue_reasons.GANG in part(objects[0], "metadata", "annotations")
+    return permissions.needed(own, others, cluster.options, is_gang=is_gang)
 
 
 def check_permissions(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> None:

@@ -27,6 +27,7 @@ _ALWAYS = (
     ("", "configmaps", ("create", "patch")),
 )
 _OF_VOLUME = ("", "pods", ("create", "get", "delete"))  # a pod carries code to it
+_OF_REUSE = (("", "pods", ("patch",)), ("", "configmaps", ("get",)))  # pods are given one trial after another
 _OF_SERVER = ("", "secrets", ("get",))  # with what files are sent to it
 
 
@@ -43,20 +44,25 @@ class Permission:
 
 
 def needed(
-    own: ObjectType, others: Iterable[ObjectType] = (), options: JsonObject | None = None
+    own: ObjectType, others: Iterable[ObjectType] = (), options: JsonObject | None = None, *, is_gang: bool = False
 ) -> tuple[Permission, ...]:
     """What a backend does in its namespace.
 
     Args:
         own: What a trial is: a Job, or another kind of object.
         others: What is made besides, and deleted with it: Services, Secrets, ...
-        options: Of the profile, whose storage needs more.
+        options: Of the profile, whose storage and long-running pods need more.
+        is_gang: Whether it is made suspended, and resumed when all its pods can begin.
     """
     found = [(own.group, own.plural, _OF_OWN), *_ALWAYS]
     if storage_volume(options or {}) is not None:
         found.append(_OF_VOLUME)
     elif (options or {}).get("storage"):
         found.append(_OF_SERVER)
+    if (options or {}).get("reuse"):
+        found += _OF_REUSE
+    if is_gang:
+        found.append((own.group, own.plural, ("patch",)))
     found += [(one.group, one.plural, ("create",)) for one in others]
     wanted = [Permission(group, resource, verb) for group, resource, verbs in found for verb in verbs]
     return tuple(dict.fromkeys(wanted))

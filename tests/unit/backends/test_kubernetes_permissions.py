@@ -67,5 +67,9 @@ def test_only_what_a_trial_uses_is_asked_for() -> None:
     assert {str(one) for one in permissions.needed(JOBS, [service])} - plain == {"create services"}
     volume = {str(one) for one in permissions.needed(JOBS, (), {"storage": {"pvc": "training"}})}
     assert volume - plain == {"create pods", "get pods", "delete pods"}
+    gang = {str(one) for one in permissions.needed(JOBS, is_gang=True)}
+    assert gang - plain == {"patch jobs.batch"}
+    reuse = {str(one) for one in permissions.needed(JOBS, (), {"reuse": 2})}
+    assert reuse - plain == {"patch pods", "get configmaps"}
     server = {str(one) for one in permissions.needed(JOBS, (), {"storage": {"s3": {"bucket": "team"}}})}
     assert server - plain == {"get secrets"}
