@@ -34,7 +34,7 @@ _OF_A_MACHINE = (
     "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "*_proxy", "*_PROXY",
 )  # fmt: skip
 _OF_ANY_MACHINE = frozenset({"PYTHONHASHSEED"})
-_OF_A_MANAGER = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*", "SLURM_CONF")
+_OF_A_MANAGER = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*", "SLURM_CONF", "KUBECONFIG", "KUBERNETES_SERVICE_*")
 
 
 def passed(environ: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:

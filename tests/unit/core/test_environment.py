@@ -42,3 +42,9 @@ def test_a_manager_started_in_a_trial_does_not_carry_its_mark():
     assert kept.keys() == {"PATH", "JUPYTER_AUTOTRAIN_IDLE_MIN", MANAGER_VARIABLE}
     assert kept[MANAGER_VARIABLE] == "/t"
     assert environment.of_manager(kept)[MANAGER_VARIABLE] == ""
+
+
+@pytest.mark.parametrize("name", ["SLURM_CONF", "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"])
+def test_a_manager_finds_clusters_as_its_starter_does_and_its_trials_do_not(name: str) -> None:
+    assert environment.of_manager({name: "x"})[name] == "x"
+    assert name not in environment.passed({name: "x"})
