@@ -16,6 +16,7 @@ from traitlets.config import Config
 from jupyter_autotrain import backends, manager
 from jupyter_autotrain.backends.kubernetes.cluster_checks import object_type_of
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.access import Rule, User
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
@@ -137,6 +138,16 @@ def test_each_type_shows_its_object_without_any_cluster(notebook: Notebook, type
     assert first["metadata"]["namespace"] == "team"
     assert f"that it takes {first['kind']} ({first['apiVersion']})" in shown
     assert "/autotrain/code/agent.zip" in text
+
+
+@pytest.mark.parametrize("type_name", sorted(TYPES & set(backends.type_names())))
+def test_each_type_refuses_unknown_fields_of_its_object_by_name(notebook: Notebook, type_name: str) -> None:
+    kubeflow.install(notebook.cluster.store)
+    config = notebook.cluster.kubeconfig
+    profile = f"{{type: {type_name}, kubeconfig: {config}, storage: {{pvc: x}}, patch: {{spec: {{paralelism: 2}}}}}}"
+    lines = notebook.fails(f"%%autotrain\nbackend: {profile}\n{CODE}")
+    kubeflow.remove(notebook.cluster.store)
+    assert " spec.paralelism: unknown field; " in lines[0]
 
 
 def test_missing_permissions_are_refused_with_a_role_that_helps(notebook: Notebook) -> None:
