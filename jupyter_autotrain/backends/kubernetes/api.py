@@ -276,10 +276,14 @@ class KubernetesApi:
 
     def close(self) -> None:
         """Close all connections."""
+        self.loop.stop(self._close_session)
+
+    async def _close_session(self) -> None:
         if self._session is not None:
-            self.loop.call(self._session.close(), 10)
-            self._session = None
-        self.loop.stop()
+            await self._session.close()
+            await asyncio.sleep(0)  # connections are closed in the next round of the loop
+        self._session = None
+        self._loading = None
 
 
 def list_path(object_type: ObjectType, namespace: str | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.kubernetes import discovering, planning, pooling, trial_needs
+from jupyter_autotrain.backends.kubernetes import access, discovering, planning, pooling, trial_needs
 from jupyter_autotrain.backends.kubernetes import leftovers as cluster_leftovers
 from jupyter_autotrain.backends.kubernetes.cancelling import Canceller
 from jupyter_autotrain.backends.kubernetes.collected import CollectedTrial
@@ -17,7 +17,7 @@ from jupyter_autotrain.backends.kubernetes.job import JobWorkload
 from jupyter_autotrain.backends.kubernetes.job_states import status_of
 from jupyter_autotrain.backends.kubernetes.planning import TrialPlan
 from jupyter_autotrain.backends.kubernetes.pooled_job import PooledJobWorkload
-from jupyter_autotrain.backends.kubernetes.session import Session
+from jupyter_autotrain.backends.kubernetes.session import LoadAccess, Session
 from jupyter_autotrain.backends.kubernetes.submitting import Submitter
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob, collected_folder
 from jupyter_autotrain.backends.kubernetes.trial_files import TrialFiles
@@ -55,11 +55,12 @@ class KubernetesBackend:
     Args:
         profile: Its name and options.
         context: The home.
+        load: Loads the access to a cluster by a kubeconfig and a context.
     """
 
     poll_interval = PollInterval(least_s=0.1, most_s=5.0)  # news are pushed
 
-    def __init__(self, profile: Profile, context: BackendContext) -> None:
+    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = access.load) -> None:
         self.name = profile.name
         self.capabilities = Capabilities(
             multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True,
@@ -68,7 +69,7 @@ class KubernetesBackend:
         self._profile = profile
         self._context = context
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
-        self._session = Session(profile.options, context, lambda job_id: self._on_news([job_id]))
+        self._session = Session(profile.options, context, lambda job_id: self._on_news([job_id]), load)
         self._ended: dict[str, TrackedJob] = {}
         self._preview = TrialPreview(self._session, profile.options, context, self._plan)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from jupyter_autotrain.errors import BackendUnavailableError
 
 T = TypeVar("T")
+_END_S = 10.0
 _TLS_BUFFER_BYTES = 1 << 14  # of each connection; asyncio's own 256 KiB would be 125 MB for 500 followed logs
 
 
@@ -63,21 +65,28 @@ class LoopThread:
                 self._thread.start()
             return self._loop
 
-    def stop(self) -> None:
-        """End what runs in the loop, and the thread."""
+    def stop(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """End what runs in the loop, do a last thing there, and end the thread."""
         with self._lock:
             loop, self._loop = self._loop, None
-        if loop is not None:
-            asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result(10)
-            loop.call_soon_threadsafe(loop.stop)
-            if self._thread is not None:
-                self._thread.join(10)
+            thread = self._thread
+        if loop is None or thread is None:
+            return
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(_end_all(last), loop).result(_END_S)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_END_S)
+        if not thread.is_alive():
             loop.close()
 
 
-async def _cancel_all() -> None:
+async def _end_all(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
     own = asyncio.current_task()
     others = [task for task in asyncio.all_tasks() if task is not own]
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    await last()
+    loop = asyncio.get_running_loop()
+    await loop.shutdown_asyncgens()
+    await loop.shutdown_default_executor()

@@ -7,7 +7,8 @@ import logging
 import threading
 from collections.abc import Callable
 
-from jupyter_autotrain.backends.kubernetes import access, checkpoint_volume, naming, shipping, trial_needs
+from jupyter_autotrain.backends.kubernetes import checkpoint_volume, naming, shipping, trial_needs
+from jupyter_autotrain.backends.kubernetes.access import Access
 from jupyter_autotrain.backends.kubernetes.agent_archive import agent_file, folder_file
 from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.code_objects import CodeFile, CodeObjects
@@ -26,6 +27,8 @@ from jupyter_autotrain.errors import AutotrainError
 _log = logging.getLogger(__name__)
 _OWN_WINDOW_S = 1.0  # how long the first new owner of code waits for others
 
+LoadAccess = Callable[[str, str], Access]
+
 
 class Session:
     """A cluster, one namespace of it, one home.
@@ -34,12 +37,15 @@ class Session:
         options: Of the profile.
         context: The home.
         on_news: Takes the id of a job that something is new of.
+        load: Loads the access to a cluster by a kubeconfig and a context.
     """
 
-    def __init__(self, options: JsonObject, context: BackendContext, on_news: Callable[[str], None]) -> None:
+    def __init__(
+        self, options: JsonObject, context: BackendContext, on_news: Callable[[str], None], load: LoadAccess
+    ) -> None:
         kubeconfig = str(options.get("kubeconfig") or "")
         cluster = str(options.get("context") or "")
-        self.api = KubernetesApi(lambda: access.load(kubeconfig, cluster))
+        self.api = KubernetesApi(lambda: load(kubeconfig, cluster))
         self.home = naming.home_digest(context.home)
         self._context = context
         self._given_namespace = str(options.get("namespace") or "")

@@ -93,9 +93,8 @@ class TrialFiles:
 
     def _fetch_file(self, job: TrackedJob, path: str, size: int, target: Path) -> None:
         trial_directory.make_directories(target.parent)
-        node = job.collected.nodes[0]
         at = self._running(job) if job.final is None else None
-        if at is None and node.size(path) < size:
+        if at is None and not (job.collected.directory / path).exists():
             raise BackendError(
                 f"{path} of job {job.ref.job_id} was not collected: its pod has ended.", "",
                 "Raise `fetch_limit:` of the header, or name `storage:` in the profile.",
