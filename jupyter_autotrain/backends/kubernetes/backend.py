@@ -141,7 +141,7 @@ class KubernetesBackend:
         session.own_soon([plan.config_maps[name] for name in plan.shared], made)
         tracker = session.tracker
         tracker.view.objects(plan.program.workload.object_type).insert(made)
-        tracker.track(job)
+        tracker.track(job, is_new=True)
         return ref
 
     def leftovers(self, experiments: Collection[str]) -> Sequence[str]:

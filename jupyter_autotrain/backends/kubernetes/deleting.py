@@ -6,7 +6,9 @@ import asyncio
 import logging
 
 from jupyter_autotrain.backends.kubernetes import naming
-from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.api import KubernetesApi, selectors
+from jupyter_autotrain.backends.kubernetes.object_types import CONFIG_MAPS
+from jupyter_autotrain.backends.kubernetes.objects import items
 from jupyter_autotrain.backends.kubernetes.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
@@ -59,6 +61,22 @@ class ObjectDeleter:
             await asyncio.sleep(_WINDOW_S * 10)
         if not waiting:
             self._waiting.pop(object_type, None)
+
+    async def delete_unowned_code(self) -> None:
+        """Delete the ConfigMaps that an earlier manager has made and was killed before any object owned them.
+
+        One that a submit is just about to use is made again by it (`CodeObjects.flush`).
+        """
+        while self._waiting:
+            await asyncio.sleep(_WINDOW_S)
+        path = CONFIG_MAPS.path(self._namespace)
+        try:
+            found = await self._api.arequest("GET", path, None, selectors(naming.selector_of_home(self._home)))
+            for one in items(found, "items"):
+                if not items(one, "metadata", "ownerReferences"):
+                    await self._api.arequest("DELETE", f"{path}/{naming.name_of(one)}")
+        except AutotrainError as error:  # `clean` finds them
+            _log.warning("code that nothing uses stays in the cluster: %s", error.found)
 
     async def delete(self, object_type: ObjectType, job_ids: list[str]) -> None:
         """Delete the objects of some jobs, and in the background what they own.

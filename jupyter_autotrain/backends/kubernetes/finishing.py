@@ -114,10 +114,8 @@ class JobFinisher:
             state = self._state(job)
             reason = state.reason or "It has written no end."
             state_name = state.state if state.state is not TrialState.SUCCEEDED else TrialState.FAILED
-            found = {
-                **first, "state": str(state_name), "reason": reason + self._printed(job), "ended_s": time.time(),
-                "groups": [],
-            }  # fmt: skip
+            reason += self._printed(job) + _limits(first)
+            found = {**first, "state": str(state_name), "reason": reason, "ended_s": time.time(), "groups": []}
         if job.is_cancelled and TrialState(str(found["state"])) not in {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}:
             found = {**found, "state": str(TrialState.CANCELLED), "reason": "Cancelled on request."}
         return {**found, "supervisor": found.get("supervisor") or list(NOBODY)}
@@ -143,3 +141,9 @@ class JobFinisher:
         for follower in job.followers.values():
             lines += [line.strip() for line in follower.printed if line.strip()]
         return f" Its pod printed last: {' / '.join(lines[-_LAST_LINES:])}" if lines else ""
+
+
+def _limits(status: JsonObject) -> str:
+    """What the supervisor has said of the trial's limits, where it knows any."""
+    limits = status.get("limits")
+    return f" Limits: {limits}." if limits else ""

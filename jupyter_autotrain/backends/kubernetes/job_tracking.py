@@ -47,6 +47,7 @@ class JobTracker:
         self._api = api
         self._on_news = on_news
         self._is_looking = False
+        self._took_over = False  # whether jobs were found that an earlier manager has submitted
         self._jobs: dict[str, TrackedJob] = {}  # by the label of the job
         self._tasks: set[asyncio.Task[None]] = set()
         self.deleter = ObjectDeleter(api, namespace, home)
@@ -58,9 +59,15 @@ class JobTracker:
     def _all(self) -> list[TrackedJob]:
         return list(self._jobs.values())
 
-    def track(self, job: TrackedJob) -> TrackedJob:
-        """Follow a job from now on; gives the one that is followed already where there is one."""
+    def track(self, job: TrackedJob, *, is_new: bool = False) -> TrackedJob:
+        """Follow a job from now on; gives the one that is followed already where there is one.
+
+        Args:
+            job: The job.
+            is_new: Whether it was submitted just now, from here.
+        """
         known = self._jobs.setdefault(job.label, job)
+        self._took_over = self._took_over or (known is job and not is_new)
         if known is job:
             self._api.loop.start(self._begin(job))
             if job.nodes > 1:
@@ -122,6 +129,9 @@ class JobTracker:
             await self.finisher.finish(job)
             self._jobs.pop(job.label, None)
             job.followers.clear()
+            if self._took_over and not self._jobs:
+                self._took_over = False
+                self.start(self.deleter.delete_unowned_code())
         except Exception as error:  # noqa: BLE001 - whatever it is: it is tried again, and shown meanwhile
             _log.exception("the end of %s cannot be settled", job.ref.job_id)
             job.fault = str(error)

@@ -15,15 +15,17 @@ _LEFT_OUT_OF_SPEC = ("template", "pytorchReplicaSpecs", "tfReplicaSpecs", "mpiRe
 
 
 def slim_pod(pod: JsonObject) -> JsonObject:
-    """A pod without what nobody reads; of its containers only ours is named in `spec`, first."""
+    """A pod without what nobody reads; of its containers only ours is in `spec`, with its resources."""
     spec = cast("JsonObject", pod.get("spec") or {})
-    containers = cast("Sequence[JsonObject]", spec.get("containers") or ())
-    kept: dict[str, JsonValue] = {"containers": [_own_container(containers)]}
-    if spec.get("schedulingGates"):
-        kept["schedulingGates"] = spec["schedulingGates"]
-    if spec.get("nodeName"):
-        kept["nodeName"] = spec["nodeName"]
+    own = _own_container(cast("Sequence[JsonObject]", spec.get("containers") or ()))
+    before = [_slim_container(one) for one in cast("Sequence[JsonObject]", spec.get("initContainers") or ())]
+    kept: dict[str, JsonValue] = {"containers": [_slim_container(own)], "initContainers": before}
+    kept.update({name: spec[name] for name in ("nodeName", "schedulingGates") if spec.get(name)})
     return {"metadata": _metadata(pod), "spec": kept, "status": pod.get("status") or {}}
+
+
+def _slim_container(container: JsonObject) -> JsonObject:
+    return {name: container[name] for name in ("name", "image", "resources") if name in container}
 
 
 def slim_object(found: JsonObject) -> JsonObject:
@@ -39,20 +41,11 @@ def _metadata(found: JsonObject) -> JsonObject:
 
 
 def _own_container(containers: Sequence[JsonObject]) -> JsonObject:
-    """What is told of it: its name, its image, and what it asks for."""
-    name = _own_name(containers)
-    for container in containers:
-        if container.get("name") == name:
-            return {key: container[key] for key in ("name", "image", "resources") if key in container}
-    return {"name": name}
-
-
-def _own_name(containers: Sequence[JsonObject]) -> str:
     for container in containers:
         mounts = cast("Sequence[JsonObject]", container.get("volumeMounts") or ())
         if any(mount.get("mountPath") == places.RUN for mount in mounts):
-            return str(container.get("name"))
-    return str(containers[0].get("name")) if containers else ""
+            return container
+    return containers[0] if containers else {"name": ""}
 
 
 def container_name(pod: JsonObject) -> str:
