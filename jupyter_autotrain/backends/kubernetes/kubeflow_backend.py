@@ -56,4 +56,4 @@ class KubeflowBackend(KubernetesBackend):
 
     def _schemas(self) -> ServedSchemas:
         api = self._session.api
-        return ServedSchemas(lambda path, query: api.request("GET", path, None, query), is_missing, "", None)
+        return ServedSchemas(lambda path, query: api.request("GET", path, None, query), is_missing, "")

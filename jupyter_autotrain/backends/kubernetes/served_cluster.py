@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jupyter_autotrain.backends.kubernetes.api_errors import ApiRefusedError
-from jupyter_autotrain.backends.kubernetes.object_types import PODS
 from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
 from jupyter_autotrain.backends.kubernetes.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 
 _KNOWN_S = 60.0
+_SCHEMAS_KNOWN_S = 600.0  # they are large, and an operator is rarely installed
 _UNREADABLE = (403, 404)
 _List = Callable[[ObjectType, "str | None"], Sequence[JsonObject]]
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class ServedCluster:
     def answers(self) -> bool:
         """Whether there is a cluster that can be asked."""
         try:
-            self.has(PODS)
+            self._schemas().groups()
         except BackendError:
             return False
         return True
@@ -76,12 +76,12 @@ class ServedCluster:
             raise
 
     def _schemas(self) -> ServedSchemas:
-        return self._remembered(("schemas",), self._make_schemas)
+        return self._remembered(("schemas",), self._make_schemas, _SCHEMAS_KNOWN_S)
 
-    def _remembered(self, key: tuple[object, ...], ask: Callable[[], T]) -> T:
+    def _remembered(self, key: tuple[object, ...], ask: Callable[[], T], most_s: float = _KNOWN_S) -> T:
         with self._lock:
             known = self._known.get(key)
-        if known is not None and time.monotonic() - known[0] < _KNOWN_S:
+        if known is not None and time.monotonic() - known[0] < most_s:
             return known[1]  # type: ignore[return-value] # what is kept under a key is of its kind
         found = ask()
         with self._lock:
