@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import jupyter_autotrain as at
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes_pod.s3_signing import Credentials
 from jupyter_autotrain.core import wire
@@ -19,9 +20,10 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory_cluster import cluster_of
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment, PythonPackage
-from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.errors import BackendError, PlanError
+from jupyter_autotrain.parallel.graph.example_graphs import random_graph
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
 from jupyter_autotrain.testing.file_server import FileServer, serving
@@ -215,9 +217,32 @@ def test_the_gpus_of_the_cluster_are_what_pods_leave_and_a_cluster_to_plan_for(
     labels = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.memory": "81920"}
     for node in cluster.nodes:
         cluster.store.patch(NODES, "", node, {"metadata": {"labels": labels}})
+    waits = trial_of(home, "import time\nwhile not should_stop(): time.sleep(0.05)", resources=Resources(gpus=3))
     with backend_on(cluster, home) as backend:
         assert cluster_of(backend.discover(), "lab").devices == 8
-        assert sum(gpu.busy for node in backend.discover().nodes for gpu in node.accelerators) == 0
+        backend.submit(waits, Placement(), {})
+        wait_until(lambda: busy(backend) == 3, "the GPUs that the trial takes", within_s=60)
+
+
+def busy(backend: KubernetesBackend) -> int:
+    return sum(gpu.busy for node in backend.discover().nodes for gpu in node.accelerators)
+
+
+def test_the_name_of_a_profile_is_a_cluster_that_plan_splits_a_model_over(
+    cluster: KubernetesLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for node in cluster.nodes:
+        cluster.store.patch(NODES, "", node, {"metadata": {"labels": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB"}}})
+    profile = f"backends:\n  lab: {{type: kubernetes, kubeconfig: {cluster.kubeconfig}, namespace: default}}\n"
+    (tmp_path / "autotrain.yaml").write_text(profile)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    plan = at.plan(random_graph(1, ops=8), None, "lab", search="recursive_programming")
+    assert plan.full_cluster.devices == 8
+    cluster.api.forbid("list", "nodes")
+    with pytest.raises(PlanError, match="may not be listed"):
+        at.plan(random_graph(1, ops=8), None, "lab", search="recursive_programming")
+    cluster.api.access.allow_again()
 
 
 def test_nodes_that_may_not_be_listed_are_unknown(cluster: KubernetesLab, home: Home) -> None:

@@ -14,6 +14,7 @@ from jupyter_autotrain.errors import BackendUnavailableError
 T = TypeVar("T")
 _END_S = 10.0
 _TLS_BUFFER_BYTES = 1 << 14  # of each connection; asyncio's own 256 KiB would be 125 MB for 500 followed logs
+_GOODBYE_S = 0.1  # for TLS connections that were closed: their sockets are, once the other side has answered
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -87,6 +88,7 @@ async def _end_all(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
     await last()
+    await asyncio.sleep(_GOODBYE_S)
     loop = asyncio.get_running_loop()
     await loop.shutdown_asyncgens()
     await loop.shutdown_default_executor()
