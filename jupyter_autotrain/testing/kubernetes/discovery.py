@@ -15,6 +15,7 @@ VERSION: Json = {
 REVIEWS = (
     Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False, ()),
     Resource("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", False, ()),
+    Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False, ()),
 )
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _PART_VERBS = {"log": ("get",), "exec": ("create", "get"), "eviction": ("create",), "binding": ("create",)}

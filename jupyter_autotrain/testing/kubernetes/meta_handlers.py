@@ -124,3 +124,14 @@ class ReviewHandler(ApiHandler):
             for rule in self.user.rules
         ]
         return {"resourceRules": rules, "nonResourceRules": [], "incomplete": False}
+
+
+class IdentityHandler(ApiHandler):
+    """Who the user of a request is."""
+
+    def post(self) -> None:
+        """Answer with the name."""
+        self.server.requests["create", "selfsubjectreviews"] += 1
+        status = {"userInfo": {"username": self.user.name, "groups": ["system:authenticated"]}}
+        found: Json = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+        self.send(found | {"metadata": {"creationTimestamp": None}, "status": status}, 201)

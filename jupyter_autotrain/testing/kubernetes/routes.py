@@ -11,6 +11,7 @@ from jupyter_autotrain.testing.kubernetes.log_handler import LogHandler
 from jupyter_autotrain.testing.kubernetes.meta_handlers import (
     DiscoveryHandler,
     HealthHandler,
+    IdentityHandler,
     ReviewHandler,
     SchemaHandler,
     VersionHandler,
@@ -29,6 +30,7 @@ def application(server: Server) -> web.Application:
         (r"/openapi/.*", SchemaHandler, arguments),
         (r"/(?:api(?:/v1)?|apis(?:/[^/]+){0,2})/?", DiscoveryHandler, arguments),
         (r"/apis/authorization.k8s.io/v1/(selfsubject(?:access|rules)reviews)", ReviewHandler, arguments),
+        (r"/apis/authentication.k8s.io/v1/selfsubjectreviews", IdentityHandler, arguments),
         (f"{_POD}/log", LogHandler, arguments),
         (f"{_POD}/exec", ExecHandler, arguments),
         (f"{_POD}/binding", BindingHandler, arguments),

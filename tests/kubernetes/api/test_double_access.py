@@ -36,6 +36,11 @@ def test_rules_of_a_token_allow_what_they_say_and_no_more(double: Double) -> Non
     assert answer.message.endswith('cannot list resource "nodes" in API group "" at the cluster scope')
 
 
+def test_a_user_is_told_its_own_name(double: Double) -> None:
+    answer = Requests(double.api.kubeconfig(READER))("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+    assert (answer.code, answer.body["status"]["userInfo"]["username"]) == (201, "reader")
+
+
 def test_a_review_says_what_the_rules_say(double: Double) -> None:
     requests = Requests(double.api.kubeconfig(READER))
     assert review(requests, "get", "pods")
