@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Iterator
 
 import pytest
 
+from jupyter_autotrain.backends.kubernetes import access
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, BackendContext
@@ -20,6 +22,7 @@ from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.resources import PODS
 
+load_once = functools.cache(access.load)  # it takes a process of its own
 IS_LONG = os.environ.get("AUTOTRAIN_LONG_TESTS", "") not in ("", "0")
 pytestmark = [
     pytest.mark.fault,
@@ -44,7 +47,7 @@ class OnKubeflow(BackendContract):
 
     def make(self, context: BackendContext) -> Backend:
         options = {"kubeconfig": str(self.cluster.kubeconfig), "kind": self.kind, "python": sys.executable}
-        backend = KubeflowBackend(Profile("lab", "kubeflow", options), context)
+        backend = KubeflowBackend(Profile("lab", "kubeflow", options), context, load_once)
         self.made.append(backend)
         return backend
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jupyter_autotrain.backends.kubernetes import kubeflow_choice
+from jupyter_autotrain.backends.kubernetes import access, kubeflow_choice
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.cluster_checks import is_missing
+from jupyter_autotrain.backends.kubernetes.pytorchjob import PyTorchJobWorkload
 from jupyter_autotrain.backends.kubernetes.served import TrialNeeds
 from jupyter_autotrain.backends.kubernetes.served_cluster import ServedCluster
 from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
+from jupyter_autotrain.backends.kubernetes.session import LoadAccess
 from jupyter_autotrain.backends.kubernetes.workload import Workload
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.json import JsonObject
@@ -26,10 +28,11 @@ class KubeflowBackend(KubernetesBackend):
     Args:
         profile: Its name and options.
         context: The home.
+        load: Reads the kubeconfig.
     """
 
-    def __init__(self, profile: Profile, context: BackendContext) -> None:
-        super().__init__(profile, context)
+    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = access.load) -> None:
+        super().__init__(profile, context, load)
         self._served = ServedCluster(self._schemas, self._session.api.list)
 
     @staticmethod
@@ -52,6 +55,8 @@ class KubeflowBackend(KubernetesBackend):
 
     def workload_of(self, ref: JobRef) -> Workload:
         """By the kind that is noted in the reference."""
+        if not ref.data:  # it was never started, and no object is looked for
+            return PyTorchJobWorkload()
         return kubeflow_choice.of_kind(str(ref.data.get("kind")), str(ref.data.get("version")))
 
     def _schemas(self) -> ServedSchemas:
