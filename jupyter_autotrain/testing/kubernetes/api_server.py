@@ -1,4 +1,19 @@
-"""The API server of the double: HTTPS on 127.0.0.1, in a thread."""
+"""The API server of the double: HTTPS on 127.0.0.1, in a thread.
+
+Known differences from a real one:
+
+- JSON and YAML only: no protobuf, no CBOR, no tables; no server-side apply (415); exec by WebSocket, not by SPDY.
+- Schemas of built-in kinds come from the official client's models, so they have no enumerations and no defaults; the
+  usual rules and defaults of pods, Jobs, ConfigMaps, Secrets, Services and claims are written out, others are missing.
+  Of the rules of custom kinds (CEL) only `self == oldSelf` is kept.
+- There are no webhooks but those of controllers here, no pod security standards; limit ranges have no effect. A quota
+  counts what is there at a creation; its `status.used` is not written. Events are kept until they are deleted.
+- What a token may do is given when it is issued; Role and RoleBinding objects are kept and say nothing.
+- The account `default` is everywhere without an object; namespaces hold no `kube-root-ca.crt`.
+- The parts of a long list are of the moment, not of the first part's version; a watch from a version that has not
+  been reached waits for it. Objects of a kind whose definition is deleted are there again when it is made again.
+- A follow looks at its log ten times a second. A process in a container ends when its client goes.
+"""
 
 from __future__ import annotations
 

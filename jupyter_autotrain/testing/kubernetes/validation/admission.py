@@ -68,6 +68,9 @@ class Rules:
         if custom:
             schema = self._schemas.of(resource)
             yield from self._values.causes(schema, found)
+            own = self._store.resources.schema(resource) or {}
+            metadata = own.get("properties", {}).get("metadata", {})  # may limit names
+            yield from self._values.causes(metadata, found["metadata"], "metadata")
             if previous is not None:
                 yield from custom_causes(schema, found, previous)
         elif previous is not None:
