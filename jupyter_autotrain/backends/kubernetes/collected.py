@@ -16,7 +16,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -25,6 +25,7 @@ from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.backends.local.status import Status
 from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core.states import TrialState
 
 _STREAM = re.compile(r"(stdout|stderr|metrics|partials)(-[0-9]+)?|launcher")
 _FOLDERS = frozenset({wire.OUTPUTS, wire.WORK, wire.CHECKPOINTS})
@@ -108,8 +109,9 @@ class CollectedNode:
             return self._status
         with contextlib.suppress(OSError, ValueError):
             for line in reversed((self.folder / places.STATES).read_bytes().splitlines(keepends=True)):
-                if line.endswith(b"\n"):
-                    self._status = cast("Status", files.parse_json(line))
+                found = files.parse_json(line) if line.endswith(b"\n") else None
+                if _is_status(found):
+                    self._status = cast("Status", found)
                     break
         self._status_bytes = size
         return self._status
@@ -120,8 +122,19 @@ class CollectedNode:
             with contextlib.suppress(OSError, ValueError):
                 data = files.read(self.folder, places.FILES, _MOST_LISTING_BYTES)
                 found = json.loads(data) if data.endswith(b"\n") else None
-                self._listing = found if isinstance(found, dict) else None
+                self._listing = self._without_invented(found) if isinstance(found, dict) else None
         return self._listing
+
+    def _without_invented(self, found: Mapping[str, object]) -> dict[str, object]:
+        """A listing without what only a trial itself can have written into its log."""
+        named = found.get("sizes")
+        sizes = {}
+        for path, size in named.items() if isinstance(named, Mapping) else ():
+            with contextlib.suppress(ValueError):
+                self._target(str(path))
+                sizes[str(path)] = size if isinstance(size, int) else 0
+        left = found.get("left")
+        return {"sizes": sizes, "left": [path for path in left if path in sizes] if isinstance(left, list) else []}
 
     def missing(self) -> Iterator[tuple[str, int, int]]:
         """The files that have not wholly come: path, how much is here, how much there is."""
@@ -130,8 +143,21 @@ class CollectedNode:
         for path, size in sizes.items():
             have = self._sizes.get(path, -1)
             have = self.size(path) if have < size else have
-            if have < size or (size == 0 and not self._target(path).exists()):
+            if have < size:
                 yield path, have, size
+
+    def make_empty_files(self) -> None:
+        """Make those that have no bytes, of which no frame comes.
+
+        Raises:
+            OSError: They cannot be made.
+        """
+        for path, size in cast("dict[str, int]", (self.listing() or {}).get("sizes") or {}).items():
+            with contextlib.suppress(ValueError):  # a path that the trial has made up
+                target = self._target(path)
+                if size == 0 and not target.exists() and "/" in path:
+                    trial_directory.make_directories(target.parent)
+                    target.touch(mode=0o600)
 
     @property
     def left(self) -> set[str]:
@@ -142,6 +168,13 @@ class CollectedNode:
     def has_ended(self) -> bool:
         """True when all that the pod's log says has come."""
         return self.listing() is not None and not any(path not in self.left for path, _, _ in self.missing())
+
+
+def _is_status(found: object) -> bool:
+    """Whether it is what a supervisor writes: a trial can write anything into its log."""
+    if not isinstance(found, dict) or found.get("state") not in set(TrialState):
+        return False
+    return isinstance(found.get("reason"), str)
 
 
 class CollectedTrial:
@@ -183,6 +216,8 @@ class CollectedTrial:
         Raises:
             OSError: It cannot be written.
         """
+        for node in self.nodes:
+            node.make_empty_files()
         for path in self.folder.rglob("*"):
             if path.is_file():
                 with path.open("rb") as file:

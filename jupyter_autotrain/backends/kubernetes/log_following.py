@@ -78,9 +78,9 @@ class LogFollower:
                 if error.code == 404:
                     self.is_read_out = True
                     break
-            except AutotrainError as error:
+            except (AutotrainError, OSError) as error:  # also of a home whose disk is full
                 ended_well = False
-                self.fault = error.found
+                self.fault = error.found if isinstance(error, AutotrainError) else str(error)
             if ended_well and not was_alive:
                 self.is_read_out = True
                 break
