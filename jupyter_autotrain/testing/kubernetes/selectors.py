@@ -18,7 +18,10 @@ _EXISTS = re.compile(r"^(?P<not>!?)\s*(?P<key>[A-Za-z0-9./_-]+)$")
 _FIELD = re.compile(r"^(?P<key>[^!=]+)(?P<op>==|=|!=)(?P<value>.*)$")
 _ALWAYS = ("metadata.name", "metadata.namespace")
 _FIELDS = {
-    "pods": ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase"),
+    "pods": (
+        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase",
+        "status.podIP",
+    ),
     "events": (
         "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
         "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type",
