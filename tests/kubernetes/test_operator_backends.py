@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,31 +12,22 @@ from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.framework_backend import FrameworkBackend
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.testing import BackendContract
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
+from tests.kubernetes import test_kubernetes_backend as plain
 
 long_only = pytest.mark.skipif(
-    not os.environ.get("AUTOTRAIN_LONG_TESTS"),
-    reason="the contract of one type is in the default run; AUTOTRAIN_LONG_TESTS=1",
+    "AUTOTRAIN_LONG_TESTS" not in os.environ,
+    reason="the contract of plain Jobs does in the default run; AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
 )
 
 
-class OperatorContract(BackendContract):
+class OperatorContract(plain.TestKubernetes):
     """The contract for one type."""
 
     backend_type: type[KubernetesBackend]
 
-    @pytest.fixture(autouse=True)
-    def _cluster(self, cluster: KubernetesLab) -> Iterator[None]:
-        self.cluster = cluster
-        self.made: list[Backend] = []
-        yield
-        for backend in self.made:
-            backend.close()
-
     def make(self, context: BackendContext) -> Backend:
         options = {"kubeconfig": str(self.cluster.kubeconfig), "python": sys.executable}
-        backend = self.backend_type(Profile("cluster", "cluster", options), context)
+        backend = self.backend_type(Profile("cluster", "cluster", options), context, plain.load_once)
         self.made.append(backend)
         return backend
 
