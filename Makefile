@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
 EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
-SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets -name '*.ts' -o -name '*.css')
+SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets labextension/src labextension/style -name '*.ts' -o -name '*.tsx' -o -name '*.css')
 
 .PHONY: demo lab test test-browser test-unit soak corpus check format bench golden clean
 
@@ -64,7 +64,7 @@ golden: $(VENV)/.test  ## rewrite the golden files after a wanted change
 	$(BIN)/python -m pytest tests/unit -k golden --golden-update
 
 clean:
-	rm -rf $(VENV) build dist labextension/node_modules labextension/.yarn jupyter_autotrain/static artifacts
+	rm -rf $(VENV) build dist labextension/node_modules labextension/.yarn labextension/lib jupyter_autotrain/static jupyter_autotrain/labextension artifacts
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)

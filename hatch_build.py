@@ -11,7 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LEAST_NODE = 20
-BUNDLES = ("live.js", "plan.js")
+BUILT = ("static/live.js", "static/plan.js", "labextension/package.json")
 
 
 class NodeCheckHook(BuildHookInterface):  # type: ignore[type-arg] # its parameter differs between hatchling versions
@@ -19,8 +19,8 @@ class NodeCheckHook(BuildHookInterface):  # type: ignore[type-arg] # its paramet
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatch's signature
         """Stop the build with one clear text when the bundles must be built and Node is missing or too old."""
-        static = Path(self.root, "jupyter_autotrain", "static")
-        if all((static / name).exists() for name in BUNDLES) or os.environ.get("HATCH_JUPYTER_BUILDER_SKIP_NPM") == "1":
+        package = Path(self.root, "jupyter_autotrain")
+        if all((package / name).exists() for name in BUILT) or os.environ.get("HATCH_JUPYTER_BUILDER_SKIP_NPM") == "1":
             return
         found = node_version()
         if found is None or int(found.split(".")[0]) < LEAST_NODE:

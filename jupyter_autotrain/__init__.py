@@ -85,6 +85,10 @@ _display.hooks.mime_bundle = _mime_bundle
 _named_clusters.hooks.find = _find_cluster
 
 
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    return [{"src": "labextension", "dest": "jupyter-autotrain"}]
+
+
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
     return [{"module": "jupyter_autotrain.server"}]
 

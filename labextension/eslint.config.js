@@ -1,8 +1,8 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
-export default tseslint.config({ ignores: ['node_modules/', '.yarn/'] }, js.configs.recommended, {
-  files: ['widgets/**/*.ts'],
+export default tseslint.config({ ignores: ['node_modules/', '.yarn/', 'lib/'] }, js.configs.recommended, {
+  files: ['widgets/**/*.ts', 'src/**/*.{ts,tsx}'],
   extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
   languageOptions: { parserOptions: { projectService: true } },
   rules: {

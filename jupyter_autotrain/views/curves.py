@@ -66,14 +66,14 @@ def _picked(columns: Sequence[Sequence[float]], kept: NDArray[np.intp]) -> list[
 
 
 def sparkline(store: Store, record: ExperimentRecord) -> list[float]:
-    """A curve of at most 40 points for a list: the objective of one trial alone, else the values of all trials."""
+    """A curve of at most 40 points for a list: the values of all trials; of a single one its reports."""
     objective = record.spec.objective
     if objective is None:
         return []
-    values = np.array([*store.trial_values(record.id).values()])
-    if record.spec.trials == 1 and len(values):
-        trials = store.trials_with(record.id, objective.metric)[:1]
-        pieces = [*store.timed_series(record.id, objective.metric, trials).values()]
+    by_trial = store.trial_values(record.id)
+    values = np.array([*by_trial.values()])
+    if len(values) == 1:
+        pieces = [*store.timed_series(record.id, objective.metric, [*by_trial]).values()]
         values = _joined([piece[2] for piece in pieces[0]]) if pieces else values
     kept = kept_rows(values, SPARKLINE_POINTS // 2 - 1)
     thinned: list[float] = values[kept].tolist()

@@ -1,0 +1,98 @@
+/** The list that the sidebar shows: loaded over REST, and again when the socket tells of a change. */
+
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+import { listExperiments } from './api';
+import type { ExperimentList, ListQuery } from './api';
+import { ChangeSocket } from './changes';
+import type { ChangeMessage } from './changes';
+
+const PAGE = 50;
+const AFTER_STATE_MS = 100; // between two loads: what changes meanwhile is in one
+const AFTER_METRICS_MS = 1000;
+
+export class ListModel {
+  list: ExperimentList | null = null;
+  error = '';
+  isConnected = true;
+  query: ListQuery = { text: '', sort: 'created', limit: PAGE };
+
+  private readonly signal = new Signal<this, void>(this);
+  private socket: ChangeSocket | null = null;
+  private timer = 0;
+  private dueMs = Infinity;
+  private loadedMs = -Infinity;
+  private version = 0;
+
+  get changed(): ISignal<this, void> {
+    return this.signal;
+  }
+
+  /** Load, and follow; does nothing where it follows already. */
+  async follow(): Promise<void> {
+    if (this.socket) return;
+    await this.load();
+    this.socket = new ChangeSocket(
+      this.list?.last_change_id ?? 0,
+      (message) => {
+        this.take(message);
+      },
+      (isConnected) => {
+        this.isConnected = isConnected;
+        this.signal.emit();
+      },
+    );
+  }
+
+  /** Stop to follow, as where the sidebar is hidden. */
+  rest(): void {
+    window.clearTimeout(this.timer);
+    this.dueMs = Infinity;
+    this.socket?.dispose();
+    this.socket = null;
+  }
+
+  ask(query: Partial<ListQuery>): void {
+    this.query = { ...this.query, ...query };
+    void this.load();
+  }
+
+  more(): void {
+    this.ask({ limit: Math.min(this.query.limit + PAGE, 200) });
+  }
+
+  private take(message: ChangeMessage): void {
+    if (message.manager && this.list) {
+      this.list = { ...this.list, manager: message.manager };
+      this.signal.emit();
+    }
+    if (message.reset || message.changes.some((change) => change.kind === 'state'))
+      this.loadSoon(AFTER_STATE_MS);
+    else if (message.changes.some((change) => change.kind === 'metrics')) this.loadSoon(AFTER_METRICS_MS);
+  }
+
+  private loadSoon(afterMs: number): void {
+    const due = Math.max(this.loadedMs + afterMs, performance.now());
+    if (due >= this.dueMs) return;
+    this.dueMs = due;
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => {
+      void this.load();
+    }, due - performance.now());
+  }
+
+  private async load(): Promise<void> {
+    this.dueMs = Infinity;
+    this.loadedMs = performance.now();
+    const version = ++this.version;
+    try {
+      const list = await listExperiments(this.query);
+      if (version !== this.version) return; // a later request has overtaken it
+      this.list = list;
+      this.error = '';
+    } catch (error) {
+      this.error = error instanceof Error ? error.message : String(error);
+    }
+    this.signal.emit();
+  }
+}
