@@ -67,7 +67,7 @@ def _default(field: Any) -> str:  # noqa: ANN401 - pydantic's description of a f
     if value is None or value is PydanticUndefined or value in ((), {}):
         return ""
     if _is_of(field, Size):
-        return _code(format_bytes(value).replace(" ", ""))
+        return _code(format_bytes(value, binary=value % (1 << 20) == 0).replace(" ", ""))
     return _code(_time(value) if _is_of(field, Duration) else written(value))
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jupyter_autotrain.backends.kubernetes import planning
-from jupyter_autotrain.backends.kubernetes.exported_trial import exported_text
+from jupyter_autotrain.backends.kubernetes import naming
+from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.job import JobWorkload
 from jupyter_autotrain.backends.kubernetes.manifest_text import to_yaml
-from jupyter_autotrain.backends.kubernetes.session import Session
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "kubernetes" / "job.yaml"
@@ -60,10 +60,9 @@ def test_what_is_exported_has_the_code_and_of_secrets_the_names_only(tmp_path: P
     bundle = context.bundle(trial)
     bundle.mkdir(parents=True)
     (bundle / "main.py").write_text("report(x=1)")
-    session = Session({}, context, lambda _: None)
-    plan = planning.plan(trial, {}, JobWorkload(), session, context, "team")
-    text = exported_text(plan)
-    session.close()
+    backend = KubernetesBackend(Profile("lab", "kubernetes", {"namespace": "team"}), context)
+    text = backend.manifest_text(trial)
+    backend.close()
     *maps, secret, service, job = yaml.safe_load_all(text)
     assert [one["kind"] for one in (*maps, secret, service, job)] == [
         "ConfigMap", "ConfigMap", "Secret", "Service", "Job",
@@ -74,4 +73,4 @@ def test_what_is_exported_has_the_code_and_of_secrets_the_names_only(tmp_path: P
     assert {one["metadata"]["labels"]["jupyter-autotrain/home"] for one in (*maps, secret, service, job)} == {
         "exported"
     }
-    assert session.home not in text
+    assert naming.home_digest(context.home) not in text
