@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import subprocess
 
 import pytest
@@ -260,3 +261,27 @@ def test_termination_messages_are_in_the_status(cluster: KubernetesLab) -> None:
     objects.make_pod(cluster, "p", objects.pod_spec("echo why > /dev/termination-log; exit 1"))
     found = objects.wait_for_phase(cluster, "p", "Failed")["status"]["containerStatuses"][0]["state"]["terminated"]
     assert found["message"] == "why\n"
+
+
+_ALL_REDUCE = """
+import os, torch, torch.distributed as dist
+rank = int(os.environ["JOB_COMPLETION_INDEX"])
+dist.init_process_group("gloo", init_method="tcp://" + os.environ["FIRST"] + ":29500", rank=rank, world_size=2)
+total = torch.tensor([float(rank + 1)])
+dist.all_reduce(total)
+print(total.item())
+"""
+
+
+@pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="a minute: set AUTOTRAIN_LONG_TESTS=1")
+def test_torch_runs_over_two_pods_and_two_jobs_use_one_port(cluster: KubernetesLab) -> None:
+    for name in ("a", "b"):
+        service = {"clusterIP": "None", "selector": {"job-name": name}, "publishNotReadyAddresses": True}
+        cluster.store.create(SERVICES, "default", {"metadata": {"name": name}, "spec": service})
+        env = [{"name": "FIRST", "value": f"{name}-0.{name}"}, {"name": "CODE", "value": _ALL_REDUCE}]
+        container = objects.container('exec python3 -c "$CODE"', env=env)
+        spec = {"restartPolicy": "Never", "subdomain": name, "containers": [container]}
+        objects.make_job(cluster, name, spec, completionMode="Indexed", completions=2, parallelism=2)
+    for name in ("a", "b"):
+        wait_until(lambda name=name: objects.job(cluster, name)["status"].get("succeeded") == 2, name, within_s=200)
+        assert all(objects.log(cluster, pod).endswith("3.0\n") for pod in objects.pods_of(cluster, name))

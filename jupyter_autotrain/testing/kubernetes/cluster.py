@@ -17,6 +17,9 @@ and the kernel ends all that runs in its namespaces. Known differences from a re
   compressed.
 - Volumes of ConfigMaps and Secrets do not follow later changes. All persistent volume claims are bound at once unless
   their class is unknown, and are folders: sizes are not enforced. NFS and Azure files are folders of the lab.
+- Pods get no token of their service account, and no variables of Services.
+- A node that comes back has forgotten its pods: those that ran there fail, whatever their restart policy.
+- Sidecars (init containers that are restarted always) are asked to end together, not in reverse order.
 - Probes, lifecycle hooks, user namespaces, capabilities, seccomp, fsGroup and SELinux options are accepted and have no
   effect. runAsUser, runAsGroup, runAsNonRoot and readOnlyRootFilesystem have.
 - Pod affinity, topology spread, resource claims (DRA) and volume topology are not looked at by the scheduler.
