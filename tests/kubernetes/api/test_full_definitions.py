@@ -1,4 +1,4 @@
-"""The golden manifests against the operators' own definitions, where those are at hand (AUTOTRAIN_DEFINITIONS)."""
+"""The golden manifests against the operators' own definitions, where those are at hand (AUTOTRAIN_CRDS)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.kubernetes.api.requests import Requests
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden"
-DEFINITIONS = Path(os.environ.get("AUTOTRAIN_DEFINITIONS", ROOT.parent / "shared" / "reference" / "crds"))
+DEFINITIONS = Path(os.environ.get("AUTOTRAIN_CRDS", ROOT.parent / "shared" / "reference" / "crds"))
 OLDER = {"podSpecOverrides", "podTemplateOverrides"}  # fields of releases of Trainer before the definitions'
 
 
