@@ -36,7 +36,7 @@ def status(cluster: KubernetesLab) -> objects.Json:
 
 
 def wait_for_state(cluster: KubernetesLab, state: str) -> objects.Json:
-    wait_until(lambda: status(cluster).get("state") == state, state, within_s=15)
+    wait_until(lambda: status(cluster).get("state") == state, state, within_s=60)
     return status(cluster)
 
 
@@ -126,7 +126,7 @@ def test_tasks_are_added_and_taken_away_while_it_runs(cluster: KubernetesLab) ->
     wait_until(lambda: len(pods(cluster)) == 3, "three pods", within_s=30)
     change[0]["value"] = 1
     cluster.store.patch(FRAMEWORKS, "default", "f", change, "json")
-    wait_until(lambda: len(pods(cluster)) == 1, "one pod", within_s=15)
+    wait_until(lambda: len(pods(cluster)) == 1, "one pod", within_s=60)
     assert status(cluster)["state"] == "AttemptRunning"
 
 
@@ -142,7 +142,7 @@ def test_the_barrier_lets_all_begin_together_with_each_others_addresses(cluster:
     spec["volumes"] = [{"name": "frameworkbarrier", "emptyDir": {}}]
     make(cluster, both)
     wait_for_state(cluster, "AttemptRunning")
-    wait_until(lambda: all(objects.log(cluster, pod).count("\n") == 2 for pod in pods(cluster)), "both", within_s=15)
+    wait_until(lambda: all(objects.log(cluster, pod).count("\n") == 2 for pod in pods(cluster)), "both", within_s=60)
     found = pods(cluster)
     addresses = ",".join(pod["status"]["podIP"] for pod in sorted(found, key=lambda pod: pod["metadata"]["name"]))
     for pod in found:
