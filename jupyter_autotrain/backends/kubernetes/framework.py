@@ -205,7 +205,29 @@ def _completed(found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
             TrialState.PREEMPTED,
             "Somebody other than FrameworkController deleted a pod of the trial: an eviction, a preemption or a user.",
         )
-    return reasons.ended(pods) or WorkloadState(TrialState.FAILED, _why(status, code))
+    told = reasons.ended(pods) or reasons.ended(_ended_pods(found))
+    return told or WorkloadState(TrialState.FAILED, _why(status, code))
+
+
+def _ended_pods(found: JsonObject) -> list[JsonObject]:
+    """What the Framework keeps of pods that have failed, which are deleted at once."""
+    specs = {text(role, "name"): part(role, "task", "pod", "spec") for role in items(found, "spec", "taskRoles")}
+    pods: list[JsonObject] = []
+    for role in task_statuses(found):
+        for task in items(role, "taskStatuses"):
+            kept = part(task, "attemptStatus", "completionStatus", "pod")
+            containers = [_container_status(one) for one in items(kept, "containers")]
+            status = {"phase": "Failed", "reason": text(kept, "reason"), "message": text(kept, "message")}
+            if containers or status["reason"]:
+                node = text(task, "attemptStatus", "podNodeName")
+                spec: JsonObject = {**specs.get(text(role, "name"), {}), "nodeName": node}
+                pods.append({"spec": spec, "status": {**status, "containerStatuses": containers}})
+    return pods
+
+
+def _container_status(kept: JsonObject) -> JsonObject:
+    more = {name: kept[name] for name in ("reason", "message", "signal") if name in kept}
+    return {"name": text(kept, "name"), "state": {"terminated": {"exitCode": number(kept, "code"), **more}}}
 
 
 def _why(status: JsonObject, code: int) -> str:

@@ -38,6 +38,6 @@ def request(name, *, nodes=1, min_nodes=0, options=None, labels=None):
         min_nodes=min_nodes or nodes,
         workers_per_node=1,
         launcher="env",
-        template=pod_template(trial, options, program, LABELS),
+        template=pod_template(trial, options, program, LABELS).result,
         options=options,
     )

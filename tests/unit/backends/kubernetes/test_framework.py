@@ -119,6 +119,19 @@ def test_completed_says_nothing_of_success_the_attempt_does():
     assert state("Completed", **failed(-300)).reason == "FrameworkController ended the trial."
 
 
+def test_what_a_deleted_pod_said_is_read_from_the_framework():
+    pod_status = {"containers": [{"name": "trial", "code": 137, "reason": "OOMKilled"}]}
+    task = {"attemptStatus": {"podNodeName": "n1", "completionStatus": {**failed(137), "pod": pod_status}}}
+    (found,) = WORKLOAD.render(request(NAME))
+    status = {
+        "id": 0,
+        "completionStatus": failed(137),
+        "taskRoleStatuses": [{"name": "worker", "taskStatuses": [task]}],
+    }
+    ended = WORKLOAD.state({**found, "status": {"state": "Completed", "attemptStatus": status}}, [])
+    assert ended.reason.startswith("Out of memory: the trial used more than its limit of 4096Mi.")
+
+
 def test_the_tasks_of_a_large_framework_are_unpacked():
     roles = [{"name": "worker", "taskStatuses": [{"index": 0, "state": "AttemptRunning"}]}]
     packed = base64.b64encode(gzip.compress(json.dumps(roles).encode())).decode()
