@@ -71,8 +71,7 @@ class GangKeeper:
         if job.nodes == 1:
             return None
         found = self._view.object_of(job)
-        pods = [pod for pod in self._view.pods_of(job) if not text(pod, "metadata", "deletionTimestamp")]
-        return None if found is None else gangs.gang_of(found, pods)
+        return None if found is None else gangs.gang_of(found, self._view.pods_of(job))
 
     async def _do(self, job: TrackedJob, step: Step) -> None:
         if step.action is Action.GIVE_UP:

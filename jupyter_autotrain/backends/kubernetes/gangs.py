@@ -46,6 +46,7 @@ class Gang:
         placed: How many of them have a node.
         is_suspended: Whether it has no pods, and is not to have any.
         stuck: What the scheduler says about a pod that finds no node; "" while there is none.
+        is_leaving: Whether pods of an earlier try are still being ended, so that they hold nodes.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Gang:
     placed: int
     is_suspended: bool
     stuck: str = ""
+    is_leaving: bool = False
 
     @property
     def is_starting(self) -> bool:
@@ -113,7 +115,8 @@ class GangGate:
         known = {gang.name for gang in gangs}
         self._times = {name: times for name, times in self._times.items() if name in known}
         in_order = sorted(gangs, key=lambda gang: (gang.made, gang.name))
-        running = others_running + sum(1 for gang in gangs if not gang.is_suspended and not gang.is_starting)
+        holding = [gang for gang in gangs if gang.is_leaving or not (gang.is_suspended or gang.is_starting)]
+        running = others_running + len(holding)
         if running < self._running:  # nodes have come free
             self._times = {name: replace(times, not_before_s=now_s) for name, times in self._times.items()}
         self._running = running
@@ -144,7 +147,7 @@ class GangGate:
     def _next(self, in_order: Sequence[Gang], now_s: float) -> list[Step]:
         """The oldest that waits and may try now."""
         for gang in in_order:
-            if gang.is_suspended and self._times.get(gang.name, _Times()).not_before_s <= now_s:
+            if gang.is_suspended and not gang.is_leaving and self._times.get(gang.name, _Times()).not_before_s <= now_s:
                 return [Step(gang.name, Action.RESUME)]
         return []
 
@@ -187,11 +190,12 @@ def gang_of(found: JsonObject, pods: Sequence[JsonObject]) -> Gang | None:
     nodes = text(found, "metadata", "annotations", queue_reasons.GANG)
     if not nodes.isdigit():
         return None
-    placed = sum(1 for pod in pods if text(pod, "spec", "nodeName"))
-    stuck = [told for told in map(scheduling_reasons.of_pod, pods) if told]
+    living = [pod for pod in pods if not text(pod, "metadata", "deletionTimestamp")]
+    placed = sum(1 for pod in living if text(pod, "spec", "nodeName"))
+    stuck = [told for told in map(scheduling_reasons.of_pod, living) if told]
     return Gang(
         text(found, "metadata", "name"), text(found, "metadata", "creationTimestamp"), int(nodes), placed,
-        queue_reasons.is_suspended(found), stuck[0] if stuck else "",
+        queue_reasons.is_suspended(found), stuck[0] if stuck else "", len(living) < len(pods),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ Knows nothing of the other modules, since they cannot be imported yet.
 """
 
 import os
+import signal
 import sys
 import zipfile
 
@@ -13,6 +14,7 @@ _START = "agent/jupyter_autotrain/backends/kubernetes_pod/start_pod.py"
 
 def main(archive: str) -> None:
     """Unpack the archive, unless an earlier container of the pod has, and go on there."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the first process of a container ignores it otherwise
     os.umask(0o077)
     target = f"{_RUN}/agent"
     if not os.path.isdir(target):
