@@ -118,7 +118,7 @@ def test_no_home_is_an_empty_list_and_one_that_is_made_later_is_followed(tmp_pat
         assert server.get("/experiments")["experiments"] == []
         assert server.get("/notebooks") == {"notebooks": []}
         assert server.get("/manager")["alive"] is False
-        assert [row["name"] for row in server.get("/backends")["backends"]][:2] == ["debug", "local"]
+        assert {"debug", "local"} <= {row["name"] for row in server.get("/backends")["backends"]}
         problem_of(server.ask("GET", "/experiments/nothing"))
         problem_of(server.ask("POST", "/manager"))
         assert not server.home.root.exists()
