@@ -138,20 +138,6 @@ def test_a_node_that_fails_ends_the_trial_with_its_reason(make: Callable[..., Mu
     assert "no data on this node" in end.reason
 
 
-@long
-@pytest.mark.parametrize("kind", OF_TORCH)
-def test_a_lost_worker_ends_a_trial_that_is_not_elastic(make: Callable[..., MultiNode], kind: str) -> None:
-    trials = make(kind)
-    ref = trials.submit(WAITS)
-    trials.begun(ref, 2)
-    (worker,) = [name for name in trials.pods() if "worker" in name or "-1-" in name]
-    trials.store.delete(PODS, "default", worker, grace_s=0)
-    end = trials.finish(ref)
-    assert end.state.is_final
-    assert end.state not in (TrialState.SUCCEEDED, TrialState.CANCELLED)
-    wait_until(lambda: not trials.left(), "nothing of it in the cluster", within_s=60)
-
-
 @pytest.mark.parametrize("kind", KINDS if IS_LONG else ("PyTorchJob", "TrainJob"))
 def test_a_cancel_returns_when_all_objects_are_gone(make: Callable[..., MultiNode], kind: str) -> None:
     trials = make(kind)
