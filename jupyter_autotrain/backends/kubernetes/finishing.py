@@ -22,6 +22,7 @@ from jupyter_autotrain.core.states import TrialState
 
 NOBODY: Sequence[float | str] = (0, 0.0, "")  # the supervisor of a trial that has none
 _LAST_LINES = 3
+_SETTLE_S = 2.0
 _BY_OTHERS = frozenset({TrialState.PREEMPTED, TrialState.LOST})
 
 
@@ -50,7 +51,18 @@ class JobFinisher:
         has_unread = any(
             pod_view.has_started(pod) and naming.uid_of(pod) not in job.followers for pod in self._view.pods_of(job)
         )
-        return not has_unread and not self._view.running_pods(job) and self._state(job).state.is_final
+        if has_unread or self._view.running_pods(job) or not self._state(job).state.is_final:
+            return False
+        return self._has_settled(job)
+
+    def _has_settled(self, job: TrackedJob) -> bool:
+        """Whether the pods have told their ends, too: they come over another watch than that of the object."""
+        pods = self._view.pods_of(job)
+        if pods and all(pod_view.phase(pod) in {"Succeeded", "Failed"} for pod in pods):
+            return True
+        now_s = time.monotonic()
+        job.over_since_s = job.over_since_s or now_s
+        return now_s - job.over_since_s >= _SETTLE_S
 
     def _state(self, job: TrackedJob) -> WorkloadState:
         """What the cluster says of a job."""

@@ -28,6 +28,7 @@ class TrackedJob:
         is_finishing: Whether that is being settled.
         is_cancelled: Whether a cancel has asked for its end.
         given_up: Why it is ended although it never began; "" while it is not.
+        over_since_s: The tick at which its object was first seen to be over, while its pods had not told why.
         fault: Why what it has left cannot be fetched at the moment.
     """
 
@@ -40,6 +41,7 @@ class TrackedJob:
     is_cancelled: bool = False
     given_up: str = ""
     fault: str = ""
+    over_since_s: float = 0.0
 
     @property
     def label(self) -> str:
