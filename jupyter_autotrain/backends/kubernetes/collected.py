@@ -26,6 +26,7 @@ from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.backends.local.status import Status
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.system import durable
 
 _STREAM = re.compile(r"(stdout|stderr|metrics|partials)(-[0-9]+)?|launcher")
 _FOLDERS = frozenset({wire.OUTPUTS, wire.WORK, wire.CHECKPOINTS})
@@ -221,6 +222,6 @@ class CollectedTrial:
         for path in self.folder.rglob("*"):
             if path.is_file():
                 with path.open("rb") as file:
-                    os.fsync(file.fileno())
+                    durable.sync(file.fileno())
         trial_directory.make_directories(self.directory)
         statuses.write(self.directory, status)

@@ -76,11 +76,11 @@ class JobPass:
                 self._count_failure(pod)
 
     def _count_success(self, pod: Json) -> None:
-        if is_indexed(self._job):
-            self._completed.add(index_of(pod))
-            self._succeeded = len(self._completed)
-        else:
+        if not is_indexed(self._job):
             self._succeeded += 1
+            return
+        self._completed.add(index_of(pod))
+        self._succeeded = len(self._completed)
 
     def _count_failure(self, pod: Json) -> None:
         action, message = job_policy.action_for(self._job, pod)
