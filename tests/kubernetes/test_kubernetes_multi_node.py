@@ -138,6 +138,22 @@ def test_a_node_that_fails_ends_the_trial_with_its_reason(make: Callable[..., Mu
     assert "no data on this node" in end.reason
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("kind", OF_TORCH if IS_LONG else ("PyTorchJob",))
+def test_a_deleted_pod_of_a_trial_that_is_not_elastic_loses_the_trial(
+    make: Callable[..., MultiNode], kind: str, nodes: int
+) -> None:
+    trials = make(kind)
+    ref = trials.submit(WAITS, nodes=nodes)
+    trials.begun(ref, nodes)
+    trials.store.delete(PODS, "default", sorted(trials.pods())[-1], grace_s=0)
+    end = trials.finish(ref)
+    assert end.state in {TrialState.LOST, TrialState.PREEMPTED}
+    assert end.reason
+    assert trials.of_rank(ref, 0) == "begun\n"
+    wait_until(lambda: not trials.left(), "nothing of it in the cluster", within_s=60)
+
+
 @pytest.mark.parametrize("kind", KINDS if IS_LONG else ("PyTorchJob", "TrainJob"))
 def test_a_cancel_returns_when_all_objects_are_gone(make: Callable[..., MultiNode], kind: str) -> None:
     trials = make(kind)

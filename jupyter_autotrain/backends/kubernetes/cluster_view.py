@@ -9,6 +9,7 @@ from jupyter_autotrain.backends.kubernetes import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.object_types import PODS
+from jupyter_autotrain.backends.kubernetes.pod_view import PodLife
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.waiting_events import WaitingEvents
 from jupyter_autotrain.backends.kubernetes.watching import WatchedObjects
@@ -80,9 +81,12 @@ class ClusterView:
         """The pods of a job in which commands can be run."""
         return [pod for pod in self.pods_of(job) if pod_view.container_state(pod) == "running"]
 
-    def is_alive(self, job: TrackedJob, uid: str) -> bool:
+    def life(self, job: TrackedJob, uid: str) -> PodLife:
         """Whether the container of a pod may still write."""
-        return any(naming.uid_of(pod) == uid and pod_view.is_alive(pod) for pod in self.pods_of(job))
+        for pod in self.pods_of(job):
+            if naming.uid_of(pod) == uid:
+                return PodLife.ALIVE if pod_view.is_alive(pod) else PodLife.ENDED
+        return PodLife.GONE if self.is_listed(job) else PodLife.ENDED
 
     def address(self, job: TrackedJob, pod: JsonObject) -> PodAddress:
         """Where our container of a pod is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from jupyter_autotrain.backends.kubernetes import exec_command, naming, pod_view
@@ -44,7 +45,7 @@ class JobFinisher:
         """Whether nothing more will come of a job."""
         if job.has_ended() or job.given_up:
             return True
-        if any(not follower.is_read_out for follower in job.followers.values()):
+        if any(not follower.is_done() for follower in job.followers.values()):
             return False
         if not self._view.is_listed(job):
             return False
@@ -110,10 +111,10 @@ class JobFinisher:
         """How a trial ended: as its supervisors say, else as the cluster does."""
         if job.given_up:
             return {
-                "state": str(TrialState.FAILED), "reason": job.given_up, "ended_s": time.time(), "groups": [],
+                "state": str(job.given_up.state), "reason": job.given_up.reason, "ended_s": time.time(), "groups": [],
                 "supervisor": list(NOBODY),
             }  # fmt: skip
-        own = [self._node_status(job, number) for number in range(len(job.collected.nodes))]
+        own = _with_lost_nodes([self._node_status(job, number) for number in range(len(job.collected.nodes))])
         counted = own[:1] if job.is_elastic else own
         is_told = job.has_ended() or not job.workload.rescales  # else it may be the end of pods that others followed
         if is_told and all(status.state.is_final for status in counted):
@@ -153,6 +154,14 @@ class JobFinisher:
         for follower in job.followers.values():
             lines += [line.strip() for line in follower.printed if line.strip()]
         return f" Its pod printed last: {' / '.join(lines[-_LAST_LINES:])}" if lines else ""
+
+
+def _with_lost_nodes(own: list[JobStatus]) -> list[JobStatus]:
+    """Where the first node has said that it ended for the sake of another: that one could not say its end."""
+    if not own[0].reason.startswith(node_statuses.ENDED_BECAUSE):
+        return own
+    lost = "Its pod was deleted, or its node was lost."
+    return [status if status.state.is_final else replace(status, state=TrialState.LOST, reason=lost) for status in own]
 
 
 def _limits(status: JsonObject) -> str:

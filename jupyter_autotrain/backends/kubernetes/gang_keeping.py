@@ -13,6 +13,8 @@ from jupyter_autotrain.backends.kubernetes.cluster_view import ClusterView
 from jupyter_autotrain.backends.kubernetes.gangs import Action, Gang, GangGate, Step
 from jupyter_autotrain.backends.kubernetes.objects import text
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.workload import WorkloadState
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
 
 _LOOK_AGAIN_S = 0.5
@@ -75,7 +77,7 @@ class GangKeeper:
 
     async def _do(self, job: TrackedJob, step: Step) -> None:
         if step.action is Action.GIVE_UP:
-            job.given_up = step.reason
+            job.given_up = WorkloadState(TrialState.FAILED, step.reason)
             self._on_change(job)
             return
         kind = job.workload.object_type

@@ -23,7 +23,9 @@ from jupyter_autotrain.backends.kubernetes.log_following import LogFollower
 from jupyter_autotrain.backends.kubernetes.option_defaults import START_TIMEOUT_S
 from jupyter_autotrain.backends.kubernetes.pilot_keeping import PilotKeeper
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.workload import WorkloadState
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.states import TrialState
 
 _LOOK_AGAIN_S = 1.0
 _log = logging.getLogger(__name__)
@@ -99,15 +101,26 @@ class JobTracker:
         if job is None:
             return
         if not is_gone:
+            self._notice_pod_made_again(job, pod)
             self._follow(job, pod)
         self.consider(job)
+
+    @staticmethod
+    def _notice_pod_made_again(job: TrackedJob, pod: JsonObject) -> None:
+        """Some controllers make a deleted pod again, whatever its restart policy: that would begin from nothing."""
+        goes_on = job.is_elastic or job.is_pooled or job.workload.node_variables.run
+        is_known = naming.uid_of(pod) in job.followers or len(job.followers) < job.nodes
+        if goes_on or is_known or not pod_view.has_started(pod) or not job.has_begun() or job.has_ended():
+            return
+        reason = f"A pod of it was deleted while it ran; {naming.name_of(pod)} was made in its place."
+        job.given_up = job.given_up or WorkloadState(TrialState.LOST, reason)
 
     def _follow(self, job: TrackedJob, pod: JsonObject) -> None:
         uid = naming.uid_of(pod)
         if job.final is not None or uid in job.followers or not pod_view.has_started(pod):
             return
         follower = job.followers[uid] = LogFollower(
-            self._api, self.view.address(job, pod), job.collected, lambda: self.view.is_alive(job, uid),
+            self._api, self.view.address(job, pod), job.collected, lambda: self.view.life(job, uid),
             lambda: self._come(job), job.ref.job_id if job.is_pooled else "",
         )  # fmt: skip
         self.start(follower.run())

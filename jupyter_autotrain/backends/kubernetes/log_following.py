@@ -18,6 +18,7 @@ from jupyter_autotrain.backends.kubernetes.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.collected import CollectedNode, CollectedTrial, GapError
 from jupyter_autotrain.backends.kubernetes.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.object_types import PODS
+from jupyter_autotrain.backends.kubernetes.pod_view import PodLife
 from jupyter_autotrain.backends.kubernetes_pod import frames, places
 from jupyter_autotrain.errors import AutotrainError
 
@@ -35,7 +36,7 @@ class LogFollower:
         api: The cluster.
         at: The pod.
         trial: Where what it says goes.
-        is_alive: Whether the container may still write, as far as is known.
+        life: Whether its container may still write, as far as is known.
         on_news: Called when something has come.
         job_id: The trial, where the log may be that of several.
 
@@ -47,7 +48,7 @@ class LogFollower:
     """
 
     def __init__(
-        self, api: KubernetesApi, at: PodAddress, trial: CollectedTrial, is_alive: Callable[[], bool],
+        self, api: KubernetesApi, at: PodAddress, trial: CollectedTrial, life: Callable[[], PodLife],
         on_news: Callable[[], None], job_id: str = "",
     ) -> None:  # fmt: skip
         self.printed: deque[str] = deque(maxlen=_MOST_LINES)
@@ -57,17 +58,24 @@ class LogFollower:
         self._at = at
         self._trial = trial
         self.node: CollectedNode | None = trial.nodes[0] if len(trial.nodes) == 1 else None
-        self._is_alive = is_alive
+        self._life = life
         self._on_news = on_news
         self._last_time = ""
         self._job_id = job_id
         self._is_of_another = bool(job_id)  # until its log says that it is of this one
 
+    def is_done(self) -> bool:
+        """Whether all that the pod says has come, as far as it can."""
+        return self.is_read_out or (self.node is not None and self.node.has_ended())
+
     async def run(self) -> None:
         """Follow until everything has come, or nothing more can."""
         pause_s = _FIRST_PAUSE_S
-        while self.node is None or not self.node.has_ended():
-            was_alive = self._is_alive()
+        while not self.is_done():
+            life = self._life()
+            if life is PodLife.GONE:  # another pod may have its name by now
+                self.is_read_out = True
+                break
             before = self._last_time
             try:
                 ended_well = await self._follow()
@@ -81,7 +89,7 @@ class LogFollower:
             except (AutotrainError, OSError) as error:  # also of a home whose disk is full
                 ended_well = False
                 self.fault = error.found if isinstance(error, AutotrainError) else str(error)
-            if ended_well and not was_alive:
+            if ended_well and life is PodLife.ENDED:
                 self.is_read_out = True
                 break
             pause_s = _FIRST_PAUSE_S if self._last_time != before else min(pause_s * 2, _MOST_PAUSE_S)

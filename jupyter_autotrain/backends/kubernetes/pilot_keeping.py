@@ -16,8 +16,10 @@ from jupyter_autotrain.backends.kubernetes.cluster_view import ClusterView
 from jupyter_autotrain.backends.kubernetes.object_types import CONFIG_MAPS, JOBS, PODS
 from jupyter_autotrain.backends.kubernetes.objects import condition, items, text
 from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.workload import WorkloadState
 from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
 _LOOK_AGAIN_S = 0.2
@@ -74,7 +76,7 @@ class PilotKeeper:
             elif pods and self._given.get(job.label) != naming.uid_of(pods[0]):
                 await self._give(job, pods[0])
             elif not pods and not job.is_finishing and not job.has_ended():
-                job.given_up = "Lost: the long-running pod that ran it was deleted."
+                job.given_up = WorkloadState(TrialState.LOST, "The long-running pod that ran it was deleted.")
                 self._on_change(job)
         await self._take_back()
         for pool, jobs in waiting.items():

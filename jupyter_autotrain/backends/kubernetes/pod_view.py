@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import cast
 
 from jupyter_autotrain.backends.kubernetes_pod import places
@@ -67,6 +68,14 @@ def container_state(pod: JsonObject) -> str:
 def has_started(pod: JsonObject) -> bool:
     """Whether our container has begun: then there is a log."""
     return container_state(pod) in {"running", "terminated"}
+
+
+class PodLife(StrEnum):
+    """How far the container of a pod is, for who reads what it writes."""
+
+    ALIVE = "alive"
+    ENDED = "ended"
+    GONE = "gone"
 
 
 def is_alive(pod: JsonObject) -> bool:

@@ -9,7 +9,7 @@ from typing import cast
 from jupyter_autotrain.backends.kubernetes import naming
 from jupyter_autotrain.backends.kubernetes.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.log_following import LogFollower
-from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.backends.kubernetes.workload import Workload, WorkloadState
 from jupyter_autotrain.backends.local.status import Status
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
@@ -27,7 +27,7 @@ class TrackedJob:
         final: How it ended, once that is settled and everything is collected.
         is_finishing: Whether that is being settled.
         is_cancelled: Whether a cancel has asked for its end.
-        given_up: Why it is ended although it never began; "" while it is not.
+        given_up: How and why it is ended from here; None while it is not.
         over_since_s: The tick at which its object was first seen to be over, while its pods had not told why.
         fault: Why what it has left cannot be fetched at the moment.
     """
@@ -39,7 +39,7 @@ class TrackedJob:
     final: Status | None = None
     is_finishing: bool = False
     is_cancelled: bool = False
-    given_up: str = ""
+    given_up: WorkloadState | None = None
     fault: str = ""
     over_since_s: float = 0.0
 
@@ -78,15 +78,15 @@ class TrackedJob:
         """How much is fetched of what it has left."""
         return cast("int", self.ref.data.get("fetch_limit_bytes") or 0)
 
+    def has_begun(self) -> bool:
+        """Whether all its nodes have begun: a pod that is made after that would begin from nothing."""
+        return all(node.status() is not None for node in self.collected.nodes)
+
     def has_ended(self) -> bool:
         """Whether all that its pods have said has come."""
-        if self.workload.node_variables.count and not all(map(_is_done, self.followers.values())):
+        if self.workload.node_variables.count and not all(follower.is_done() for follower in self.followers.values()):
             return False
         return self.collected.nodes[0].has_ended() if self.is_elastic else self.collected.has_ended()
-
-
-def _is_done(follower: LogFollower) -> bool:
-    return follower.is_read_out or (follower.node is not None and follower.node.has_ended())
 
 
 def collected_folder(home: Home, job_id: str) -> Path:
