@@ -90,7 +90,7 @@ def server(tmp_path_factory) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(30)
-        _end_manager(Home(home))
+        end_manager(Home(home))
 
 
 @pytest.fixture(scope="module")  # ended with its tests: while it lives, this process has a running event loop
@@ -230,7 +230,7 @@ class Lab:
         self.page.evaluate("() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.shutdown()")
 
 
-def _end_manager(home: Home) -> None:
+def end_manager(home: Home) -> None:
     status = manager.status(home)
     if status.alive:
         process = psutil.Process(status.pid)

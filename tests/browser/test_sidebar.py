@@ -14,16 +14,24 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
+from tests.browser.conftest import ARTIFACTS, end_manager
 
 SCRIPT = "<img src=x onerror=document.body.remove()>"
 
 
 @pytest.fixture
 def store(server) -> Iterator[Store]:
+    """The store of the home, empty, whatever other tests have left there; no manager runs."""
+    end_manager(Home(server.home))
     with Store.open(Home(server.home)) as opened:
+        empty(opened)
         yield opened
-        for experiment_id in opened.ids():
-            opened.delete_experiment(experiment_id)
+        empty(opened)
+
+
+def empty(store: Store) -> None:
+    for experiment_id in store.ids():
+        store.delete_experiment(experiment_id)
 
 
 @pytest.fixture
@@ -85,8 +93,6 @@ def test_a_name_with_markup_is_shown_as_text(sidebar, store):
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_the_sidebar_follows_the_theme(sidebar, store, theme):
-    from tests.browser.conftest import ARTIFACTS
-
     page = sidebar.page
     page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
     page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")

@@ -64,7 +64,8 @@ from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
 from jupyter_autotrain.testing.kubernetes.queues import kueue, volcano
 from jupyter_autotrain.testing.kubernetes.queues.kueue import KueueController
 from jupyter_autotrain.testing.kubernetes.queues.volcano import VolcanoScheduler
-from jupyter_autotrain.testing.kubernetes.resources import PODS, SERVICE_ACCOUNTS, Resource
+from jupyter_autotrain.testing.kubernetes.resources import SERVICE_ACCOUNTS, Resource
+from jupyter_autotrain.testing.kubernetes.values import Json
 
 _BEGIN = """
 ip link set lo up
@@ -202,16 +203,19 @@ class KubernetesLab:
                 node.recover()
         self.images.missing.clear()
         self.api.recover()
-        for resource in self.store.resources:
-            if resource.namespaced and resource.key not in _KEPT:
-                self._delete_all(resource)
-        wait_for(lambda: not self.loop.objects(PODS), "pods that are gone")
-
-    def _delete_all(self, resource: Resource) -> None:
-        for found in self.loop.objects(resource):
-            metadata = found["metadata"]
+        uids = set()
+        for resource, metadata in self._namespaced():
+            uids.add(metadata["uid"])
             with contextlib.suppress(ApiError):  # it has gone by itself
                 self.store.delete(resource, metadata["namespace"], metadata["name"], grace_s=0)
+        wait_for(lambda: not any(found["uid"] in uids for _, found in self._namespaced()), "objects that are gone")
+
+    def _namespaced(self) -> Iterator[tuple[Resource, Json]]:
+        """What there is in namespaces, but for what every namespace has."""
+        for resource in self.store.resources:
+            if resource.namespaced and resource.key not in _KEPT:
+                for found in self.loop.objects(resource):
+                    yield resource, found["metadata"]
 
     def close(self) -> None:
         """End everything; the folder stays to its owner."""

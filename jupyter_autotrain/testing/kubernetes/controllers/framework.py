@@ -81,6 +81,8 @@ class FrameworkController:
                 self._complete(found, completion.status(-100, "ConfigMap was deleted by others"))
                 return
             config_map = self._store.create(CONFIG_MAPS, found["metadata"]["namespace"], _attempt_of(found))
+        if not _is_owner(found, config_map):
+            return  # of a Framework of the same name that is gone: its name is free soon
         attempt = status["attemptStatus"]
         attempt["configMapUID"] = config_map["metadata"]["uid"]
         attempt["instanceUID"] = f"{attempt['id']}_{attempt['configMapUID']}"
@@ -146,6 +148,11 @@ class FrameworkController:
             if error.code != 404:
                 raise
             return None
+
+
+def _is_owner(found: Json, config_map: Json) -> bool:
+    owners = config_map["metadata"].get("ownerReferences") or ()
+    return any(owner["uid"] == found["metadata"]["uid"] for owner in owners)
 
 
 def _is_gone(task: Json) -> bool:

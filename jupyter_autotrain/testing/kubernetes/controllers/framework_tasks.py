@@ -87,6 +87,8 @@ class TaskSync:
         if pod is None:
             self._without_pod(role_spec, task)
             return
+        if not self._is_own(pod):
+            return  # of an earlier attempt, or of a Framework of the same name: its name is free soon
         attempt["podNodeName"] = pod["spec"].get("nodeName")
         attempt["podIP"] = pod["status"].get("podIP")
         attempt["podHostIP"] = pod["status"].get("hostIP")
@@ -107,6 +109,10 @@ class TaskSync:
         else:
             phase = str(pod["status"].get("phase", ""))
             self._move(task, _BY_PHASE.get(phase) or task["state"])
+
+    def _is_own(self, pod: Json) -> bool:
+        owners = pod["metadata"].get("ownerReferences") or ()
+        return any(owner["uid"] == self._config_map["metadata"]["uid"] for owner in owners)
 
     def _without_pod(self, role_spec: Json, task: Json) -> None:
         attempt = task["attemptStatus"]
