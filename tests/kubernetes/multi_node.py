@@ -23,7 +23,7 @@ _MADE = (
     PODS, JOBS, SERVICES, SECRETS, CONFIG_MAPS, trainer.TRAINJOBS, trainer.JOBSETS, training_operator.PYTORCHJOBS,
     training_operator.TFJOBS, training_operator.PADDLEJOBS, training_operator.MPIJOBS,
 )  # fmt: skip
-_WITHIN_S = 40.0
+_WITHIN_S = 240.0
 
 
 class MultiNode:

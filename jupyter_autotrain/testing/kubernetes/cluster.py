@@ -75,6 +75,11 @@ ip link set br0 up
 echo ready
 exec cat >/dev/null
 """
+_TRY = """
+mount -t tmpfs scratch /mnt
+mkdir /mnt/upper /mnt/work /mnt/root
+mount -t overlay overlay /mnt/root -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work
+"""
 _HIDDEN = ("/tmp", "/var/tmp", "/root", "/home", "/mnt")  # noqa: S108 - no file is made there
 _KEPT = (SERVICE_ACCOUNTS.key,)  # in every namespace
 _PROGRAMS = ("ip", "unshare", "nsenter", "env")
@@ -93,7 +98,7 @@ def missing() -> str:
     lacking = [name for name in _PROGRAMS if shutil.which(name, path=namespaces.search_path()) is None]
     if lacking:
         return f"pods in namespaces need {', '.join(lacking)}"
-    command = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "true")
+    command = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-ec", _TRY)
     tried = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if tried.returncode == 0 else f"namespaces are not allowed here: {tried.stderr.strip()}"
 
