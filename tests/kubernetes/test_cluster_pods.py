@@ -81,13 +81,13 @@ def test_variables_come_from_objects_fields_and_each_other(cluster: KubernetesLa
 
 
 def test_init_containers_run_first_and_a_failed_one_ends_the_pod(cluster: KubernetesLab) -> None:
-    first = {"name": "first", "image": "x", "command": ["sh", "-c", "echo ready > /work/x"]}
-    mount = [{"name": "work", "mountPath": "/work"}]
+    first = {"name": "first", "image": "x", "command": ["sh", "-c", "echo ready > /scratch/x"]}
+    mount = [{"name": "work", "mountPath": "/scratch"}]
     spec = {
         "restartPolicy": "Never",
         "volumes": [{"name": "work", "emptyDir": {}}],
         "initContainers": [first | {"volumeMounts": mount}],
-        "containers": [objects.container("cat /work/x", volumeMounts=mount)],
+        "containers": [objects.container("cat /scratch/x", volumeMounts=mount)],
     }
     objects.make_pod(cluster, "good", spec)
     broken = spec | {"initContainers": [first | {"command": ["false"]}]}
@@ -99,11 +99,11 @@ def test_init_containers_run_first_and_a_failed_one_ends_the_pod(cluster: Kubern
 
 
 def test_a_container_that_fails_is_started_again_with_a_growing_delay(cluster: KubernetesLab) -> None:
-    script = "echo run $(cat /work/n); echo x >> /work/n; test $(wc -l < /work/n) = 3"
+    script = "echo run $(cat /scratch/n); echo x >> /scratch/n; test $(wc -l < /scratch/n) = 3"
     spec = {
         "restartPolicy": "OnFailure",
         "volumes": [{"name": "work", "emptyDir": {}}],
-        "containers": [objects.container(script, volumeMounts=[{"name": "work", "mountPath": "/work"}])],
+        "containers": [objects.container(script, volumeMounts=[{"name": "work", "mountPath": "/scratch"}])],
     }
     objects.make_pod(cluster, "p", spec)
     pod = objects.wait_for_phase(cluster, "p", "Succeeded")

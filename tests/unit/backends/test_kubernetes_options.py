@@ -13,7 +13,7 @@ from jupyter_autotrain.backends.kubernetes.options import KubernetesOptions
 from jupyter_autotrain.errors import HeaderError
 
 SCHEMA = header.with_backend_types((("kubernetes", KubernetesOptions),))
-CONTEXT = header.HeaderContext(Path("/work"), {}, ("kubernetes",), SCHEMA)
+CONTEXT = header.HeaderContext(Path("/project"), {}, ("kubernetes",), SCHEMA)
 
 
 def options(written: str) -> dict:
@@ -43,7 +43,7 @@ def test_texts_stay_texts_and_the_rest_of_a_manifest_is_typed() -> None:
 
 
 def test_a_file_here_is_found_from_the_folder_of_the_notebook() -> None:
-    assert options("kubeconfig: ./config") == {"kubeconfig": "/work/config"}
+    assert options("kubeconfig: ./config") == {"kubeconfig": "/project/config"}
 
 
 def test_names_of_secrets_are_no_secrets() -> None:
