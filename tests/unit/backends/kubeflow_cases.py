@@ -54,7 +54,7 @@ OVERRIDES_2_0 = TrainJobLayout(
 
 def request(workload: Workload, options: dict[str, Any], **changes: Any) -> WorkloadRequest:
     name = workload.object_name(TRIAL.job_id, HOME)
-    template = pod_template(TRIAL, options, PROGRAM, LABELS)
+    template = pod_template(TRIAL, options, PROGRAM, LABELS).result
     given: dict[str, Any] = {"nodes": 1, "min_nodes": 1, "workers_per_node": 1, "launcher": "env", **changes}
     given["min_nodes"] = changes.get("min_nodes", given["nodes"])
     return WorkloadRequest(name, "team", LABELS, {}, template=template, options=options, **given)

@@ -238,7 +238,7 @@ def test_help_of_a_key_gives_an_example_that_is_valid(key, tmp_path):
     text = header.help_text(key, SCHEMA)
     example = text.splitlines()[-1].removeprefix("  example: ")
     for part in reversed(key.split(".")[:-1]):
-        example = f"{part}: {{{example}}}"
+        example = f"{part}: [{{{example}}}]" if part == "task_roles" else f"{part}: {{{example}}}"
     if key == "resources.gpu_memory":
         example = "resources: {gpus: 1, gpu_memory: 16GB..}"
     line = "--dry-run" if key.startswith("parallel") else ""
