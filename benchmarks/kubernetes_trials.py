@@ -27,8 +27,8 @@ import psutil
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.client.submitting import submit
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
@@ -39,13 +39,14 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.kubernetes import cluster
 from jupyter_autotrain.testing.kubernetes.lab_node import NodeOptions
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS, Resource
 
 CELL = "for step in range(11):\n    report(step=step, acc=0.5)\n"
 LIMIT_PER_MIN, LIMIT_OBJECT_S, LIMIT_MEMORY_BYTES, LIMIT_REQUESTS, LIMIT_RENDER_S = 200.0, 0.05, 60e6, 2.0, 1.0
 SINGLE = 11
 RENDERED = 1000
 SLOTS = 8
+_OF_EACH = (("create", "jobs"), ("get", "pods/log"))  # requests that every trial makes
 SLEEPING = "sleeping:1"  # an image whose program does nothing
 
 
@@ -84,19 +85,46 @@ def submit_to_object_s(lab: cluster.KubernetesLab, home: Home) -> float:
     return statistics.median(taken[1:])
 
 
-def trials_per_min(lab: cluster.KubernetesLab, home: Home, trials: int) -> tuple[float, float]:
-    """Many trials over all slots: trials per minute, and requests per trial."""
+def cpu_s(process: psutil.Process) -> float:
+    """The CPU time that a process has taken, with its children that have ended, and with those that go on."""
+    times = process.cpu_times()
+    own = times.user + times.system + times.children_user + times.children_system
+    return float(own) + sum(cpu_s(child) for child in process.children())
+
+
+def trials_per_min(lab: cluster.KubernetesLab, home: Home, trials: int) -> tuple[float, float, float]:
+    """Many trials over all slots: trials per minute, requests of each of them, and requests that several share."""
     before = Counter(lab.api.requests)
+    processes = {
+        "manager": psutil.Process(manager.ensure(home).pid),
+        "pods": psutil.Process(),
+    }
+    own_before = time.process_time()
+    used_before = {name: cpu_s(process) for name, process in processes.items()}
     begun = time.perf_counter()
     experiment = submit(CELL, home=home, name="many", backend=profile(lab), trials=trials, concurrency=SLOTS)
     experiment.wait()
     elapsed_s = time.perf_counter() - begun
+    used = {name: cpu_s(process) - used_before[name] for name, process in processes.items()}
+    double_s = time.process_time() - own_before
+    parts = {"manager": used["manager"], "double": double_s, "pods": used["pods"] - double_s}
+    shares = ", ".join(f"{name} {taken * 1000 / trials:.0f} ms" for name, taken in parts.items())
+    total_s = sum(parts.values())
+    cores = os.cpu_count() or 1
+    print(
+        f"CPU time of a trial: {shares}; {total_s / cores / trials * 1000:.0f} ms on {cores} cores, if nobody else",
+        end="",
+    )
+    print(f" uses them: {cores * 60 * trials / total_s:.0f} trials/min")
     assert all(trial.state is TrialState.SUCCEEDED for trial in experiment.trials)
     made = Counter(lab.api.requests) - before
     for (verb, resource), count in sorted(made.items()):
         print(f"    {count:6} {verb} {resource}")
-    own = sum(count for (verb, _), count in made.items() if verb != "watch")
-    return trials / elapsed_s * 60, own / trials
+    own = sum(made[each] for each in _OF_EACH)
+    shared = sum(
+        count for (verb, resource), count in made.items() if verb != "watch" and (verb, resource) not in _OF_EACH
+    )
+    return trials / elapsed_s * 60, own / trials, shared / trials
 
 
 def memory_bytes(lab: cluster.KubernetesLab, home: Home, pods: int) -> float:
@@ -141,9 +169,10 @@ def measure_cluster(folder: Path, trials: int) -> None:
     pid = manager.ensure(home).pid
     try:
         line("submit to object created", submit_to_object_s(lab, home), "s", LIMIT_OBJECT_S)
-        rate, requests = trials_per_min(lab, home, trials)
+        rate, own, shared = trials_per_min(lab, home, trials)
         line(f"{trials} trials, 2 nodes of 4 slots", rate, "trials/min", LIMIT_PER_MIN)
-        line("requests per trial besides watches", requests, "requests", LIMIT_REQUESTS)
+        line("requests of each trial besides watches", own, "requests", LIMIT_REQUESTS)
+        print(f"requests that many trials share, by trial: {shared:.3f}")
     finally:
         os.kill(pid, signal.SIGTERM)
         lab.close()

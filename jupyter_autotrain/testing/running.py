@@ -12,7 +12,7 @@ from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobR
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing.bundles import trial_of, write_bundle
+from jupyter_autotrain.testing.bundles import trial_of, wait_until, write_bundle
 from jupyter_autotrain.testing.harness import WAITS, BackendHarness
 
 
@@ -155,9 +155,15 @@ class RunningContract(BackendHarness):
 
     def test_a_status_is_whole_whenever_it_is_asked_for(self, backend: Backend, home: Home) -> None:
         ref = self.start(backend, home, "report(loss=1)")
-        seen = [self.status(backend, ref).state]
-        while not seen[-1].is_final:
-            seen.append(self.status(backend, ref).state)
+        seen = [TrialState.PREPARING]
+
+        def ask() -> bool:
+            state = self.status(backend, ref).state
+            if state is not seen[-1]:
+                seen.append(state)
+            return state.is_final
+
+        wait_until(ask, f"the end of {ref.job_id}")
         order = [TrialState.PREPARING, TrialState.RUNNING, TrialState.SUCCEEDED]
         assert seen == sorted(seen, key=order.index)
 

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 
 from jupyter_autotrain.testing.kubernetes.adaptdl.pods import SUPERVISOR_URL
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import DEPLOYMENTS
+from jupyter_autotrain.testing.kubernetes.objects.resources import DEPLOYMENTS
 
 PYTHON = Path(sys.prefix) / "adaptdl" / "bin" / "python"
 PARTS = ("adaptdl_sched", "adaptdl_sched.allocator", "adaptdl_sched.supervisor")

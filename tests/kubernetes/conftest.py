@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from jupyter_autotrain.testing.kubernetes import cluster as clusters
+from tests.kubernetes.cluster_contract import Target, any_cluster
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +27,10 @@ def cluster(the_cluster: clusters.KubernetesLab) -> Iterator[clusters.Kubernetes
     yield the_cluster
     assert the_cluster.loop.errors == []
     the_cluster.clear()
+
+
+@pytest.fixture(scope="session")
+def of_kubeconfig() -> Iterator[Target]:
+    """The cluster that KUBECONFIG names."""
+    with any_cluster() as target:
+        yield target

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
-from jupyter_autotrain.backends.kubernetes.naming import LABEL_HOME
+from jupyter_autotrain.backends.kubernetes.objects.naming import LABEL_HOME
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
@@ -19,7 +19,8 @@ from jupyter_autotrain.testing import trial_of
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.adaptdl.controller import ADAPTDL_JOBS
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS
+from jupyter_autotrain.testing.kubernetes.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS
+from tests.kubernetes.kubeconfigs import load_once
 
 COUNTS = """
 import os, time
@@ -47,7 +48,7 @@ def backend(cluster: KubernetesLab, home: Home) -> Iterator[AdaptdlBackend]:
         "kubeconfig": str(cluster.kubeconfig), "python": sys.executable, "checkpoint": {"size": 1 << 20},
         "min_replicas": 1,
     }  # fmt: skip
-    made = AdaptdlBackend(Profile("cluster", "adaptdl", options), BackendContext(home))
+    made = AdaptdlBackend(Profile("cluster", "adaptdl", options), BackendContext(home), load_once)
     try:
         yield made
     finally:

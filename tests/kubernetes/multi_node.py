@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
+from jupyter_autotrain.backends.kubernetes.framework_backend import FrameworkBackend
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
@@ -15,13 +16,15 @@ from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
+from jupyter_autotrain.testing.kubernetes.controllers.framework import FRAMEWORKS
 from jupyter_autotrain.testing.kubernetes.custom import trainer, training_operator
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
+from tests.kubernetes.kubeconfigs import load_once
 
-KINDS = ("Job", "PyTorchJob", "TrainJob", "MPIJob v2beta1", "MPIJob v1", "TFJob", "PaddleJob")
+KINDS = ("Job", "PyTorchJob", "TrainJob", "MPIJob v2beta1", "MPIJob v1", "TFJob", "PaddleJob", "Framework")
 _MADE = (
     PODS, JOBS, SERVICES, SECRETS, CONFIG_MAPS, trainer.TRAINJOBS, trainer.JOBSETS, training_operator.PYTORCHJOBS,
-    training_operator.TFJOBS, training_operator.PADDLEJOBS, training_operator.MPIJOBS,
+    training_operator.TFJOBS, training_operator.PADDLEJOBS, training_operator.MPIJOBS, FRAMEWORKS,
 )  # fmt: skip
 _WITHIN_S = 240.0
 
@@ -44,10 +47,13 @@ class MultiNode:
         made = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", **options}
         context = BackendContext(home)
         self.backend: KubernetesBackend
-        if name == "Job":
-            self.backend = KubernetesBackend(Profile("lab", "kubernetes", made), context)
+        if name == "Framework":
+            made = {"service_account": "default", **made}  # its barrier needs one
+            self.backend = FrameworkBackend(Profile("lab", "frameworkcontroller", made), context, load_once)
+        elif name == "Job":
+            self.backend = KubernetesBackend(Profile("lab", "kubernetes", made), context, load_once)
         else:
-            self.backend = KubeflowBackend(Profile("lab", "kubeflow", {**made, "kind": name}), context)
+            self.backend = KubeflowBackend(Profile("lab", "kubeflow", {**made, "kind": name}), context, load_once)
 
     def submit(self, code: str, nodes: int = 2, workers: int = 1, **spec: Any) -> JobRef:
         resources = Resources(nodes=nodes, workers_per_node=workers)

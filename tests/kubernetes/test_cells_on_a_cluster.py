@@ -14,12 +14,12 @@ from IPython.utils.capture import CapturedIO, capture_output
 from traitlets.config import Config
 
 from jupyter_autotrain import backends, manager
-from jupyter_autotrain.backends.kubernetes.cluster_checks import object_type_of
+from jupyter_autotrain.backends.kubernetes.checks.cluster_checks import object_type_of
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing.kubernetes import kubeflow
-from jupyter_autotrain.testing.kubernetes.access import Rule, User
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
+from jupyter_autotrain.testing.kubernetes.server.access import Rule, User
 from tests.kubernetes import cluster_objects as objects
 
 TYPES = {"kubernetes", "kubeflow", "adaptdl", "frameworkcontroller"}

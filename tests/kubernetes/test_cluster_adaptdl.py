@@ -8,7 +8,7 @@ import json
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.adaptdl.controller import ADAPTDL_JOBS
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 from tests.kubernetes import cluster_objects as objects
 
 WAITS = "trap 'exit 143' TERM; while :; do sleep 0.05; done"

@@ -7,8 +7,8 @@ import pytest
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.controllers.framework import FRAMEWORKS
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, PODS
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, PODS
 from tests.kubernetes import cluster_objects as objects
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.controllers.times import condition_of
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
 from tests.kubernetes import cluster_objects as objects
 
 
@@ -59,6 +63,8 @@ def test_a_suspended_job_has_no_pods_and_begins_anew_when_it_is_resumed(cluster:
     objects.make_job(cluster, "j", objects.pod_spec("exec sleep 1000", terminationGracePeriodSeconds=0))
     wait_until(lambda: objects.job(cluster, "j").get("status", {}).get("ready") == 1, "a pod")
     cluster.store.patch(JOBS, "default", "j", {"spec": {"suspend": True}})
+    words = "is suspended: its `suspend` was set; it goes on when somebody sets it to false"
+    assert trial_reasons.waiting([], found=objects.job(cluster, "j")) == words
     objects.wait_for_condition(cluster, "j", "Suspended")
     wait_until(lambda: not objects.pods_of(cluster, "j"), "no pods")
     assert "startTime" not in objects.job(cluster, "j")["status"]
@@ -73,6 +79,9 @@ def test_a_job_ends_at_its_deadline_and_is_deleted_after_its_time(cluster: Kuber
     spec = objects.pod_spec("exec sleep 1000", terminationGracePeriodSeconds=0)
     objects.make_job(cluster, "late", spec, activeDeadlineSeconds=1)
     assert objects.wait_for_condition(cluster, "late", "Failed")["reason"] == "DeadlineExceeded"
+    told = JobWorkload().state(objects.job(cluster, "late"), objects.pods_of(cluster, "late"))
+    words = "Timeout: the trial ran longer than its limit of 1 s (`timeout:` in the header)."
+    assert told == WorkloadState(TrialState.FAILED, words)
     objects.make_job(cluster, "short", objects.pod_spec("exit 0"), ttlSecondsAfterFinished=0)
     wait_until(lambda: objects.is_gone(lambda: objects.job(cluster, "short")), "the end of the job")
     wait_until(lambda: not objects.pods_of(cluster, "short"), "the end of its pods")

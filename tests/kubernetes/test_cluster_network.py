@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import SERVICES
+from jupyter_autotrain.testing.kubernetes.objects.resources import SERVICES
 from tests.kubernetes import cluster_objects as objects
 
 

@@ -10,14 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes import cluster as clusters
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.controllers.times import condition_of
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, JOBS, NODES, PODS, PRIORITY_CLASSES
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, NODES, PODS, PRIORITY_CLASSES
 from tests.kubernetes import cluster_objects as objects
 
 _SLEEP = "exec sleep 1000"
+
+
+def _told(*pods: objects.Json) -> tuple[TrialState, str]:
+    """How pods ended, in a user's words."""
+    state = trial_reasons.ended(pods)
+    assert state is not None
+    return state.state, state.reason
 
 
 def _asking(requests: objects.Json, **more: object) -> objects.Json:
@@ -73,8 +82,16 @@ def test_a_more_urgent_pod_takes_the_place_of_another(cluster: KubernetesLab) ->
     for name in ("a", "b"):
         objects.make_pod(cluster, name, _asking({"cpu": "3"}, terminationGracePeriodSeconds=0))
         objects.wait_for_phase(cluster, name, "Running")
+    seen: list[objects.Json] = []
+    keep = lambda _type, resource, found: seen.append(found) if resource.key == PODS.key else None  # noqa: E731 - short
+    cluster.store.subscribe(keep)
     objects.make_pod(cluster, "c", _asking({"cpu": "2"}, priorityClassName="urgent"))
     objects.wait_for_phase(cluster, "c", "Running")
+    cluster.store.unsubscribe(keep)
+    victim = next(pod for pod in seen if condition_of(pod, "DisruptionTarget"))
+    node = victim["spec"]["nodeName"]
+    words = f"Preempted: the scheduler gave its place on {node} to a pod of higher priority."
+    assert _told(victim) == (TrialState.PREEMPTED, words)
     left = [pod["metadata"]["name"] for pod in cluster.store.list(PODS, "default")[0]]
     assert len(left) == 2
     cluster.store.delete(PRIORITY_CLASSES, "", "urgent")
@@ -95,6 +112,8 @@ def test_pods_of_a_lost_node_are_made_on_another(cluster: KubernetesLab) -> None
     first = objects.pod(cluster, lost["metadata"]["name"])
     assert condition_of(first, "DisruptionTarget")["reason"] == "DeletionByTaintManager"
     assert "deletionTimestamp" in first["metadata"]
+    words = f"The node {node} was lost: it stopped to answer, or was tainted."
+    assert _told(first) == (TrialState.LOST, words)
     taints = cluster.store.get(NODES, "", node)["spec"]["taints"]
     assert {taint["key"] for taint in taints} == {"node.kubernetes.io/unreachable"}
     cluster.nodes[node].recover()
@@ -106,8 +125,12 @@ def test_a_pod_that_fills_the_disk_is_evicted(cluster: KubernetesLab) -> None:
     script = "head -c 3000000 /dev/zero > /filled; exec sleep 1000"
     limits = {"limits": {"ephemeral-storage": "1Mi"}}
     objects.make_pod(cluster, "p", objects.pod_spec("", containers=[objects.container(script, resources=limits)]))
-    status = objects.wait_for_phase(cluster, "p", "Failed")["status"]
+    pod = objects.wait_for_phase(cluster, "p", "Failed")
+    status = pod["status"]
     assert status["reason"] == "Evicted"
+    state, words = _told(pod)
+    assert state is TrialState.PREEMPTED
+    assert words == f"Evicted by the node {pod['spec']['nodeName']}. {status['message'].strip()}"
     assert 'exceeded its local ephemeral storage limit "1Mi"' in status["message"]
 
 
@@ -134,7 +157,7 @@ def test_what_an_owner_leaves_goes_too_unless_orphaned(cluster: KubernetesLab) -
 _MAKE = """
 import sys, pathlib
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab, wait_for
-from jupyter_autotrain.testing.kubernetes.resources import PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 lab = KubernetesLab(pathlib.Path(sys.argv[1]))
 container = {"name": "m", "image": "x", "command": ["sh", "-c", "sleep 98765 & exec sleep 98765"]}
 lab.store.create(PODS, "default", {"metadata": {"name": "p"}, "spec": {"containers": [container]}})

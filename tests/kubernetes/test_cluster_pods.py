@@ -7,9 +7,12 @@ import subprocess
 
 import pytest
 
+from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import (
+from jupyter_autotrain.testing.kubernetes.objects.resources import (
     CONFIG_MAPS,
     EVENTS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -93,7 +96,11 @@ def test_init_containers_run_first_and_a_failed_one_ends_the_pod(cluster: Kubern
     broken = spec | {"initContainers": [first | {"command": ["false"]}]}
     objects.make_pod(cluster, "bad", broken)
     assert objects.log(cluster, objects.wait_for_phase(cluster, "good", "Succeeded")) == "ready\n"
-    status = objects.wait_for_phase(cluster, "bad", "Failed")["status"]
+    bad = objects.wait_for_phase(cluster, "bad", "Failed")
+    status = bad["status"]
+    told = trial_reasons.ended([bad])
+    words = "The trial never began: its init container failed. The container first exited with code 1."
+    assert told == WorkloadState(TrialState.FAILED, words)
     assert status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 1
     assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "PodInitializing"
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.controllers.times import condition_of
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
 from jupyter_autotrain.testing.kubernetes.queues.kueue import CLUSTER_QUEUES, LABEL, WORKLOADS
 from jupyter_autotrain.testing.kubernetes.queues.volcano import ANNOTATION, POD_GROUPS
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
 from tests.kubernetes import cluster_objects as objects
 
 _SLEEP = "exec sleep 1000"
@@ -37,6 +38,7 @@ def test_kueue_holds_what_does_not_fit_and_lets_it_go_when_there_is_room(cluster
     _queued_job(cluster, "b", queue, 1)
     objects.wait_for_condition(cluster, "b", "Suspended")
     assert objects.pods_of(cluster, "b") == []
+    assert queue_reasons.queued(objects.job(cluster, "b")) == "is queued by Kueue in gpus"
 
     def message() -> str:
         workloads = cluster.store.list(WORKLOADS, "default")[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.backends.kubernetes import reasons
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import EVENTS
+from jupyter_autotrain.testing.kubernetes.objects.resources import EVENTS
 from tests.kubernetes import cluster_objects as objects
 
 
@@ -15,7 +15,7 @@ def told(cluster: KubernetesLab, expected: str) -> str:
 
     def now() -> str:
         events = cluster.store.list(EVENTS, "default")[0]
-        return reasons.waiting([objects.pod(cluster, "p")], events)
+        return trial_reasons.waiting([objects.pod(cluster, "p")], events)
 
     wait_until(lambda: expected in now(), expected, within_s=20)
     return now()
@@ -47,7 +47,7 @@ def test_a_secret_that_is_missing_is_named(cluster: KubernetesLab) -> None:
 def test_a_command_that_the_image_lacks_is_named(cluster: KubernetesLab) -> None:
     objects.make_pod(cluster, "p", spec("", command=["no-such-python"]))
     objects.wait_for_phase(cluster, "p", "Failed")
-    state = reasons.ended([objects.pod(cluster, "p")])
+    state = trial_reasons.ended([objects.pod(cluster, "p")])
     assert state is not None
     assert state.state is TrialState.FAILED
     assert state.reason.startswith("The image has no no-such-python: name the interpreter of the image by `python:`")

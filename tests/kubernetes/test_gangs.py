@@ -16,7 +16,8 @@ from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
+from tests.kubernetes.kubeconfigs import load_once
 
 long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
 WHOLE_NODE = 3.0  # CPUs of four: two pods of it do not fit on a node
@@ -32,7 +33,7 @@ def homes(tmp_path: Path) -> list[Home]:
 def backends(cluster: KubernetesLab, homes: list[Home]) -> Iterator[list[KubernetesBackend]]:
     options = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", "start_timeout": 6.0}
     profile = Profile("lab", "kubernetes", options)
-    made = [KubernetesBackend(profile, BackendContext(home)) for home in homes]
+    made = [KubernetesBackend(profile, BackendContext(home), load_once) for home in homes]
     yield made
     for backend in made:
         backend.close()

@@ -1,28 +1,16 @@
-"""The contract of backends, for `type: kubeflow` on the double."""
+"""The contract of backends, for `type: kubeflow`."""
 
 from __future__ import annotations
 
-import functools
 import os
-import sys
-from collections.abc import Iterator
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import access
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Backend, BackendContext
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import PODS
+from tests.kubernetes.cluster_contract import ClusterContract
 
-load_once = functools.cache(access.load)  # it takes a process of its own
 IS_LONG = os.environ.get("AUTOTRAIN_LONG_TESTS", "") not in ("", "0")
 pytestmark = [
     pytest.mark.fault,
@@ -30,51 +18,27 @@ pytestmark = [
 ]
 
 
-class OnKubeflow(BackendContract):
+class OnKubeflow(ClusterContract):
     """Makes objects of one kind."""
 
-    kind = ""
+    backend_type = KubeflowBackend
+    group = "kubeflow.org"
 
-    @pytest.fixture(autouse=True)
-    def of_cluster(self, cluster: KubernetesLab) -> Iterator[None]:
-        """The double, with the operators."""
-        kubeflow.install(cluster.store, has_mpi_operator=True)
-        self.cluster = cluster
-        self.made: list[Backend] = []
-        yield
-        for backend in self.made:
-            backend.close()
-
-    def make(self, context: BackendContext) -> Backend:
-        options = {"kubeconfig": str(self.cluster.kubeconfig), "kind": self.kind, "python": sys.executable}
-        backend = KubeflowBackend(Profile("lab", "kubeflow", options), context, load_once)
-        self.made.append(backend)
-        return backend
-
-    def is_gone(self, pid: int) -> bool:
-        wait_until(lambda: not self.cluster.store.list(PODS, None)[0], "the end of all pods")
-        return True
-
-    def test_a_path_that_is_not_there_is_named_with_its_node(self, backend: Backend) -> None:
-        assert backend.missing_paths(["/no/such/place"]) == []  # only a pod can look, and its trial says it
-
-    def test_given_gpus_are_the_visible_ones(self, backend: Backend, home: Home) -> None:
-        code = "import os\nprint(os.environ['NVIDIA_VISIBLE_DEVICES'])"
-        ref = backend.submit(trial_of(home, code, resources=Resources(gpus=2)), Placement(), {})
-        assert self.finish(backend, ref).state is TrialState.SUCCEEDED
-        assert len(self.read(backend, ref, wire.STDOUT).split(b",")) == 2
+    def prepare(self, lab: KubernetesLab) -> None:
+        kubeflow.install(lab.store, has_mpi_operator=True)
 
 
 class TestPyTorchJob(OnKubeflow):
-    kind = "PyTorchJob"
+    options = {"kind": "PyTorchJob"}  # noqa: RUF012 - not changed
 
 
 class TestTrainJob(OnKubeflow):
-    kind = "TrainJob"
+    options = {"kind": "TrainJob"}  # noqa: RUF012 - not changed
+    group = "trainer.kubeflow.org"
 
 
 class TestMPIJob(OnKubeflow):
-    kind = "MPIJob"
+    options = {"kind": "MPIJob"}  # noqa: RUF012 - not changed
 
 
-del OnKubeflow, BackendContract
+del ClusterContract, OnKubeflow

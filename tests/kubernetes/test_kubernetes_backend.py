@@ -2,51 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import sys
-from collections.abc import Iterator
-
-import pytest
-
-from jupyter_autotrain.backends.kubernetes import access
-from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Backend, BackendContext
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import PODS
-
-load_once = functools.cache(access.load)  # it takes a process of its own
+from tests.kubernetes.cluster_contract import ClusterContract
 
 
-class TestKubernetes(BackendContract):
-    @pytest.fixture(autouse=True)
-    def _cluster(self, cluster: KubernetesLab) -> Iterator[None]:
-        self.cluster = cluster
-        self.made: list[Backend] = []
-        yield
-        for backend in self.made:
-            backend.close()
+class TestKubernetes(ClusterContract):
+    """Plain Jobs, which every cluster has."""
 
-    def make(self, context: BackendContext) -> Backend:
-        options = {"kubeconfig": str(self.cluster.kubeconfig), "python": sys.executable}
-        backend = KubernetesBackend(Profile("kubernetes", "kubernetes", options), context, load_once)
-        self.made.append(backend)
-        return backend
 
-    def is_gone(self, pid: int) -> bool:
-        wait_until(lambda: not self.cluster.store.list(PODS, None)[0], "the end of all pods")
-        return True
-
-    def test_a_path_that_is_not_there_is_named_with_its_node(self, backend: Backend) -> None:
-        assert backend.missing_paths(["/no/such/place"]) == []  # only a pod can look, and its trial says it
-
-    def test_given_gpus_are_the_visible_ones(self, backend: Backend, home: Home) -> None:
-        code = "import os\nprint(os.environ['NVIDIA_VISIBLE_DEVICES'])"
-        ref = backend.submit(trial_of(home, code, resources=Resources(gpus=2)), Placement(), {})
-        assert self.finish(backend, ref).state is TrialState.SUCCEEDED
-        assert len(self.read(backend, ref, wire.STDOUT).split(b",")) == 2
+del ClusterContract

@@ -22,7 +22,7 @@ from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.harness import WAITS
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, NAMESPACES, PODS, RESOURCE_QUOTAS
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, NAMESPACES, PODS, RESOURCE_QUOTAS
 
 STEPS = 60
 COUNTS = f"""
@@ -170,6 +170,43 @@ def test_watches_that_have_expired_list_anew(cluster: KubernetesLab, make: Make,
     check_complete(backend, ref)
 
 
+@slow
+def test_what_a_rotated_log_does_not_hold_any_more_is_fetched_from_the_pod(
+    cluster: KubernetesLab, make: Make, home: Home, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    gate.mkdir(mode=0o777)
+    code = """
+    import os, time
+    print("begun", flush=True)
+    while not os.path.exists("/gate/write"):
+        time.sleep(0.01)
+    for line in range(30_000):
+        print(f"{line:06} {'x' * 992}")
+    print("written", flush=True)
+    while not os.path.exists("/gate/end"):
+        time.sleep(0.01)
+    """
+    backend = make(volumes=[{"path": "/gate", "host_path": str(gate)}])
+    ref = start(backend, home, code)
+    begun(backend, ref)
+    (pod,) = cluster.store.list(PODS, "default")[0]
+    log = cluster.access.log_path(pod, "trial", previous=False)
+    assert log is not None
+    before = sum(count for request, count in cluster.api.requests.items() if "exec" in str(request))
+    cluster.api.stop()
+    (gate / "write").touch()
+    wait_until(lambda: b"written" in log.read_bytes(), "all of it in the log", within_s=120)
+    assert b"000100 x" not in log.read_bytes()  # it lies in a file that the API does not serve
+    cluster.api.start()
+    (gate / "end").touch()
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    lines = read(backend, ref).decode().splitlines()
+    assert lines[0] == "begun"
+    assert [line[:6] for line in lines[1:-1]] == [f"{line:06}" for line in range(30_000)]
+    assert sum(count for request, count in cluster.api.requests.items() if "exec" in str(request)) > before
+
+
 def test_a_server_that_asks_to_wait_is_waited_for(cluster: KubernetesLab, make: Make, home: Home) -> None:
     backend = make()
     cluster.api.fail_next(429, retry_after_s=1, match="create .*/jobs", count=2)
@@ -251,6 +288,14 @@ def test_an_image_that_is_missing_is_the_reason_why_a_trial_waits(
     ref = start(backend, home, "print('here')")
     assert "no/such:image" in reason(backend, ref, "image")
     backend.cancel(ref, 1)
+
+
+def test_a_program_that_the_image_lacks_fails_the_trial_and_is_named(make: Make, home: Home) -> None:
+    backend = make(python="/no/such/python")
+    ended = end(backend, start(backend, home, "print('here')"))
+    assert ended.state is TrialState.FAILED
+    assert "/no/such/python" in ended.reason
+    assert "`python:`" in ended.reason
 
 
 @slow

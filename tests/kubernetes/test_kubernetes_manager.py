@@ -16,7 +16,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, JOBS, PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, PODS
 
 CELL = """
 import pathlib, time

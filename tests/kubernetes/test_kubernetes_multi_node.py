@@ -17,14 +17,14 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.custom import training_operator
-from jupyter_autotrain.testing.kubernetes.resources import PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 from tests.kubernetes.multi_node import KINDS, MultiNode
 
 pytestmark = pytest.mark.fault
 IS_LONG = os.environ.get("AUTOTRAIN_LONG_TESTS", "") not in ("", "0")
 long = pytest.mark.skipif(not IS_LONG, reason="takes long: set AUTOTRAIN_LONG_TESTS=1")
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
-OF_TORCH = ("Job", "PyTorchJob", "TrainJob")
+OF_TORCH = ("Job", "PyTorchJob", "TrainJob", "Framework")
 OF_MPI = ("Job", "PyTorchJob", "TrainJob", "MPIJob v2beta1", "MPIJob v1")
 
 RANKS = """
@@ -77,7 +77,7 @@ def make(cluster: KubernetesLab, tmp_path: Path) -> Iterator[Callable[..., Multi
         one.backend.close()
 
 
-@pytest.mark.parametrize("kind", KINDS if IS_LONG else ("Job", "PyTorchJob", "TrainJob", "MPIJob v2beta1"))
+@pytest.mark.parametrize("kind", KINDS if IS_LONG else ("Job", "PyTorchJob", "MPIJob v2beta1"))
 def test_ranks_of_two_nodes_know_each_other_and_report_together(make: Callable[..., MultiNode], kind: str) -> None:
     trials = make(kind)
     ref = trials.submit(RANKS, workers=2)
@@ -138,7 +138,7 @@ def test_a_node_that_fails_ends_the_trial_with_its_reason(make: Callable[..., Mu
     assert "no data on this node" in end.reason
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("nodes", [1, 2] if IS_LONG else [1])
 @pytest.mark.parametrize("kind", OF_TORCH if IS_LONG else ("PyTorchJob",))
 def test_a_deleted_pod_of_a_trial_that_is_not_elastic_loses_the_trial(
     make: Callable[..., MultiNode], kind: str, nodes: int
@@ -154,7 +154,7 @@ def test_a_deleted_pod_of_a_trial_that_is_not_elastic_loses_the_trial(
     wait_until(lambda: not trials.left(), "nothing of it in the cluster", within_s=60)
 
 
-@pytest.mark.parametrize("kind", KINDS if IS_LONG else ("PyTorchJob", "TrainJob"))
+@pytest.mark.parametrize("kind", KINDS if IS_LONG else ("TrainJob",))
 def test_a_cancel_returns_when_all_objects_are_gone(make: Callable[..., MultiNode], kind: str) -> None:
     trials = make(kind)
     ref = trials.submit(WAITS)

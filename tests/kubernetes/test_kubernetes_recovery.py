@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import access
+from jupyter_autotrain.backends.kubernetes.access import kubeconfig
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
@@ -22,7 +22,8 @@ from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, JOBS, PODS, SECRETS
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, PODS, SECRETS
+from tests.kubernetes.kubeconfigs import load_once
 
 STEPS = 60
 COUNTS = f"""
@@ -36,14 +37,13 @@ WAITS = "import time\nprint('begun', flush=True)\nwhile not should_stop():\n    
 
 
 long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
-load_once = functools.cache(lambda path, context, _content: access.load(path, context))
 
 
-def load(path: str, context: str) -> access.Access:
+def load(path: str, context: str) -> kubeconfig.Access:
     """Each kubeconfig once: it takes a process of its own."""
     if "renewing" in path:
-        return access.load(path, context)
-    return load_once(path, context, Path(path).read_bytes())
+        return kubeconfig.load(path, context)
+    return load_once(path, context)
 
 
 def write_anew(cluster: KubernetesLab) -> None:
@@ -151,6 +151,7 @@ def test_a_job_that_somebody_deletes_ends_the_trial_with_that_reason(cluster: Ku
     with backend_on(cluster, home) as backend:
         trial = trial_of(home, WAITS)
         ref = backend.submit(trial, Placement(), {})
+        begun(backend, ref)  # a first process that has not begun yet ignores SIGTERM for the whole grace period
         cluster.store.delete(JOBS, "default", str(ref.data["name"]), grace_s=0)
         assert finish(backend, ref).state in {TrialState.LOST, TrialState.PREEMPTED}
         assert "deleted" in status(backend, ref).reason or "ended the trial" in status(backend, ref).reason

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import pytest
 
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
-from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.framework_backend import FrameworkBackend
-from jupyter_autotrain.core.backend import Backend, BackendContext
-from jupyter_autotrain.core.profile import Profile
-from tests.kubernetes import test_kubernetes_backend as plain
+from tests.kubernetes.cluster_contract import ClusterContract
 
 long_only = pytest.mark.skipif(
     "AUTOTRAIN_LONG_TESTS" not in os.environ,
@@ -20,23 +16,16 @@ long_only = pytest.mark.skipif(
 )
 
 
-class OperatorContract(plain.TestKubernetes):
-    """The contract for one type."""
-
-    backend_type: type[KubernetesBackend]
-
-    def make(self, context: BackendContext) -> Backend:
-        options = {"kubeconfig": str(self.cluster.kubeconfig), "python": sys.executable}
-        backend = self.backend_type(Profile("cluster", "cluster", options), context, plain.load_once)
-        self.made.append(backend)
-        return backend
-
-
 @long_only
-class TestAdaptdl(OperatorContract):
+class TestAdaptdl(ClusterContract):
     backend_type = AdaptdlBackend
+    group = "adaptdl.petuum.com"
 
 
 @long_only
-class TestFramework(OperatorContract):
+class TestFramework(ClusterContract):
     backend_type = FrameworkBackend
+    group = "frameworkcontroller.microsoft.com"
+
+
+del ClusterContract

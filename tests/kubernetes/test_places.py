@@ -28,8 +28,9 @@ from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
 from jupyter_autotrain.testing.file_server import FileServer, serving
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, JOBS, NODES, PODS, SECRETS
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, NODES, PODS, SECRETS
 from jupyter_autotrain.testing.wheels import write_wheel
+from tests.kubernetes.kubeconfigs import load_once
 
 KEYS = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": "quiet"}
 BIG_BYTES = 1_500_000  # of random bytes: no ConfigMap holds them
@@ -46,7 +47,7 @@ long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="lo
 @contextlib.contextmanager
 def backend_on(cluster: KubernetesLab, home: Home, **options: object) -> Iterator[KubernetesBackend]:
     given = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", **options}
-    backend = KubernetesBackend(Profile("lab", "kubernetes", given), BackendContext(home))
+    backend = KubernetesBackend(Profile("lab", "kubernetes", given), BackendContext(home), load_once)
     try:
         yield backend
     finally:

@@ -18,7 +18,8 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
+from tests.kubernetes.kubeconfigs import load_once
 
 long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
 CODE = "import os\nprint(os.uname().nodename, len(data.train.read_text()))\nreport(step=1, loss=0.5)"
@@ -26,7 +27,7 @@ CODE = "import os\nprint(os.uname().nodename, len(data.train.read_text()))\nrepo
 
 def make(cluster: KubernetesLab, home: Home, **options: object) -> KubernetesBackend:
     given = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", "reuse": 1, "reuse_idle": 3.0, **options}
-    return KubernetesBackend(Profile("lab", "kubernetes", given), BackendContext(home))
+    return KubernetesBackend(Profile("lab", "kubernetes", given), BackendContext(home), load_once)
 
 
 @pytest.fixture

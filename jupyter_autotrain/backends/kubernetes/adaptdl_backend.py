@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jupyter_autotrain.backends.kubernetes.adaptdljob import AdaptDLJob
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
+from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import TrialSpec
@@ -21,7 +21,7 @@ class AdaptdlBackend(KubernetesBackend):
     @staticmethod
     def options_model() -> type[BaseModel]:
         """Those of Kubernetes, and replicas."""
-        from jupyter_autotrain.backends.kubernetes.adaptdl_options import AdaptdlOptions  # noqa: PLC0415 - pydantic is slow
+        from jupyter_autotrain.backends.kubernetes.options.adaptdl_options import AdaptdlOptions  # noqa: PLC0415 - pydantic is slow
 
         return AdaptdlOptions
 

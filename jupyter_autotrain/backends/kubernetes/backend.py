@@ -9,21 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.kubernetes import access, discovering, planning, pooling, trial_needs
-from jupyter_autotrain.backends.kubernetes import leftovers as cluster_leftovers
-from jupyter_autotrain.backends.kubernetes.cancelling import Canceller
-from jupyter_autotrain.backends.kubernetes.collected import CollectedTrial
-from jupyter_autotrain.backends.kubernetes.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.job_states import status_of
-from jupyter_autotrain.backends.kubernetes.planning import TrialPlan
-from jupyter_autotrain.backends.kubernetes.pooled_job import PooledJobWorkload
-from jupyter_autotrain.backends.kubernetes.session import LoadAccess, Session
-from jupyter_autotrain.backends.kubernetes.submitting import Submitter
-from jupyter_autotrain.backends.kubernetes.tracked_job import TrackedJob, collected_folder
-from jupyter_autotrain.backends.kubernetes.trial_files import TrialFiles
-from jupyter_autotrain.backends.kubernetes.trial_preview import TrialPreview
-from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
-from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.backends.kubernetes.access import kubeconfig
+from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
+from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob, collected_folder
+from jupyter_autotrain.backends.kubernetes.inventory import discovering
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
+from jupyter_autotrain.backends.kubernetes.pool import pooling
+from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes.storage import trial_needs
+from jupyter_autotrain.backends.kubernetes.submission import leftovers as cluster_leftovers
+from jupyter_autotrain.backends.kubernetes.submission import planning
+from jupyter_autotrain.backends.kubernetes.submission.planning import TrialPlan
+from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess, Session
+from jupyter_autotrain.backends.kubernetes.submission.submitting import Submitter
+from jupyter_autotrain.backends.kubernetes.submission.trial_preview import TrialPreview
+from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.tracking.cancelling import Canceller
+from jupyter_autotrain.backends.kubernetes.tracking.job_states import status_of
+from jupyter_autotrain.backends.kubernetes.tracking.trial_files import TrialFiles
+from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.core import files
 from jupyter_autotrain.core.backend import (
@@ -60,7 +64,7 @@ class KubernetesBackend:
 
     poll_interval = PollInterval(least_s=0.1, most_s=5.0)  # news are pushed
 
-    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = access.load) -> None:
+    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = kubeconfig.load) -> None:
         self.name = profile.name
         self.capabilities = Capabilities(
             multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True,
@@ -76,7 +80,7 @@ class KubernetesBackend:
     @staticmethod
     def options_model() -> type[BaseModel]:
         """Image, namespace, and what else a cluster's user expects."""
-        from jupyter_autotrain.backends.kubernetes.options import KubernetesOptions  # noqa: PLC0415 - pydantic is slow
+        from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import KubernetesOptions  # noqa: PLC0415 - pydantic is slow
 
         return KubernetesOptions
 
@@ -217,7 +221,7 @@ class KubernetesBackend:
 
     @property
     def _trial_files(self) -> TrialFiles:
-        return TrialFiles(self._session.api, self._session.tracker)
+        return TrialFiles(self._session.tracker)
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         """Write a file into the trial directory."""
@@ -239,7 +243,7 @@ class KubernetesBackend:
         """End the trial, and delete its objects."""
         if not ref.data:
             return CancelReceipt(note="it was never started")
-        return Canceller(self._session.api, self._session.tracker).cancel(self._tracked(ref), grace_s)
+        return Canceller(self._session.tracker).cancel(self._tracked(ref), grace_s)
 
     def close(self) -> None:
         """Give up the connections; trials go on."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.framework import Framework
-from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
+from jupyter_autotrain.backends.kubernetes.workloads.framework import Framework
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import TrialSpec
@@ -21,7 +21,7 @@ class FrameworkBackend(KubernetesBackend):
     @staticmethod
     def options_model() -> type[BaseModel]:
         """Those of Kubernetes, task roles and retries."""
-        from jupyter_autotrain.backends.kubernetes.framework_options import FrameworkOptions  # noqa: PLC0415 - pydantic is slow
+        from jupyter_autotrain.backends.kubernetes.options.framework_options import FrameworkOptions  # noqa: PLC0415 - pydantic is slow
 
         return FrameworkOptions
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jupyter_autotrain.backends.kubernetes import access, kubeflow_choice
+from jupyter_autotrain.backends.kubernetes.access import kubeconfig
+from jupyter_autotrain.backends.kubernetes.access.served import TrialNeeds
+from jupyter_autotrain.backends.kubernetes.access.served_cluster import ServedCluster
+from jupyter_autotrain.backends.kubernetes.access.served_schemas import ServedSchemas
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.cluster_checks import is_missing
-from jupyter_autotrain.backends.kubernetes.pytorchjob import PyTorchJobWorkload
-from jupyter_autotrain.backends.kubernetes.served import TrialNeeds
-from jupyter_autotrain.backends.kubernetes.served_cluster import ServedCluster
-from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
-from jupyter_autotrain.backends.kubernetes.session import LoadAccess
-from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.backends.kubernetes.checks.cluster_checks import is_missing
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
+from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess
+from jupyter_autotrain.backends.kubernetes.workloads import kubeflow_choice
+from jupyter_autotrain.backends.kubernetes.workloads.pytorchjob import PyTorchJobWorkload
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import Profile
@@ -31,14 +32,14 @@ class KubeflowBackend(KubernetesBackend):
         load: Reads the kubeconfig.
     """
 
-    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = access.load) -> None:
+    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = kubeconfig.load) -> None:
         super().__init__(profile, context, load)
         self._served = ServedCluster(self._schemas, self._session.api.list)
 
     @staticmethod
     def options_model() -> type[BaseModel]:
         """Those of Kubernetes, the kind of object, the runtime."""
-        from jupyter_autotrain.backends.kubernetes.kubeflow_options import KubeflowOptions  # noqa: PLC0415 - pydantic is slow
+        from jupyter_autotrain.backends.kubernetes.options.kubeflow_options import KubeflowOptions  # noqa: PLC0415 - pydantic is slow
 
         return KubeflowOptions
 

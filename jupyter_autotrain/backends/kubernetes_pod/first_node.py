@@ -138,7 +138,7 @@ class FirstNode:
                 self._links[node].send({"launch": command})
         if self._launched and len(self._ended) == len(self._endpoints) - 1:
             self._launched = {}
-            wire.write_atomically(f"{self._directory}/{wire.LAUNCH_ENDED_FILE}", b"")
+            pod_part.tell(self._directory, wire.LAUNCH_ENDED_FILE, b"")
 
     def _end_others(self, reason: str) -> None:
         if not self._has_ended_others:

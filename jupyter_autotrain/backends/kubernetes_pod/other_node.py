@@ -76,7 +76,7 @@ class OtherNode:
         self._send_partials(link, directory)
         for message in link.received():
             if "launch" in message:
-                wire.write_atomically(f"{directory}/{wire.LAUNCH_FILE}", str(message["launch"]).encode())
+                pod_part.tell(directory, wire.LAUNCH_FILE, str(message["launch"]).encode())
             if "end" in message:
                 request_end(directory, str(message["end"]))
             self._first_has_ended = self._first_has_ended or "ended" in message

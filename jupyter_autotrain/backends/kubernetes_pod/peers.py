@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 
 from jupyter_autotrain.worker import fields
@@ -41,6 +39,9 @@ def addresses(kind: str, environ: Mapping[str, str], wait_s: float = _WAIT_S) ->
 
 def _of_adaptdl(environ: Mapping[str, str], wait_s: float) -> list[str]:
     """Ask AdaptDL's service for those of this group of pods; it answers when all have one."""
+    import urllib.error  # noqa: PLC0415 - its imports take as long as all others of a pod; only such pods pay
+    import urllib.request  # noqa: PLC0415 - as above
+
     group = environ.get("ADAPTDL_NUM_RESTARTS", "0")
     url = f"{environ.get('ADAPTDL_SUPERVISOR_URL', '')}/discover/{environ.get('ADAPTDL_JOB_ID', '')}/{group}"
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -58,6 +58,7 @@ class Pod:
         self._is_told_to_end = False
         self._is_rescaled = self._options.get("rescales") is True  # others go on with what this pod has made
         self._patience_ends_s = float("inf")
+        self._is_started_again = False  # an earlier container of this pod has run the trial, and was killed
 
     def main(self) -> int:
         """Run the trial to its end; gives the exit code of the container."""
@@ -66,6 +67,7 @@ class Pod:
         trial = self._trial()
         if self._is_rescaled:
             self._go_on(trial)
+        self._is_started_again = os.path.exists(f"{self._directory}/{wire.STATUS_FILE}")
         if self._prepare(trial) and self._meet(trial):
             self._supervisor = self._start(trial)
             if self._is_told_to_end:
@@ -132,8 +134,8 @@ class Pod:
 
     def _prepare(self, trial: dict[str, object]) -> bool:
         """Have all that the trial needs; False where something is missing, which its status says then."""
-        if os.path.exists(f"{self._directory}/{wire.STATUS_FILE}"):
-            return True  # an earlier container of this pod has
+        if self._is_started_again:
+            return True
         try:
             for line in preparing.prepare(trial, self._run, self._environ):
                 with open(f"{self._directory}/{wire.STDERR}", "a", encoding="utf-8") as file:
@@ -145,9 +147,7 @@ class Pod:
 
     def _meet(self, trial: dict[str, object]) -> bool:
         """Meet the other pods of a trial on several nodes; False where they do not come, which the status says then."""
-        if fields.integer(self._options.get("nodes"), 1) == 1 or os.path.exists(
-            f"{self._directory}/{wire.STATUS_FILE}"
-        ):
+        if fields.integer(self._options.get("nodes"), 1) == 1 or self._is_started_again:
             return True
         token = self._environ.get(places.TOKEN_VARIABLE, "")
         try:
@@ -220,8 +220,11 @@ class Pod:
         return {}
 
     def _linger(self) -> None:
-        """Wait until all is collected, where the log alone may not hold it."""
-        if self._relay.fits_into_log and not self._options.get("lingers"):
+        """Wait until all is collected, where the log alone may not hold it.
+
+        A container that was started again keeps in its pod how the one before it has ended.
+        """
+        if self._relay.fits_into_log and not (self._is_started_again or self._options.get("lingers")):
             return
         linger_s = self._options.get("linger_s")
         end_s = time.monotonic() + (linger_s if isinstance(linger_s, (int, float)) else _LINGER_S)

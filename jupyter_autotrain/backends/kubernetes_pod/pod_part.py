@@ -59,3 +59,16 @@ def request_end(directory: str, reason: str) -> None:
     request = json.dumps({"grace_s": _GRACE_S, "reason": reason}).encode()
     with contextlib.suppress(OSError):
         wire.write_atomically(f"{directory}/{wire.CANCEL_FILE}", request)
+
+
+def tell(directory: str, name: str, data: bytes) -> None:
+    """Write a file of the control folder for the supervisor of this pod.
+
+    One that has just ended has cleared that folder, maybe between the draft of the file and its name: it waits for
+    nothing any more.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        wire.write_atomically(f"{directory}/{name}", data)

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from jupyter_autotrain.backends.kubernetes_pod import archives, layout, packages
+from jupyter_autotrain.backends.kubernetes_pod import layout, packages
 from jupyter_autotrain.errors import DataError
 from jupyter_autotrain.worker import fields
 
@@ -34,7 +34,7 @@ def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> l
     folder = layout.DATA if on_volume else f"{run}/data"
     sent = trial.pop("archives", ())
     wanted = [fields.mapping(one) for one in sent] if isinstance(sent, (list, tuple)) else []
-    places = archives.place(wanted, folder, _credentials(environ))
+    places = _place(wanted, folder, environ) if wanted else {}
     entries = trial.get("data")
     if isinstance(entries, (list, tuple)):
         trial["data"] = [_with_path(fields.mapping(entry), places) for entry in entries]
@@ -48,6 +48,12 @@ def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> l
         trial["resume_from"] = resumed or places[CHECKPOINTS]
     _use_image(trial)
     return packages.check(trial, str(trial["python"]), environ)
+
+
+def _place(wanted: list[dict[str, object]], folder: str, environ: Mapping[str, str]) -> Mapping[str, str]:
+    from jupyter_autotrain.backends.kubernetes_pod import archives  # noqa: PLC0415 - only trials with archives pay
+
+    return archives.place(wanted, folder, _credentials(environ))
 
 
 def _with_path(entry: Mapping[str, object], places: Mapping[str, str]) -> dict[str, object]:

@@ -10,13 +10,15 @@ lets it in again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jupyter_autotrain.backends.kubernetes_pod import peers
-from jupyter_autotrain.backends.kubernetes_pod.first_node import FirstNode
-from jupyter_autotrain.backends.kubernetes_pod.other_node import OtherNode
 from jupyter_autotrain.backends.kubernetes_pod.pod_part import StatusFile
 from jupyter_autotrain.worker import fields
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.backends.kubernetes_pod.first_node import FirstNode
+    from jupyter_autotrain.backends.kubernetes_pod.other_node import OtherNode
 
 
 class Part(Protocol):
@@ -53,6 +55,9 @@ def of_pod(
         workers: How many ranks each node has.
         token: Known to the pods of the trial alone.
     """
+    from jupyter_autotrain.backends.kubernetes_pod.first_node import FirstNode  # noqa: PLC0415 - only several nodes pay
+    from jupyter_autotrain.backends.kubernetes_pod.other_node import OtherNode  # noqa: PLC0415 - as above
+
     node = node_of(options, environ)
     if node == 0:
         nodes = fields.integer(options.get("nodes"), 1)

@@ -44,7 +44,6 @@ from jupyter_autotrain.testing import namespaces
 from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.adaptdl.controller import AdaptDLController
 from jupyter_autotrain.testing.kubernetes.adaptdl.supervisor import AdaptDLSupervisor
-from jupyter_autotrain.testing.kubernetes.api_server import ApiServer
 from jupyter_autotrain.testing.kubernetes.controllers.claims import ClaimController
 from jupyter_autotrain.testing.kubernetes.controllers.framework import FrameworkController
 from jupyter_autotrain.testing.kubernetes.controllers.framework_barrier import IMAGE as BARRIER_IMAGE
@@ -53,19 +52,20 @@ from jupyter_autotrain.testing.kubernetes.controllers.garbage_collector import G
 from jupyter_autotrain.testing.kubernetes.controllers.job import JobController
 from jupyter_autotrain.testing.kubernetes.controllers.loop import Controller, ControlLoop
 from jupyter_autotrain.testing.kubernetes.controllers.ttl import TtlController
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
 from jupyter_autotrain.testing.kubernetes.lab_node import LabNode, LabParts, NodeOptions
 from jupyter_autotrain.testing.kubernetes.nodes.container_access import ContainerAccess
 from jupyter_autotrain.testing.kubernetes.nodes.hosts_files import HostsFiles
 from jupyter_autotrain.testing.kubernetes.nodes.images import Images
 from jupyter_autotrain.testing.kubernetes.nodes.node_lifecycle import NodeLifecycle, PodCleaner
 from jupyter_autotrain.testing.kubernetes.nodes.scheduler import Scheduler
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import SERVICE_ACCOUNTS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.queues import kueue, volcano
 from jupyter_autotrain.testing.kubernetes.queues.kueue import KueueController
 from jupyter_autotrain.testing.kubernetes.queues.volcano import VolcanoScheduler
-from jupyter_autotrain.testing.kubernetes.resources import SERVICE_ACCOUNTS, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.server.api_server import ApiServer
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _BEGIN = """
 ip link set lo up

@@ -14,9 +14,9 @@ from jupyter_autotrain.testing.kubernetes.controllers.replica_job import Replica
 from jupyter_autotrain.testing.kubernetes.controllers.trainjob import TrainJobController
 from jupyter_autotrain.testing.kubernetes.custom import trainer, training_operator
 from jupyter_autotrain.testing.kubernetes.custom.kubeflow_admission import KubeflowAdmission
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 CONTROLLERS: tuple[Callable[[ObjectStore, ControlLoop], Controller], ...] = (
     partial(ReplicaJobController, kind=job_kinds.PyTorch()),

@@ -12,9 +12,9 @@ from jupyter_autotrain.testing.kubernetes.nodes.images import Images
 from jupyter_autotrain.testing.kubernetes.nodes.kubelet import Kubelet
 from jupyter_autotrain.testing.kubernetes.nodes.runtime.container import NodeSettings
 from jupyter_autotrain.testing.kubernetes.nodes.starting import NodeServices
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import NODES
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import NODES
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from kubernetes import client, config
 
-from jupyter_autotrain.testing.kubernetes.api_server import ApiServer
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
+from jupyter_autotrain.testing.kubernetes.server.api_server import ApiServer
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from tests.kubernetes.api.requests import Requests
 
 _NAMESPACE_GOES_WITHIN_S = 60.0
@@ -28,11 +28,12 @@ class Containers:
     previous: Path | None = None
     started: bool = True
     writing: bool = False
+    restarts: int = 0
     seen: list[tuple[str, Sequence[str]]] = field(default_factory=list)
 
     @property
     def log(self) -> Path:
-        return self.folder / "0.log"
+        return self.folder / f"{self.restarts}.log"
 
     def log_path(self, pod: dict, container: str, *, previous: bool) -> Path | None:
         if previous:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from kubernetes import client, stream
 
-from jupyter_autotrain.testing.kubernetes.resources import PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 from tests.kubernetes.api.conftest import Double, client_of
 from tests.kubernetes.api.requests import Requests, core_path, pod
 

@@ -11,7 +11,7 @@ import pytest
 from kubernetes import client
 from urllib3.exceptions import ProtocolError
 
-from jupyter_autotrain.testing.kubernetes.resources import PODS
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 from tests.kubernetes.api.conftest import Double, client_of, wait_until
 from tests.kubernetes.api.requests import Requests, core_path, pod
 
@@ -123,6 +123,17 @@ def test_a_follow_ends_when_the_log_is_rotated(running: Double) -> None:
     running.containers.log.write_text(record(5, "new"))
     assert b"".join(told) == b"old\n"
     assert log(running) == "new\n"
+
+
+def test_a_follow_ends_with_its_container_although_another_was_started_in_its_place(running: Double) -> None:
+    running.containers.writing = True
+    told = follow(running)
+    next(told)
+    append(running, 4, "last of the first")
+    running.containers.restarts = 1
+    running.containers.log.write_text(record(5, "of the second"))
+    assert b"".join(told) == b"last of the first\n"
+    assert log(running) == "of the second\n"
 
 
 def test_a_stop_of_the_server_ends_a_follow(running: Double) -> None:

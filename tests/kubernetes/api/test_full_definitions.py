@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from jupyter_autotrain.testing.kubernetes.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from tests.kubernetes.api.conftest import Double
 from tests.kubernetes.api.requests import Requests
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jupyter_autotrain.backends.kubernetes.manifests import manifests
-from jupyter_autotrain.backends.kubernetes.mpijob import MPIJobWorkload, mpijob_v1
-from jupyter_autotrain.backends.kubernetes.paddlejob import paddlejob
-from jupyter_autotrain.backends.kubernetes.pod_template import PodProgram, pod_template
-from jupyter_autotrain.backends.kubernetes.pytorchjob import PyTorchJobWorkload
-from jupyter_autotrain.backends.kubernetes.tfjob import tfjob
-from jupyter_autotrain.backends.kubernetes.training_runtimes import Runtime
-from jupyter_autotrain.backends.kubernetes.trainjob import TrainJobWorkload
-from jupyter_autotrain.backends.kubernetes.trainjob_layout import TrainJobLayout
-from jupyter_autotrain.backends.kubernetes.workload import Workload, WorkloadRequest
+from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProgram, pod_template
+from jupyter_autotrain.backends.kubernetes.manifests.trial_manifests import manifests
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
+from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload, mpijob_v1
+from jupyter_autotrain.backends.kubernetes.workloads.paddlejob import paddlejob
+from jupyter_autotrain.backends.kubernetes.workloads.pytorchjob import PyTorchJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.tfjob import tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import Runtime
+from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.trainjob_layout import TrainJobLayout
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 
 HOME = "3f2a"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.kubeflow_choice import choose
-from jupyter_autotrain.backends.kubernetes.kubeflow_options import KubeflowOptions
-from jupyter_autotrain.backends.kubernetes.served import TrialNeeds
-from jupyter_autotrain.backends.kubernetes.training_runtimes import CLUSTER_RUNTIMES, RUNTIMES
-from jupyter_autotrain.backends.kubernetes.trainjob import TrainJobWorkload
-from jupyter_autotrain.backends.kubernetes.workload import ObjectType, Workload
+from jupyter_autotrain.backends.kubernetes.access.served import TrialNeeds
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType, Workload
+from jupyter_autotrain.backends.kubernetes.options.kubeflow_options import KubeflowOptions
+from jupyter_autotrain.backends.kubernetes.workloads.kubeflow_choice import choose
+from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import CLUSTER_RUNTIMES, RUNTIMES
+from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 from tests.unit.backends.kubeflow_cases import rendered

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.kubeflow_choice import of_kind
-from jupyter_autotrain.backends.kubernetes.mpijob import MPIJobWorkload, mpijob_v1
-from jupyter_autotrain.backends.kubernetes.paddlejob import paddlejob
-from jupyter_autotrain.backends.kubernetes.pytorchjob import PyTorchJobWorkload
-from jupyter_autotrain.backends.kubernetes.tfjob import tfjob
-from jupyter_autotrain.backends.kubernetes.training_runtimes import Runtime
-from jupyter_autotrain.backends.kubernetes.trainjob import TrainJobWorkload
-from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
+from jupyter_autotrain.backends.kubernetes.workloads.kubeflow_choice import of_kind
+from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload, mpijob_v1
+from jupyter_autotrain.backends.kubernetes.workloads.paddlejob import paddlejob
+from jupyter_autotrain.backends.kubernetes.workloads.pytorchjob import PyTorchJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.tfjob import tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import Runtime
+from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from tests.unit.backends.kubeflow_cases import FULL, HOME, OVERRIDES_2_0, cases, rendered
@@ -131,6 +131,14 @@ def test_a_container_that_its_jobset_starts_again_has_failed() -> None:
     found = TrainJobWorkload().state({"status": {}}, [pod])
     assert found.state is TrialState.FAILED
     assert "exited with code 3" in found.reason
+
+
+def test_too_much_memory_is_told_of_a_container_that_was_started_again() -> None:
+    killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    status = {"containerStatuses": [{"name": "node", "state": {"running": {}}, "lastState": killed}]}
+    found = TrainJobWorkload().state({"status": {}}, [{"metadata": {"name": "t"}, "status": status}])
+    assert found.state is TrialState.FAILED
+    assert found.reason.startswith("Out of memory")
 
 
 def test_what_a_trainjob_has_no_field_for_is_refused_by_name() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import tar_stream
-from jupyter_autotrain.backends.kubernetes.code_objects import LIMIT_BYTES, CodeFile, CodeObjects, volume
+from jupyter_autotrain.backends.kubernetes.storage import tar_stream
+from jupyter_autotrain.backends.kubernetes.storage.code_objects import LIMIT_BYTES, CodeFile, CodeObjects, volume
 from jupyter_autotrain.backends.kubernetes_pod import archives, remote_files
 from jupyter_autotrain.backends.kubernetes_pod.remote_files import RemoteFiles
 from jupyter_autotrain.backends.kubernetes_pod.s3_signing import Credentials, Request, object_url

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import permissions
-from jupyter_autotrain.backends.kubernetes.check_steps import check_objects, check_steps
-from jupyter_autotrain.backends.kubernetes.cluster_checks import CheckedCluster
-from jupyter_autotrain.backends.kubernetes.workload import ObjectType
+from jupyter_autotrain.backends.kubernetes.checks import permissions
+from jupyter_autotrain.backends.kubernetes.checks.check_steps import check_objects, check_steps
+from jupyter_autotrain.backends.kubernetes.checks.cluster_checks import CheckedCluster
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 

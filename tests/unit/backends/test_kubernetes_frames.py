@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_autotrain.backends.kubernetes.collected import CollectedNode, GapError
+from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode, GapError
 from jupyter_autotrain.backends.kubernetes_pod import frames, places
 from jupyter_autotrain.backends.kubernetes_pod.relay import MOST_FILE_BYTES, Relay
 from jupyter_autotrain.core import wire

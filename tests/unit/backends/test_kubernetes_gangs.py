@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import gangs
-from jupyter_autotrain.backends.kubernetes.gangs import Action, Gang, GangGate
+from jupyter_autotrain.backends.kubernetes.gangs import gang_gate
+from jupyter_autotrain.backends.kubernetes.gangs.gang_gate import Action, Gang, GangGate
+from jupyter_autotrain.backends.kubernetes.manifests import suspension
 
 
 class World:
@@ -32,7 +33,7 @@ class World:
         for home in self.homes:
             home[:] = [self._told(gang) for gang in home]
 
-    def _do(self, home: list[Gang], step: gangs.Step) -> None:
+    def _do(self, home: list[Gang], step: gang_gate.Step) -> None:
         (index,) = [index for index, gang in enumerate(home) if gang.name == step.name]
         if step.action is Action.GIVE_UP:
             self.given_up[step.name] = step.reason
@@ -151,17 +152,17 @@ def job(**labels: str) -> dict:
 
 
 def test_a_trial_on_several_nodes_is_made_suspended_and_found_again() -> None:
-    made = gangs.as_gang(job(), 2)
+    made = suspension.as_gang(job(), 2)
     assert made["spec"] == {"parallelism": 2, "suspend": True}
-    found = gangs.gang_of({**made, "metadata": {**made["metadata"], "creationTimestamp": "t"}}, [])
+    found = gang_gate.gang_of({**made, "metadata": {**made["metadata"], "creationTimestamp": "t"}}, [])
     assert found == Gang("j", "t", 2, 0, is_suspended=True)
-    assert gangs.gang_of(job(), []) is None
+    assert gang_gate.gang_of(job(), []) is None
 
 
 def test_what_cannot_be_suspended_and_what_has_one_node_is_left_as_it_is() -> None:
-    assert gangs.as_gang(job(), 1) == job()
+    assert suspension.as_gang(job(), 1) == job()
     framework = {"kind": "Framework", "metadata": {}, "spec": {}}
-    assert gangs.as_gang(framework, 2) is framework
+    assert suspension.as_gang(framework, 2) is framework
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_what_cannot_be_suspended_and_what_has_one_node_is_left_as_it_is() -> No
     [("Job", {"spec": {"suspend": False}}), ("PyTorchJob", {"spec": {"runPolicy": {"suspend": False}}})],
 )
 def test_each_kind_is_resumed_where_it_says_so(kind: str, patch: dict) -> None:
-    assert gangs.suspend_patch(kind, suspended=False) == patch
+    assert suspension.suspend_patch(kind, suspended=False) == patch
 
 
 def test_pods_with_a_node_and_what_the_scheduler_says_are_counted() -> None:
@@ -178,8 +179,8 @@ def test_pods_with_a_node_and_what_the_scheduler_says_are_counted() -> None:
         {"spec": {"nodeName": "n1"}, "status": {"phase": "Running"}},
         {"spec": {}, "status": {"phase": "Pending", "conditions": [condition]}},
     ]
-    made = gangs.as_gang(job(), 2)
-    found = gangs.gang_of({**made, "spec": {"suspend": False}}, pods)
+    made = suspension.as_gang(job(), 2)
+    found = gang_gate.gang_of({**made, "spec": {"suspend": False}}, pods)
     assert found is not None
     assert (found.placed, found.is_starting) == (1, True)
     assert "no room" in found.stuck

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import inventory as inventories
-from jupyter_autotrain.backends.kubernetes.quantities import parse_quantity
+from jupyter_autotrain.backends.kubernetes.inventory import node_inventory as inventories
+from jupyter_autotrain.backends.kubernetes.objects.quantities import parse_quantity
 from jupyter_autotrain.core.inventory_cluster import cluster_of
 from jupyter_autotrain.errors import PlanError
 

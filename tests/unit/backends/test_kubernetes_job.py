@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jupyter_autotrain.backends.kubernetes import naming
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.manifest_text import to_yaml
-from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.manifests.manifest_text import to_yaml
+from jupyter_autotrain.backends.kubernetes.objects import naming
+from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile

@@ -7,7 +7,7 @@ import base64
 import pytest
 import yaml
 
-from jupyter_autotrain.backends.kubernetes.manifest_text import to_yaml
+from jupyter_autotrain.backends.kubernetes.manifests.manifest_text import to_yaml
 
 TEXTS = [
     "on", "Yes", "n", "null", "~", "", "12", "0x1F", "1e3", "1:30", "2026-01-01", "a: b", "- a", "#x", "*a", "&a",

@@ -7,8 +7,13 @@ from typing import cast
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.manifests import Manifests, manifests
-from jupyter_autotrain.backends.kubernetes.workload import NodeVariables, ObjectType, WorkloadRequest, WorkloadState
+from jupyter_autotrain.backends.kubernetes.manifests.trial_manifests import Manifests, manifests
+from jupyter_autotrain.backends.kubernetes.objects.workload import (
+    NodeVariables,
+    ObjectType,
+    WorkloadRequest,
+    WorkloadState,
+)
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError

@@ -9,22 +9,27 @@ import pytest
 import yaml
 
 from jupyter_autotrain import header
-from jupyter_autotrain.backends.kubernetes.options import KubernetesOptions
+from jupyter_autotrain.backends.kubernetes.options.adaptdl_options import AdaptdlOptions
+from jupyter_autotrain.backends.kubernetes.options.framework_options import FrameworkOptions
+from jupyter_autotrain.backends.kubernetes.options.kubeflow_options import KubeflowOptions
+from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import KubernetesOptions
 from jupyter_autotrain.errors import HeaderError
 
-SCHEMA = header.with_backend_types((("kubernetes", KubernetesOptions),))
-CONTEXT = header.HeaderContext(Path("/project"), {}, ("kubernetes",), SCHEMA)
+OF_OPERATORS = {"kubeflow": KubeflowOptions, "adaptdl": AdaptdlOptions, "frameworkcontroller": FrameworkOptions}
+TYPES = {"kubernetes": KubernetesOptions, **OF_OPERATORS}
+SCHEMA = header.with_backend_types(tuple(TYPES.items()))
+CONTEXT = header.HeaderContext(Path("/project"), {}, tuple(TYPES), SCHEMA)
 
 
-def options(written: str) -> dict:
+def options(written: str, of: str = "kubernetes") -> dict:
     """The checked options of a backend that is written out in a header."""
-    read = header.parse_cell("", f"backend: {{type: kubernetes, {written}}}\n---\nx = 1", CONTEXT)
+    read = header.parse_cell("", f"backend: {{type: {of}, {written}}}\n---\nx = 1", CONTEXT)
     return dict(read.header.choices[0].profile.options)
 
 
-def faults(written: str) -> list[str]:
+def faults(written: str, of: str = "kubernetes") -> list[str]:
     with pytest.raises(HeaderError) as caught:
-        options(written)
+        options(written, of)
     return [fault.removeprefix("line 2: backend.") for fault in caught.value.faults]
 
 
@@ -40,6 +45,15 @@ def test_texts_stay_texts_and_the_rest_of_a_manifest_is_typed() -> None:
         "patch": {"spec": {"backoffLimit": 2, "suspend": True}},
         "reuse": 1,
     }
+
+
+@pytest.mark.parametrize("of", OF_OPERATORS)
+def test_pods_of_operators_cannot_be_reused_and_it_is_said_why_and_what_can(of: str) -> None:
+    (fault,) = faults("reuse: 4", of)
+    assert fault.startswith("reuse")
+    assert "an operator makes pods for one trial" in fault
+    assert "type: kubernetes" in fault
+    assert options("reuse: 0", of).get("reuse", 0) == 0
 
 
 def test_a_file_here_is_found_from_the_folder_of_the_notebook() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from jupyter_autotrain.backends.kubernetes import permissions
-from jupyter_autotrain.backends.kubernetes.workload import ObjectType
+from jupyter_autotrain.backends.kubernetes.checks import permissions
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 

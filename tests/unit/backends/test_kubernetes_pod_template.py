@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.options import KubernetesOptions
-from jupyter_autotrain.backends.kubernetes.pod_template import PodProgram, pod_template
+from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProgram, pod_template
+from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import KubernetesOptions
 from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError

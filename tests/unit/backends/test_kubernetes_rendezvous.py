@@ -165,6 +165,22 @@ def test_mpiexec_on_node_0_has_its_daemons_run_on_the_others(make: Callable[...,
     pods.advance_until((pods.folder / "0" / wire.LAUNCH_ENDED_FILE).exists)
 
 
+def test_the_other_nodes_may_end_after_the_supervisor_of_node_0_has_cleared_its_control_folder(
+    make: Callable[..., Pods],
+) -> None:
+    pods = make(2)
+    pods.meet()
+    pods.say(0, "RUNNING", launch={"1": "orted one"})
+    pods.advance_until(lambda: pods.text(1, wire.LAUNCH_FILE))
+    (pods.folder / "0" / wire.CONTROL).rmdir()
+    pods.say(1, "SUCCEEDED")
+    pods.finish(1)
+    first = pods.parts[0]
+    pods.advance_until(lambda: first._ended)
+    first.advance(pods.status(0))
+    assert not (pods.folder / "0" / wire.CONTROL).exists()
+
+
 @pytest.mark.parametrize("failed", [0, 1, 2])
 def test_when_one_node_fails_the_others_end_with_its_reason(make: Callable[..., Pods], failed: int) -> None:
     pods = make(3)

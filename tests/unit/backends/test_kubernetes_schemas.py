@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
+from jupyter_autotrain.backends.kubernetes.access.served_schemas import ServedSchemas
 from jupyter_autotrain.errors import BackendError
 
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"

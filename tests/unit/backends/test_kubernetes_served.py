@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.api_errors import ApiRefusedError
-from jupyter_autotrain.backends.kubernetes.cluster_checks import is_missing
-from jupyter_autotrain.backends.kubernetes.served_cluster import ServedCluster
-from jupyter_autotrain.backends.kubernetes.served_schemas import ServedSchemas
-from jupyter_autotrain.backends.kubernetes.workload import ObjectType
+from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.access.served_cluster import ServedCluster
+from jupyter_autotrain.backends.kubernetes.access.served_schemas import ServedSchemas
+from jupyter_autotrain.backends.kubernetes.checks.cluster_checks import is_missing
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendUnavailableError
 

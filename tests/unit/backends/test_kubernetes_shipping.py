@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import shipping, tar_stream, trial_needs, volume_storage
-from jupyter_autotrain.backends.kubernetes.checkpoint_volume import has_volume
-from jupyter_autotrain.backends.kubernetes.shipping import RemoteStorage, Shipping
-from jupyter_autotrain.backends.kubernetes.volume_storage import MountedStorage
+from jupyter_autotrain.backends.kubernetes.manifests.checkpoint_volume import has_volume
+from jupyter_autotrain.backends.kubernetes.storage import shipping, tar_stream, trial_needs, volume_storage
+from jupyter_autotrain.backends.kubernetes.storage.shipping import RemoteStorage, Shipping
+from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage
 from jupyter_autotrain.backends.kubernetes_pod import archives, layout, preparing
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
@@ -58,6 +58,18 @@ def test_what_is_too_big_goes_to_the_server_of_the_profile_once(tmp_path: Path) 
         assert entries[0] == entries[2]
         (place,) = archives.place([entries[0]], str(tmp_path / "pod"), {}).values()
     assert (Path(place) / "train.bin").stat().st_size == 2 << 20
+
+
+def test_what_s3_does_not_take_in_one_piece_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with (tmp_path / "data" / "train.bin").open("wb") as file:
+        file.truncate((5 << 30) + 1)
+    stream = tar_stream.of_folder(tmp_path / "data")
+    with pytest.raises(BackendError) as caught:
+        RemoteStorage({"s3": {"bucket": "team", "endpoint": "http://127.0.0.1:1"}}, dict).send(stream, "0" * 64)
+    assert "5.37 GB" in caught.value.found
+    assert "one piece" in caught.value.expected
+    assert "{pvc: NAME}" in caught.value.action
 
 
 def test_where_this_machine_has_the_volume_mounted_pods_find_the_archive_unpacked(tmp_path: Path) -> None:

@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import gangs, patching, queue_reasons
-from jupyter_autotrain.backends.kubernetes.mpijob import MPIJobWorkload, mpijob_v1
-from jupyter_autotrain.backends.kubernetes.paddlejob import paddlejob
-from jupyter_autotrain.backends.kubernetes.pytorchjob import PyTorchJobWorkload
-from jupyter_autotrain.backends.kubernetes.tfjob import tfjob
-from jupyter_autotrain.backends.kubernetes.trainjob import TrainJobWorkload
-from jupyter_autotrain.backends.kubernetes.trainjob_layout import layout_of
-from jupyter_autotrain.backends.kubernetes.workload import Workload
+from jupyter_autotrain.backends.kubernetes.manifests import patching, suspension
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
+from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons
+from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload, mpijob_v1
+from jupyter_autotrain.backends.kubernetes.workloads.paddlejob import paddlejob
+from jupyter_autotrain.backends.kubernetes.workloads.pytorchjob import PyTorchJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.tfjob import tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.trainjob_layout import layout_of
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.controllers.garbage_collector import GarbageCollector
 from jupyter_autotrain.testing.kubernetes.controllers.job import JobController
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop
 from jupyter_autotrain.testing.kubernetes.custom import trainer, training_operator
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import (
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
+from jupyter_autotrain.testing.kubernetes.objects.resources import (
     CONFIG_MAPS,
     JOBS,
     NAMESPACES,
@@ -37,6 +37,7 @@ from jupyter_autotrain.testing.kubernetes.resources import (
     SERVICES,
     Resource,
 )
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from tests.unit.backends.kubeflow_cases import FULL, request
 from tests.unit.backends.kubeflow_cases import rendered as manifests_of
 
@@ -57,7 +58,7 @@ def begun(manifest: Json) -> Json:
     """A manifest whose gang has been let in: no backend is here that would do that."""
     if queue_reasons.GANG not in (manifest["metadata"].get("annotations") or {}):
         return manifest
-    return patching.patched(manifest, gangs.suspend_patch(manifest["kind"], suspended=False), "patch").result
+    return patching.patched(manifest, suspension.suspend_patch(manifest["kind"], suspended=False), "patch").result
 
 
 class Cluster:
@@ -175,7 +176,7 @@ def test_a_lost_worker_of_an_elastic_pytorchjob_is_made_again_but_not_one_that_f
     assert variables(pods[f"{name}-worker-0"])["PET_NNODES"] == "1:3"
     lost = pods[f"{name}-worker-1"]["metadata"]["uid"]
     cluster.say(f"{name}-worker-1", "Failed", "pytorch", 137)
-    until(lambda: cluster.pods(3)[f"{name}-worker-1"]["metadata"]["uid"] != lost, "another pod")
+    until(lambda: lost not in {pod["metadata"]["uid"] for pod in cluster.pods(3).values()}, "another pod")
     cluster.until_state(workload, name, TrialState.RUNNING)
     cluster.say(f"{name}-worker-0", "Failed", "pytorch", 1)
     cluster.until_state(workload, name, TrialState.FAILED)
@@ -212,7 +213,7 @@ def test_a_suspended_job_has_no_pods_until_it_goes_on(cluster: Cluster, workload
 
 def test_a_job_over_its_time_limit_fails_and_its_pods_are_deleted(cluster: Cluster) -> None:
     workload = PyTorchJobWorkload()
-    name = cluster.create(workload, timeout_s=1.0)
+    name = cluster.create(workload, {"patch": {"spec": {"runPolicy": {"activeDeadlineSeconds": 1}}}})
     cluster.until_state(workload, name, TrialState.FAILED)
     assert "limit of 1 s" in workload.state(cluster.get(workload, name), []).reason
     cluster.pods(0)
@@ -326,7 +327,7 @@ def test_a_trainjob_becomes_a_jobset_of_its_runtime_in_each_release(cluster: Clu
 
 def test_a_suspended_trainjob_has_no_pods_until_it_goes_on_and_one_over_its_limit_fails(cluster: Cluster) -> None:
     workload = TrainJobWorkload()
-    (manifest,) = json.loads(json.dumps(manifests_of(workload, {}, timeout_s=1.0)))
+    (manifest,) = json.loads(json.dumps(manifests_of(workload, {"patch": {"spec": {"activeDeadlineSeconds": 1}}})))
     manifest["spec"]["suspend"] = True
     cluster.store.create(trainer.TRAINJOBS, TEAM, manifest)
     name = manifest["metadata"]["name"]

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from jupyter_autotrain.testing.kubernetes.adaptdl import pods as adaptdl_pods
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.times import stamp
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import NODES, PODS, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import NODES, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 ADAPTDL_JOBS = Resource("adaptdl.petuum.com", "v1", "adaptdljobs", "AdaptDLJob", short_names=("adljob", "adljobs"))
 JOB_LABEL = "adaptdl/job"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from jupyter_autotrain.testing.kubernetes.controllers.ownership import owner_reference
 from jupyter_autotrain.testing.kubernetes.nodes import fitting, quantities
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import NODES, PODS
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import NODES, PODS
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 SUPERVISOR_PORT = 8080
 SUPERVISOR_URL = f"http://10.80.0.1:{SUPERVISOR_PORT}"  # the lab's own address in the network of the pods

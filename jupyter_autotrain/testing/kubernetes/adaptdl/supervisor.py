@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from jupyter_autotrain.testing.kubernetes.adaptdl import pods as adaptdl_pods
 from jupyter_autotrain.testing.kubernetes.adaptdl.controller import ADAPTDL_JOBS, JOB_LABEL
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import PODS
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _HINTS = frozenset({
     "initBatchSize", "localBszBounds", "globalBatchSize", "maxBatchSize", "maxProfiledReplicas",

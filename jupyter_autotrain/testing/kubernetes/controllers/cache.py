@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.testing.kubernetes.resources import EVENTS, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import EVENTS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _Key = tuple[str, str]
 

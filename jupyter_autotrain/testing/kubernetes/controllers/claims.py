@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _DEFAULT_CLASSES = ("", "standard")
 

@@ -14,10 +14,10 @@ from jupyter_autotrain.testing.kubernetes.controllers import framework_tasks as 
 from jupyter_autotrain.testing.kubernetes.controllers.framework_schema import FRAMEWORKS, SCHEMA
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.ownership import owner_reference
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, PODS, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _STARTING = ("AttemptCreationPending", "AttemptCreationRequested")
 _ENDING = ("AttemptDeletionPending", "AttemptDeletionRequested", "AttemptDeleting")

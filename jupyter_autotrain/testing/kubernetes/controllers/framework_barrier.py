@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from jupyter_autotrain.testing.kubernetes.controllers.framework_schema import FRAMEWORKS
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 IMAGE = "frameworkcontroller/frameworkbarrier"
 _FOLDER = "/mnt/frameworkbarrier"

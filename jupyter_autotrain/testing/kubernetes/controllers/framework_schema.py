@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.testing.kubernetes.resources import Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 FRAMEWORKS = Resource("frameworkcontroller.microsoft.com", "v1", "frameworks", "Framework", subresources=())
 _NAME = "^[a-z0-9]{1,63}$"

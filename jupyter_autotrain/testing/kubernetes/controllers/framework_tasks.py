@@ -9,10 +9,10 @@ import uuid
 from jupyter_autotrain.testing.kubernetes.controllers import framework_completion as completion
 from jupyter_autotrain.testing.kubernetes.controllers.ownership import owner_reference
 from jupyter_autotrain.testing.kubernetes.controllers.times import stamp
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import PODS
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _BY_PHASE = {"Pending": "AttemptPreparing", "Running": "AttemptRunning"}
 

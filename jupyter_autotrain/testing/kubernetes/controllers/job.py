@@ -9,9 +9,9 @@ from jupyter_autotrain.testing.kubernetes.controllers.job_pods import remove_fin
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.ownership import owned, owned_key
 from jupyter_autotrain.testing.kubernetes.controllers.recorder import EventRecorder
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _OWN_NAME = "kubernetes.io/job-controller"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from jupyter_autotrain.testing.kubernetes.custom import training_operator as kinds
-from jupyter_autotrain.testing.kubernetes.resources import Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from jupyter_autotrain.testing.kubernetes.controllers.job_pods import (
 )
 from jupyter_autotrain.testing.kubernetes.controllers.recorder import EventRecorder
 from jupyter_autotrain.testing.kubernetes.controllers.times import Conditions, seconds_of, stamp
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, PODS
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _LONGEST_BACKOFF_S = 600.0
 _REFUSED_S = 1.0  # before a pod that was refused is asked for again

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from jupyter_autotrain.testing.kubernetes.controllers.ownership import owner_reference
 from jupyter_autotrain.testing.kubernetes.controllers.recorder import EventRecorder
 from jupyter_autotrain.testing.kubernetes.controllers.times import seconds_of
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import PODS
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"

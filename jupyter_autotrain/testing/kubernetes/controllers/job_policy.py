@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jupyter_autotrain.testing.kubernetes.controllers.job_pods import index_of, is_indexed, parse_indexes
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 
 def action_for(job: Json, pod: Json) -> tuple[str, str]:

@@ -10,10 +10,10 @@ from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, K
 from jupyter_autotrain.testing.kubernetes.controllers.operator_base import OperatorController
 from jupyter_autotrain.testing.kubernetes.controllers.times import condition_of, with_condition
 from jupyter_autotrain.testing.kubernetes.custom.trainer import JOBSETS
-from jupyter_autotrain.testing.kubernetes.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import JOBS, SERVICES
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
+from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, SERVICES
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _PREFIX = "jobset.sigs.k8s.io"
 _ENDS = ("Completed", "Failed")

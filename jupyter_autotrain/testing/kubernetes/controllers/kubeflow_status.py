@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jupyter_autotrain.testing.kubernetes.controllers.times import stamp
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _EXCLUSIVE = {"Restarting": "Running", "Running": "Restarting"}
 _ENDS = ("Succeeded", "Failed")

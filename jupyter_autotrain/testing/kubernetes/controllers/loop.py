@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from jupyter_autotrain.testing.kubernetes.controllers.cache import ObjectCache
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 Key: TypeAlias = tuple[str, str]  # namespace ("" where there is none) and name
 _AGAIN_S = 0.05  # after a refusal

@@ -13,10 +13,10 @@ from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, K
 from jupyter_autotrain.testing.kubernetes.controllers.operator_base import JobController
 from jupyter_autotrain.testing.kubernetes.controllers.times import condition_of, stamp
 from jupyter_autotrain.testing.kubernetes.custom.training_operator import MPIJOBS
-from jupyter_autotrain.testing.kubernetes.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _LABELS = "training.kubeflow.org"
 _CONFIG = "/etc/mpi"

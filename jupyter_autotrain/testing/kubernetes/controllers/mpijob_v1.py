@@ -5,43 +5,26 @@ Known differences: the init container that brings kubectl does nothing; service 
 
 from __future__ import annotations
 
-from jupyter_autotrain.testing.kubernetes.controllers.kubeflow_status import counted, is_finished
-from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
-from jupyter_autotrain.testing.kubernetes.controllers.operator_base import JobController
+from jupyter_autotrain.testing.kubernetes.controllers.kubeflow_status import counted
+from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop
+from jupyter_autotrain.testing.kubernetes.controllers.operator_base import TrainingOperatorController
 from jupyter_autotrain.testing.kubernetes.controllers.times import stamp
 from jupyter_autotrain.testing.kubernetes.custom.training_operator import MPIJOBS_V1
-from jupyter_autotrain.testing.kubernetes.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, PODS
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, PODS
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _LABELS = "training.kubeflow.org"
 
 
-class MPIJobV1Controller(JobController):
+class MPIJobV1Controller(TrainingOperatorController):
     """The training operator's controller."""
 
     def __init__(self, store: ObjectStore, loop: ControlLoop) -> None:
         super().__init__(store, loop, MPIJOBS_V1, (PODS, CONFIG_MAPS), "mpijob-controller")
 
-    def reconcile(self, key: Key) -> float | None:
-        """Workers and launcher together; the launcher's end is the job's."""
-        job = self.find(key)
-        if job is None:
-            return None
-        status = self.begin(job)
-        if is_finished(status):
-            return self.clean_up(job, status)
-        wait = None if self.is_suspended(job, status) else self._run(job, status)
-        self.write_status(job, status)
-        return wait
-
-    def _run(self, job: Json, status: Json) -> float | None:
-        status.setdefault("startTime", stamp(self.now))
-        left = self.deadline_in(job, status)
-        if left is not None and left <= 0:
-            self.fail_at_deadline(job, status)
-            return None
+    def _run(self, job: Json, status: Json) -> None:
         name = job["metadata"]["name"]
         data = {"kubexec.sh": "#!/bin/sh\n", "hostfile": _hostfile(job), "discover_hosts.sh": "#!/bin/sh\n"}
         self.make(CONFIG_MAPS, job, {"metadata": {"name": f"{name}-config", "labels": {"app": name}}, "data": data})
@@ -49,7 +32,6 @@ class MPIJobV1Controller(JobController):
         workers = [self.make(PODS, job, self._pod(job, "Worker", index)) for index in range(count)]
         launcher = self.make(PODS, job, self._pod(job, "Launcher", 0))
         self._tell(job, status, launcher, workers)
-        return left
 
     def _pod(self, job: Json, role: str, index: int) -> Json:
         name = job["metadata"]["name"]

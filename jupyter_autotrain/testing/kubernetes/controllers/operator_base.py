@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from jupyter_autotrain.testing.kubernetes.controllers.kubeflow_status import holds, set_condition
+from jupyter_autotrain.testing.kubernetes.controllers.kubeflow_status import holds, is_finished, set_condition
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.ownership import owned, owned_key, owner_reference
 from jupyter_autotrain.testing.kubernetes.controllers.recorder import EventRecorder
 from jupyter_autotrain.testing.kubernetes.controllers.times import seconds_of, stamp
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import PODS, SERVICES, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS, SERVICES, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 
 class OperatorController:
@@ -159,3 +160,32 @@ class JobController(OperatorController):
         if left <= 0:
             self.delete(self.resource, job)
         return max(left, 0.0)
+
+
+class TrainingOperatorController(JobController, ABC):
+    """A controller of the training operator (`kubeflow.org/v1`): pods that it makes and reads itself."""
+
+    def reconcile(self, key: Key) -> float | None:
+        """Compare pods with what the job asks for, then tell the status."""
+        job = self.find(key)
+        if job is None:
+            return None
+        status = self.begin(job)
+        if is_finished(status):
+            return self.clean_up(job, status)
+        wait = None if self.is_suspended(job, status) else self._within_deadline(job, status)
+        self.write_status(job, status)
+        return wait
+
+    def _within_deadline(self, job: Json, status: Json) -> float | None:
+        status.setdefault("startTime", stamp(self.now))
+        left = self.deadline_in(job, status)
+        if left is not None and left <= 0:
+            self.fail_at_deadline(job, status)
+            return None
+        self._run(job, status)
+        return left
+
+    @abstractmethod
+    def _run(self, job: Json, status: Json) -> None:
+        """Make what is missing, and tell how it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jupyter_autotrain.testing.kubernetes.controllers.loop import Key
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 
 def owner_reference(owner: Json) -> Json:

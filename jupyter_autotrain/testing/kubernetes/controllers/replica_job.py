@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from jupyter_autotrain.testing.kubernetes.controllers.job_kinds import JobKind, Replica, replica_specs
-from jupyter_autotrain.testing.kubernetes.controllers.kubeflow_status import counted, is_finished
-from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
-from jupyter_autotrain.testing.kubernetes.controllers.operator_base import JobController
+from jupyter_autotrain.testing.kubernetes.controllers.kubeflow_status import counted
+from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop
+from jupyter_autotrain.testing.kubernetes.controllers.operator_base import TrainingOperatorController
 from jupyter_autotrain.testing.kubernetes.controllers.times import stamp
-from jupyter_autotrain.testing.kubernetes.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import PODS, SERVICES
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS, SERVICES
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _LABELS = "training.kubeflow.org"
 _FIRST_RETRYABLE = 128  # exit codes of signals
 
 
-class ReplicaJobController(JobController):
+class ReplicaJobController(TrainingOperatorController):
     """Makes pods with fixed names, and makes those again that are gone.
 
     Args:
@@ -27,30 +27,12 @@ class ReplicaJobController(JobController):
         super().__init__(store, loop, kind.resource, (PODS, SERVICES), "training-operator")
         self._kind = kind
 
-    def reconcile(self, key: Key) -> float | None:
-        """Compare pods with replicas, then tell the status."""
-        job = self.find(key)
-        if job is None:
-            return None
-        status = self.begin(job)
-        if is_finished(status):
-            return self.clean_up(job, status)
-        wait = None if self.is_suspended(job, status) else self._run(job, status)
-        self.write_status(job, status)
-        return wait
-
-    def _run(self, job: Json, status: Json) -> float | None:
-        status.setdefault("startTime", stamp(self.now))
-        left = self.deadline_in(job, status)
-        if left is not None and left <= 0:
-            self.fail_at_deadline(job, status)
-            return None
+    def _run(self, job: Json, status: Json) -> None:
         pods = self.made(PODS, job)
         for role, spec in replica_specs(self._kind, job).items():
             own = [pod for pod in pods if pod["metadata"]["labels"][f"{_LABELS}/replica-type"] == role.lower()]
             self._replicas(job, status, role, spec, own)
             self._tell(job, status, role, spec, own)
-        return left
 
     def _labels(self, job: Json, replica: Replica) -> dict[str, str]:
         return {

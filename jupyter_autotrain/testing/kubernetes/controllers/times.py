@@ -6,7 +6,7 @@ import calendar
 import time
 from collections.abc import Iterable
 
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 
 def stamp(seconds: float) -> str:

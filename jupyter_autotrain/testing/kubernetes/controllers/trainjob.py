@@ -5,15 +5,15 @@ Known differences: runtimes with a policy for MPI, JAX or Flux run as plain ones
 
 from __future__ import annotations
 
-from jupyter_autotrain.testing.kubernetes import patches
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.operator_base import OperatorController
 from jupyter_autotrain.testing.kubernetes.controllers.times import condition_of, seconds_of, with_condition
 from jupyter_autotrain.testing.kubernetes.custom.trainer import CLUSTER_RUNTIMES, JOBSETS, RUNTIMES, TRAINJOBS
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects import patches
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 _PORT = 29500

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from jupyter_autotrain.testing.kubernetes.custom.trainer import CLUSTER_RUNTIMES, RUNTIMES, TRAINJOBS
 from jupyter_autotrain.testing.kubernetes.custom.training_operator import MPIJOBS_V1, PADDLEJOBS, PYTORCHJOBS, TFJOBS
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _CONTAINERS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 INTEGER: Json = {"type": "integer"}
 TEXT: Json = {"type": "string"}

@@ -16,8 +16,8 @@ from jupyter_autotrain.testing.kubernetes.custom.schema_parts import (
     metadata,
     whole,
 )
-from jupyter_autotrain.testing.kubernetes.resources import Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _GROUP = "trainer.kubeflow.org"
 _VERSION = "v1alpha1"

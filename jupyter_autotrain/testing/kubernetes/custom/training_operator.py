@@ -15,8 +15,8 @@ from jupyter_autotrain.testing.kubernetes.custom.schema_parts import (
     mapping,
     whole,
 )
-from jupyter_autotrain.testing.kubernetes.resources import Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _GROUP = "kubeflow.org"
 PYTORCHJOBS = Resource(_GROUP, "v1", "pytorchjobs", "PyTorchJob", subresources=("status", "scale"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from jupyter_autotrain.testing import namespaces
 from jupyter_autotrain.testing.kubernetes.nodes.container_run import ContainerRun
 from jupyter_autotrain.testing.kubernetes.nodes.kubelet import Kubelet
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 
 class ContainerAccess:

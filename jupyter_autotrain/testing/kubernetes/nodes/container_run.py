@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 WAITING: Json = {"waiting": {"reason": "ContainerCreating"}}
 

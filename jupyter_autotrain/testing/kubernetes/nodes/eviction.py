@@ -7,8 +7,8 @@ from pathlib import Path
 
 from jupyter_autotrain.testing.kubernetes.nodes.container_run import ContainerRun
 from jupyter_autotrain.testing.kubernetes.nodes.pod_run import PodRun
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 CHECK_S = 0.5
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from jupyter_autotrain.testing.kubernetes.nodes import quantities
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _NUMBER_TESTS: Mapping[str, Callable[[int, int], bool]] = {"Gt": lambda a, b: a > b, "Lt": lambda a, b: a < b}
 

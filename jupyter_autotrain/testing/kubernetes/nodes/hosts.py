@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _DOMAIN = "cluster.local"
 _HEAD = "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n"

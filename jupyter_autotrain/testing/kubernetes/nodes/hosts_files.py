@@ -8,8 +8,8 @@ from pathlib import Path
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.nodes import hosts
 from jupyter_autotrain.testing.kubernetes.nodes.kubelet import Kubelet
-from jupyter_autotrain.testing.kubernetes.resources import PODS, SERVICES, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS, SERVICES, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 
 class HostsFiles:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 Program: TypeAlias = Callable[[Json, Json, Mapping[str, str]], int]  # pod, container, folders by mountPath: exit code
 _NAME = re.compile(r"[a-z0-9][a-z0-9._/:@-]*")

@@ -6,6 +6,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
@@ -19,8 +20,8 @@ from jupyter_autotrain.testing.kubernetes.nodes.runtime_process import RuntimePr
 from jupyter_autotrain.testing.kubernetes.nodes.sandbox import Sandbox
 from jupyter_autotrain.testing.kubernetes.nodes.starting import ContainerStarter, NodeServices
 from jupyter_autotrain.testing.kubernetes.nodes.volumes import PodVolumes
-from jupyter_autotrain.testing.kubernetes.resources import PODS, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _ENDED = ("Succeeded", "Failed")
 
@@ -55,6 +56,7 @@ class Kubelet:
         self._allocation = allocation
         self._runs: dict[Key, PodRun] = {}
         self._abandoned: list[PodRun] = []
+        self._remover = ThreadPoolExecutor(1, f"removing-{services.name}")  # thousands of files, of pods that ended
         self._begin()
 
     def _begin(self) -> None:
@@ -86,6 +88,7 @@ class Kubelet:
         """End all that runs on it."""
         self.alive = False
         self.runtime.end()
+        self._remover.shutdown()
 
     def run_of(self, pod: Json) -> PodRun | None:
         """A pod that is known to the node."""
@@ -182,13 +185,14 @@ class Kubelet:
         for run in [found for found in self._abandoned if not found.is_live]:
             self._abandoned.remove(run)
             self._clean(run)
-            for part in ("logs", "system"):
-                shutil.rmtree(self.services.folder / part / run.uid, ignore_errors=True)
+            for part in ("logs", "system") if self.alive else ():
+                self._remover.submit(shutil.rmtree, self.services.folder / part / run.uid, ignore_errors=True)
 
     def _clean(self, run: PodRun) -> None:
         self.runtime.remove_network(run.uid)
         self.runtime.forget(f"memory-{run.uid}")
-        run.sandbox.volumes.remove()
+        if self.alive:
+            self._remover.submit(run.sandbox.volumes.remove)
         run.sandbox.gpus = []
 
     def _happened(self, event: Json) -> None:

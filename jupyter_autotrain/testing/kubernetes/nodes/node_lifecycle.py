@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.recorder import EventRecorder
 from jupyter_autotrain.testing.kubernetes.controllers.times import stamp, with_condition
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
 from jupyter_autotrain.testing.kubernetes.nodes.fitting import tolerates
 from jupyter_autotrain.testing.kubernetes.nodes.kubelet import Kubelet
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import NODES, PODS, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import NODES, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _TAINT = "node.kubernetes.io/unreachable"
 _DEFAULT_TOLERATION_S = 300  # that the API server gives pods; here it means `eviction_s`

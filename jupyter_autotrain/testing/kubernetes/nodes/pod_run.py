@@ -12,7 +12,7 @@ from jupyter_autotrain.testing.kubernetes.nodes.container_run import ContainerRu
 from jupyter_autotrain.testing.kubernetes.nodes.sandbox import Sandbox
 from jupyter_autotrain.testing.kubernetes.nodes.starting import ContainerStarter
 from jupyter_autotrain.testing.kubernetes.nodes.variables import ConfigError
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _RETRY_S = 0.5
 _LONGEST_BACKOFF_S = 300.0

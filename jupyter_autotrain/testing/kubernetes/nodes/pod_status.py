@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from jupyter_autotrain.testing.kubernetes.controllers.times import with_condition
 from jupyter_autotrain.testing.kubernetes.nodes.container_run import ContainerRun
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 
 def will_run_again(run: ContainerRun, policy: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jupyter_autotrain.testing import namespaces
 from jupyter_autotrain.testing.kubernetes.nodes.runtime import container
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 # The packages above the runtime import much that a node has no use for, so they are left empty in it.
 _BEGIN = """

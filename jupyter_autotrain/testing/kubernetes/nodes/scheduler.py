@@ -8,12 +8,12 @@ from decimal import Decimal
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.recorder import EventRecorder
 from jupyter_autotrain.testing.kubernetes.controllers.times import condition_of, with_condition
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
 from jupyter_autotrain.testing.kubernetes.nodes import fitting, quantities
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _ALL: Key = ("", "pending")
 

@@ -19,9 +19,9 @@ from jupyter_autotrain.testing.kubernetes.nodes.runtime.root import Mount
 from jupyter_autotrain.testing.kubernetes.nodes.runtime_process import RuntimeProcess
 from jupyter_autotrain.testing.kubernetes.nodes.sandbox import Sandbox
 from jupyter_autotrain.testing.kubernetes.nodes.variables import ConfigError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 
 @dataclass(slots=True)

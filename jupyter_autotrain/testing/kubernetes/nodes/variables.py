@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import CONFIG_MAPS, SECRETS
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, SECRETS
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _REFERENCE = re.compile(r"\$(\$|\(([^()$]*)\))")
 _KEY = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")

@@ -6,13 +6,13 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from jupyter_autotrain.testing.kubernetes.errors import ApiError
 from jupyter_autotrain.testing.kubernetes.nodes import variables
 from jupyter_autotrain.testing.kubernetes.nodes.runtime.root import Mount
 from jupyter_autotrain.testing.kubernetes.nodes.variables import ConfigError
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import PERSISTENT_VOLUME_CLAIMS, SECRETS
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
+from jupyter_autotrain.testing.kubernetes.objects.resources import PERSISTENT_VOLUME_CLAIMS, SECRETS
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _HOST_PATH_TESTS: Mapping[str, Callable[[Path], bool]] = {
     "Directory": Path.is_dir,

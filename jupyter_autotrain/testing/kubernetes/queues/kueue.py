@@ -11,10 +11,10 @@ from jupyter_autotrain.testing.kubernetes.controllers.ownership import owner_ref
 from jupyter_autotrain.testing.kubernetes.controllers.recorder import EventRecorder
 from jupyter_autotrain.testing.kubernetes.controllers.times import with_condition
 from jupyter_autotrain.testing.kubernetes.nodes.quantities import pod_requests
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _GROUP = "kueue.x-k8s.io"
 LABEL = f"{_GROUP}/queue-name"

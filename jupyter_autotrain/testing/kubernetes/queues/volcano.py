@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop, Key
 from jupyter_autotrain.testing.kubernetes.controllers.times import with_condition
 from jupyter_autotrain.testing.kubernetes.nodes.scheduler import NodeUse, Scheduler
-from jupyter_autotrain.testing.kubernetes.objects import ObjectStore
-from jupyter_autotrain.testing.kubernetes.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
+from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 ANNOTATION = "scheduling.k8s.io/group-name"
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", short_names=("pg",))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from jupyter_autotrain.testing.kubernetes.errors import ApiError, Cause, bad_request, forbidden, invalid
-from jupyter_autotrain.testing.kubernetes.resources import PODS, PRIORITY_CLASSES, SERVICE_ACCOUNTS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError, Cause, bad_request, forbidden, invalid
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS, PRIORITY_CLASSES, SERVICE_ACCOUNTS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.defaults import Defaults
 from jupyter_autotrain.testing.kubernetes.validation.immutability import changed_causes, custom_causes
 from jupyter_autotrain.testing.kubernetes.validation.kind_rules import kind_causes, not_base64
@@ -15,7 +16,6 @@ from jupyter_autotrain.testing.kubernetes.validation.quota import check_quota
 from jupyter_autotrain.testing.kubernetes.validation.schema_rules import SchemaRules
 from jupyter_autotrain.testing.kubernetes.validation.schemas import Schemas
 from jupyter_autotrain.testing.kubernetes.validation.zero_values import fill_zero_values
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _CUSTOM_LIMIT = 1536 * 1024
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

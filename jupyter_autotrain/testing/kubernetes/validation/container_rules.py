@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from jupyter_autotrain.testing.kubernetes.errors import Cause
+from jupyter_autotrain.testing.kubernetes.objects.errors import Cause
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation import names
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _PULL = ("Always", "IfNotPresent", "Never")
 _STANDARD = ("cpu", "memory", "ephemeral-storage")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from jupyter_autotrain.testing.kubernetes.errors import ApiError, Cause, bad_request
-from jupyter_autotrain.testing.kubernetes.resources import PODS, Resource, ResourceTable
+from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError, Cause, bad_request
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS, Resource, ResourceTable
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.fields import Decoded, FieldReader
 from jupyter_autotrain.testing.kubernetes.validation.schemas import Schemas
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _LEVELS = ("", "Ignore", "Warn", "Strict")
 

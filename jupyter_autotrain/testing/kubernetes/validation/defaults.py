@@ -6,10 +6,10 @@ import base64
 import itertools
 from collections.abc import Callable
 
-from jupyter_autotrain.testing.kubernetes import resources
-from jupyter_autotrain.testing.kubernetes.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects import resources
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.pod_defaults import complete_pod, complete_template, fill
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _UNLIMITED = 2**31 - 1
 

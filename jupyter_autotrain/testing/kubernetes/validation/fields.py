@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.schemas import Schemas
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "object": (dict,),

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from jupyter_autotrain.testing.kubernetes import resources
-from jupyter_autotrain.testing.kubernetes.errors import Cause
-from jupyter_autotrain.testing.kubernetes.resources import Resource
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects import resources
+from jupyter_autotrain.testing.kubernetes.objects.errors import Cause
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _JOB_FIELDS = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _SCHEDULING = ("nodeSelector", "affinity", "tolerations", "schedulingGates")  # of a suspended Job's template

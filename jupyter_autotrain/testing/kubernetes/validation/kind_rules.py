@@ -6,12 +6,12 @@ import base64
 import binascii
 from collections.abc import Callable, Iterator
 
-from jupyter_autotrain.testing.kubernetes import resources
-from jupyter_autotrain.testing.kubernetes.errors import Cause
-from jupyter_autotrain.testing.kubernetes.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects import resources
+from jupyter_autotrain.testing.kubernetes.objects.errors import Cause
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation import names
 from jupyter_autotrain.testing.kubernetes.validation.pod_rules import pod_causes, required
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _SIZE_LIMIT = 1024 * 1024
 _TOO_LONG = f"Too long: may not be more than {_SIZE_LIMIT} bytes"

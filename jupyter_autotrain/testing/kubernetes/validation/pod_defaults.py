@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 _MODE = 0o644
 _NODE_LOSS_S = 300

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jupyter_autotrain.testing.kubernetes.errors import Cause
+from jupyter_autotrain.testing.kubernetes.objects.errors import Cause
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation import names
 from jupyter_autotrain.testing.kubernetes.validation.container_rules import container_causes
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _RESTART = ("Always", "OnFailure", "Never")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

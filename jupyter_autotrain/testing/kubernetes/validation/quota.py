@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from jupyter_autotrain.testing.kubernetes.errors import forbidden
-from jupyter_autotrain.testing.kubernetes.resources import PODS, RESOURCE_QUOTAS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.errors import forbidden
+from jupyter_autotrain.testing.kubernetes.objects.resources import PODS, RESOURCE_QUOTAS, Resource
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.present import PresentObjects
 from jupyter_autotrain.testing.kubernetes.validation.quantities import amount
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _COUNTED = ("pods", "configmaps", "secrets", "services", "persistentvolumeclaims")
 _FINISHED = ("Succeeded", "Failed")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jupyter_autotrain.testing.kubernetes.errors import Cause
+from jupyter_autotrain.testing.kubernetes.objects.errors import Cause
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.schemas import Schemas
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "object": (dict,),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from jupyter_autotrain.testing.kubernetes.resources import Resource, ResourceTable
-from jupyter_autotrain.testing.kubernetes.values import Json
+from jupyter_autotrain.testing.kubernetes.objects.resources import Resource, ResourceTable
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 REF = "#/components/schemas/"
 _META = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.schemas import Schemas
-from jupyter_autotrain.testing.kubernetes.values import Json
 
 _ZERO: dict[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 

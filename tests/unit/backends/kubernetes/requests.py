@@ -1,7 +1,7 @@
 """A trial with many options, as workloads get it."""
 
-from jupyter_autotrain.backends.kubernetes.pod_template import PodProgram, pod_template
-from jupyter_autotrain.backends.kubernetes.workload import WorkloadRequest
+from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProgram, pod_template
+from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadRequest
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 
 LABELS = {"app.kubernetes.io/managed-by": "jupyter-autotrain", "jupyter-autotrain/job": "ab12-3-1"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.adaptdljob import AdaptDLJob
+from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from tests.unit.backends.kubernetes.goldens import check_golden

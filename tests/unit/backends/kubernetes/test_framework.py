@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import framework
-from jupyter_autotrain.backends.kubernetes.workload import OFFSET_VARIABLE
+from jupyter_autotrain.backends.kubernetes.objects.workload import OFFSET_VARIABLE
+from jupyter_autotrain.backends.kubernetes.workloads import framework
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from tests.unit.backends.kubernetes.goldens import check_golden

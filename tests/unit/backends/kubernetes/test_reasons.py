@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes import queue_reasons, reasons
+from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons, trial_reasons
 from jupyter_autotrain.core.states import TrialState
 from tests.unit.backends.kubernetes.pods import (
     disruption,
@@ -21,7 +21,7 @@ NO_ROOM = (
 
 
 def waits(*pods, **more):
-    return reasons.waiting(list(pods), **more)
+    return trial_reasons.waiting(list(pods), **more)
 
 
 def test_an_unschedulable_pod_is_told_with_the_numbers_of_the_scheduler():
@@ -193,7 +193,7 @@ def test_a_pod_group_of_volcano_says_that_all_begin_or_none():
 
 
 def ends(*pods):
-    state = reasons.ended(list(pods))
+    state = trial_reasons.ended(list(pods))
     assert state is not None
     return state
 
@@ -268,7 +268,7 @@ def test_a_failed_init_container_is_told_by_name():
 
 
 def test_pods_that_went_well_tell_nothing():
-    assert reasons.ended([pod("Succeeded", containers=[ended_container(0, "Completed")]), pod("Running")]) is None
+    assert trial_reasons.ended([pod("Succeeded", containers=[ended_container(0, "Completed")]), pod("Running")]) is None
 
 
 def test_a_long_message_is_cut_and_brought_on_one_line():

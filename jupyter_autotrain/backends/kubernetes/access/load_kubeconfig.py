@@ -1,0 +1,80 @@
+"""Reads a kubeconfig with the `kubernetes` library and prints what a connection needs, as JSON.
+
+A program of its own: `python -m jupyter_autotrain.backends.kubernetes.access.load_kubeconfig KUBECONFIG CONTEXT`. The
+library's import takes 34 MB, which the manager shall not keep, and what an exec plugin prints stays out of its log.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def _text(path: object) -> str:
+    return Path(path).read_text(encoding="utf-8") if isinstance(path, str) and path else ""
+
+
+def load(kubeconfig: str, context: str) -> dict[str, object]:
+    """What a connection needs.
+
+    Raises:
+        kubernetes.config.ConfigException: There is no such file or context, or it is incomplete.
+        OSError: A file that it names cannot be read.
+    """
+    from kubernetes import client, config  # noqa: PLC0415 - a fault of its import is told, too
+
+    found = client.Configuration()
+    namespace = ""
+    try:
+        config.load_kube_config(kubeconfig or None, context or None, client_configuration=found)  # type: ignore[no-untyped-call] # it has no types
+        _, active = config.list_kube_config_contexts(kubeconfig or None)  # type: ignore[no-untyped-call] # it has no types
+        namespace = _namespace(kubeconfig, context, active)
+    except config.ConfigException:
+        service = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+        if kubeconfig or context or not service.is_dir():
+            raise
+        config.load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call] # it has no types
+        namespace = _text(str(service / "namespace"))
+    return {
+        "host": found.host,
+        "namespace": namespace or "default",
+        "authorization": _authorization(found),
+        "ca": _text(found.ssl_ca_cert),
+        "certificate": _text(found.cert_file),
+        "key": _text(found.key_file),
+        "verifies": bool(found.verify_ssl),
+        "server_name": getattr(found, "tls_server_name", None) or "",
+        "proxy": found.proxy or "",
+    }
+
+
+def _authorization(found: Any) -> str:  # noqa: ANN401 - the library has no types
+    """The value of that header; which of its names the library uses depends on its version."""
+    for setting in found.auth_settings().values():
+        if setting.get("in") == "header" and setting.get("value"):
+            return str(setting["value"])
+    return found.get_basic_auth_token() or "" if found.username else ""
+
+
+def _namespace(kubeconfig: str, context: str, active: Mapping[str, Any]) -> str:
+    from kubernetes import config  # noqa: PLC0415 - as above
+
+    contexts, _ = config.list_kube_config_contexts(kubeconfig or None)  # type: ignore[no-untyped-call] # it has no types
+    chosen = next((one for one in contexts if one["name"] == context), active)
+    return str((chosen.get("context") or {}).get("namespace") or "")
+
+
+def main() -> None:
+    """Print the access, or why there is none."""
+    try:
+        answer = load(sys.argv[1], sys.argv[2])
+    except Exception as error:  # noqa: BLE001 - whatever the library or a plugin raises is the answer
+        answer = {"fault": (str(error).strip() or repr(error)).splitlines()[0]}
+    sys.stdout.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Whether a cluster would take a trial from this user."""

@@ -1,0 +1,159 @@
+"""What a user may do in a namespace: asked before anything is sent, and what is missing said with a ready Role."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes.manifests.volumes import storage_volume
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
+
+Post = Callable[[str, JsonObject], JsonObject]  # path and body to the answer; BackendError where refused
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"  # from Kubernetes 1.28 on
+ROLE = "jupyter-autotrain"
+_AT_ONCE = 8
+_MOST_SHOWN = 4
+_OF_OWN = ("create", "get", "list", "watch", "deletecollection")
+_ALWAYS = (
+    ("", "pods", ("list", "watch")),
+    ("", "pods/log", ("get",)),
+    ("", "pods/exec", ("create", "get")),
+    ("", "configmaps", ("create", "patch")),
+)
+_OF_VOLUME = ("", "pods", ("create", "get", "delete"))  # a pod carries code to it
+_OF_REUSE = (("", "pods", ("patch",)), ("", "configmaps", ("get",)))  # pods are given one trial after another
+_OF_SERVER = ("", "secrets", ("get",))  # with what files are sent to it
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """One verb on one resource, such as get on pods/log; `group` is "" for the core group."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
+
+
+def needed(
+    own: ObjectType, others: Iterable[ObjectType] = (), options: JsonObject | None = None, *, is_gang: bool = False
+) -> tuple[Permission, ...]:
+    """What a backend does in its namespace.
+
+    Args:
+        own: What a trial is: a Job, or another kind of object.
+        others: What is made besides, and deleted with it: Services, Secrets, ...
+        options: Of the profile, whose storage and long-running pods need more.
+        is_gang: Whether it is made suspended, and resumed when all its pods can begin.
+    """
+    found = [(own.group, own.plural, _OF_OWN), *_ALWAYS]
+    if storage_volume(options or {}) is not None:
+        found.append(_OF_VOLUME)
+    elif (options or {}).get("storage"):
+        found.append(_OF_SERVER)
+    if (options or {}).get("reuse"):
+        found += _OF_REUSE
+    if is_gang:
+        found.append((own.group, own.plural, ("patch",)))
+    found += [(one.group, one.plural, ("create",)) for one in others]
+    wanted = [Permission(group, resource, verb) for group, resource, verbs in found for verb in verbs]
+    return tuple(dict.fromkeys(wanted))
+
+
+def missing(post: Post, namespace: str, wanted: Sequence[Permission]) -> tuple[Permission, ...]:
+    """Those that the user has not; a cluster that does not say has refused none.
+
+    Args:
+        post: Asks the API server; may be called in several threads.
+        namespace: Where.
+        wanted: What is asked for.
+
+    Raises:
+        BackendUnavailableError: The cluster does not answer.
+    """
+
+    def is_allowed(permission: Permission) -> bool:
+        return _allowed(post, namespace, permission)
+
+    with ThreadPoolExecutor(_AT_ONCE) as executor:
+        answers = list(executor.map(is_allowed, wanted))
+    return tuple(permission for permission, allowed in zip(wanted, answers, strict=True) if not allowed)
+
+
+def _allowed(post: Post, namespace: str, permission: Permission) -> bool:
+    resource, _, subresource = permission.resource.partition("/")
+    asked = {"namespace": namespace, "verb": permission.verb, "group": permission.group, "resource": resource}
+    if subresource:
+        asked["subresource"] = subresource
+    body: JsonObject = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": asked},
+    }
+    try:
+        status = cast("JsonObject", post(REVIEWS, body).get("status") or {})
+    except BackendUnavailableError:
+        raise
+    except BackendError:  # it is asked to be kind: what is refused later says so itself
+        return True
+    return bool(status.get("allowed", True))
+
+
+def user(post: Post) -> str:
+    """The name by which the cluster knows the user; "" where it does not say."""
+    body: JsonObject = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        status = cast("JsonObject", post(SELF, body).get("status") or {})
+    except BackendError:
+        return ""
+    info = cast("JsonObject", status.get("userInfo") or {})
+    return str(info.get("username") or "")
+
+
+def role(lacking: Sequence[Permission], namespace: str) -> JsonObject:
+    """The Role that gives permissions."""
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for one in lacking:
+        verbs.setdefault((one.group, one.resource), []).append(one.verb)
+    rules: list[JsonValue] = [
+        {"apiGroups": [group], "resources": [resource], "verbs": list(given)}
+        for (group, resource), given in verbs.items()
+    ]
+    metadata = {"name": ROLE, "namespace": namespace}
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+
+
+def role_binding(namespace: str, user_name: str) -> JsonObject:
+    """What gives the Role to a user; a service account is known by its long name."""
+    group = "rbac.authorization.k8s.io"
+    subject: dict[str, JsonValue] = {"kind": "User", "apiGroup": group, "name": user_name or "USER"}
+    if user_name.startswith("system:serviceaccount:"):
+        _, _, its_namespace, name = user_name.split(":", 3)
+        subject = {"kind": "ServiceAccount", "namespace": its_namespace, "name": name}
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": ROLE, "namespace": namespace},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": ROLE},
+        "subjects": [subject],
+    }
+
+
+def refusal(lacking: Sequence[Permission], namespace: str, user_name: str) -> BackendUnavailableError:
+    """What is said of missing permissions: by verb and resource, with what gives them, ready for `kubectl apply`."""
+    names = ", ".join(str(one) for one in lacking[:_MOST_SHOWN])
+    more = f" and {len(lacking) - _MOST_SHOWN} more" if len(lacking) > _MOST_SHOWN else ""
+    objects = [role(lacking, namespace), role_binding(namespace, user_name)]
+    return BackendUnavailableError(
+        f"{user_name or 'You'} may not {names}{more} in the namespace {namespace!r}.",
+        "Expected a Role with these verbs: ask whoever administers it for `kubectl apply -f -` of these lines:",
+        "\n---\n".join(json.dumps(one) for one in objects),
+    )

@@ -1,0 +1,1 @@
+"""What comes back of trials: watched objects, followed logs, collected files."""

@@ -1,0 +1,245 @@
+"""What has come back of a trial, on disk in the home: by byte offset, so that nothing is lost and nothing doubled.
+
+```
+experiments/ID/kubernetes/NUMBER-ATTEMPT/NODE/states       every content of its status file, one a line
+                                              files.json   what it has left
+                                              trial/       streams and files, as in its trial directory
+```
+
+Several processes may write here: each write looks at the length of the file, under a lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local import trial_directory
+from jupyter_autotrain.backends.local.status import Status
+from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.system import durable
+
+_STREAM = re.compile(r"(stdout|stderr|metrics|partials)(-[0-9]+)?|launcher")
+_FOLDERS = frozenset({wire.OUTPUTS, wire.WORK, wire.CHECKPOINTS})
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_PODS = "pods"  # the uids of those that were followed
+_MOST_NODES = 10_000
+_MOST_LISTING_BYTES = 64 << 20
+
+
+class GapError(Exception):
+    """What would lie between is missing: bytes of a file from `begin` to `end`."""
+
+    def __init__(self, path: str, begin: int, end: int) -> None:
+        super().__init__(f"bytes {begin} to {end} of {path} are missing")
+        self.path = path
+        self.begin = begin
+        self.end = end
+
+
+class CollectedNode:
+    """What has come back of one node of a trial.
+
+    Args:
+        folder: Where it lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.directory = folder / "trial"
+        self._sizes: dict[str, int] = {}
+        self._status: Status | None = None
+        self._status_bytes = -1
+        self._listing: dict[str, object] | None = None
+
+    def append(self, path: str, offset: int, data: bytes) -> None:
+        """Keep bytes of a file; what is there already is passed over.
+
+        Raises:
+            GapError: What comes before them is missing.
+            OSError: It cannot be written.
+            ValueError: There is no place for such a path.
+        """
+        target = self._target(path)
+        known = self._sizes.get(path, 0)
+        if offset + len(data) <= known:
+            return
+        trial_directory.make_directories(target.parent)
+        fd = os.open(target, _OPEN, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            size = os.fstat(fd).st_size
+            if offset > size:
+                raise GapError(path, size, offset)
+            new = data[size - offset :]
+            written = 0
+            while written < len(new):
+                written += os.pwrite(fd, new[written:], size + written)
+            self._sizes[path] = size + len(new)
+        finally:
+            os.close(fd)
+
+    def _target(self, path: str) -> Path:
+        if path in {places.STATES, places.FILES}:
+            return self.folder / path
+        parts = path.split("/")
+        is_inside = not any(part in {"", ".", ".."} for part in parts)
+        if is_inside and (_STREAM.fullmatch(path) or (len(parts) > 1 and parts[0] in _FOLDERS)):
+            return self.directory / path
+        raise ValueError(f"there is no place for {path!r}")
+
+    def size(self, path: str) -> int:
+        """How much of a file is here."""
+        try:
+            return self._target(path).lstat().st_size
+        except OSError:
+            return 0
+
+    def status(self) -> Status | None:
+        """The last status that has come; None where none has."""
+        size = self.size(places.STATES)
+        if size == self._status_bytes:
+            return self._status
+        with contextlib.suppress(OSError, ValueError):
+            for line in reversed((self.folder / places.STATES).read_bytes().splitlines(keepends=True)):
+                found = files.parse_json(line) if line.endswith(b"\n") else None
+                if _is_status(found):
+                    self._status = cast("Status", found)
+                    break
+        self._status_bytes = size
+        return self._status
+
+    def listing(self) -> dict[str, object] | None:
+        """What the pod says it has left; None before all of that has come."""
+        if self._listing is None:
+            with contextlib.suppress(OSError, ValueError):
+                data = files.read(self.folder, places.FILES, _MOST_LISTING_BYTES)
+                found = json.loads(data) if data.endswith(b"\n") else None
+                self._listing = self._without_invented(found) if isinstance(found, dict) else None
+        return self._listing
+
+    def _without_invented(self, found: Mapping[str, object]) -> dict[str, object]:
+        """A listing without what only a trial itself can have written into its log."""
+        named = found.get("sizes")
+        sizes = {}
+        for path, size in named.items() if isinstance(named, Mapping) else ():
+            with contextlib.suppress(ValueError):
+                self._target(str(path))
+                sizes[str(path)] = size if isinstance(size, int) else 0
+        left = found.get("left")
+        return {"sizes": sizes, "left": [path for path in left if path in sizes] if isinstance(left, list) else []}
+
+    def missing(self) -> Iterator[tuple[str, int, int]]:
+        """The files that have not wholly come: path, how much is here, how much there is."""
+        listing = self.listing() or {}
+        sizes = cast("dict[str, int]", listing.get("sizes") or {})
+        for path, size in sizes.items():
+            have = self._sizes.get(path, -1)
+            have = self.size(path) if have < size else have
+            if have < size:
+                yield path, have, size
+
+    def make_empty_files(self) -> None:
+        """Make those that have no bytes, of which no frame comes.
+
+        Raises:
+            OSError: They cannot be made.
+        """
+        for path, size in cast("dict[str, int]", (self.listing() or {}).get("sizes") or {}).items():
+            with contextlib.suppress(ValueError):  # a path that the trial has made up
+                target = self._target(path)
+                if size == 0 and not target.exists() and "/" in path:
+                    trial_directory.make_directories(target.parent)
+                    target.touch(mode=0o600)
+
+    @property
+    def left(self) -> set[str]:
+        """The files that are not in the pod's log."""
+        listing = self.listing() or {}
+        return set(cast("list[str]", listing.get("left") or []))
+
+    def has_ended(self) -> bool:
+        """True when all that the pod's log says has come."""
+        return self.listing() is not None and not any(path not in self.left for path, _, _ in self.missing())
+
+
+def _is_status(found: object) -> bool:
+    """Whether it is what a supervisor writes: a trial can write anything into its log."""
+    if not isinstance(found, dict) or found.get("state") not in set(TrialState):
+        return False
+    return isinstance(found.get("reason"), str)
+
+
+class CollectedTrial:
+    """What has come back of a trial.
+
+    Args:
+        folder: Where it lies.
+        nodes: How many nodes the trial has.
+    """
+
+    def __init__(self, folder: Path, nodes: int = 1) -> None:
+        self.folder = folder
+        self.nodes = [CollectedNode(folder / str(number)) for number in range(nodes)]
+
+    @property
+    def directory(self) -> Path:
+        """What is like the trial directory of its first node."""
+        return self.nodes[0].directory
+
+    def node(self, number: int) -> CollectedNode:
+        """One of its nodes; an elastic trial may get more than it began with."""
+        while len(self.nodes) <= min(number, _MOST_NODES):
+            self.nodes.append(CollectedNode(self.folder / str(len(self.nodes))))
+        return self.nodes[number]
+
+    def pods(self) -> list[str]:
+        """The uids of the pods that were followed, also by an earlier manager."""
+        with contextlib.suppress(OSError):
+            return (self.folder / _PODS).read_text(encoding="ascii").split()
+        return []
+
+    def note_pod(self, uid: str) -> None:
+        """Remember a pod that is followed.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if uid not in self.pods():
+            trial_directory.make_directories(self.folder)
+            with open(self.folder / _PODS, "a", encoding="ascii", opener=files.private_opener) as file:
+                file.write(f"{uid}\n")
+
+    def has_ended(self) -> bool:
+        """True when everything of all nodes has come."""
+        return all(node.has_ended() for node in self.nodes)
+
+    def final_status(self) -> Status | None:
+        """The status that `close` has written."""
+        with contextlib.suppress(statuses.UnknownError):
+            return statuses.read(self.directory)
+        return None
+
+    def close(self, status: Status) -> None:
+        """Write the final status: from now on this place says how the trial ended. What has come is on the disk then.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        for node in self.nodes:
+            node.make_empty_files()
+        for path in self.folder.rglob("*"):
+            if path.is_file():
+                with path.open("rb") as file:
+                    durable.sync(file.fileno())
+        trial_directory.make_directories(self.directory)
+        statuses.write(self.directory, status)

@@ -1,0 +1,95 @@
+"""One trial as this process knows it: its object, what is collected of it, and who follows its pods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
+from jupyter_autotrain.backends.kubernetes.following.log_following import LogFollower
+from jupyter_autotrain.backends.kubernetes.objects import naming
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadState
+from jupyter_autotrain.backends.local.status import Status
+from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.home import Home
+
+
+@dataclass(slots=True, eq=False)
+class TrackedJob:
+    """One trial.
+
+    Attributes:
+        ref: The job.
+        workload: The kind of its object.
+        collected: What has come back of it.
+        followers: Who follows its pods, by their uids.
+        final: How it ended, once that is settled and everything is collected.
+        is_finishing: Whether that is being settled.
+        is_cancelled: Whether a cancel has asked for its end.
+        given_up: How and why it is ended from here; None while it is not.
+        over_since_s: The tick at which its object was first seen to be over, while its pods had not told why.
+        fault: Why what it has left cannot be fetched at the moment.
+    """
+
+    ref: JobRef
+    workload: Workload
+    collected: CollectedTrial
+    followers: dict[str, LogFollower] = field(default_factory=dict)
+    final: Status | None = None
+    is_finishing: bool = False
+    is_cancelled: bool = False
+    given_up: WorkloadState | None = None
+    fault: str = ""
+    over_since_s: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """The value of the label of its objects."""
+        return naming.label_value(self.ref.job_id)
+
+    @property
+    def name(self) -> str:
+        """The name of its object."""
+        return str(self.ref.data.get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """Where its objects are."""
+        return str(self.ref.data.get("namespace") or "default")
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes it has."""
+        return cast("int", self.ref.data.get("nodes") or 1)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a long-running pod runs it, among others."""
+        return bool(self.ref.data.get("pooled"))
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether its first node alone says how it stands."""
+        return bool(self.ref.data.get("elastic")) or bool(self.workload.node_variables.count)
+
+    @property
+    def fetch_limit_bytes(self) -> int:
+        """How much is fetched of what it has left."""
+        return cast("int", self.ref.data.get("fetch_limit_bytes") or 0)
+
+    def has_begun(self) -> bool:
+        """Whether all its nodes have begun: a pod that is made after that would begin from nothing."""
+        return all(node.status() is not None for node in self.collected.nodes)
+
+    def has_ended(self) -> bool:
+        """Whether all that its pods have said has come."""
+        if self.workload.node_variables.count and not all(follower.is_done() for follower in self.followers.values()):
+            return False
+        return self.collected.nodes[0].has_ended() if self.is_elastic else self.collected.has_ended()
+
+
+def collected_folder(home: Home, job_id: str) -> Path:
+    """Where what comes back of a trial lies in the home."""
+    experiment_id, number, attempt = job_id.rsplit("-", 2)
+    return home.experiment(experiment_id) / "kubernetes" / f"{number}-{attempt}"

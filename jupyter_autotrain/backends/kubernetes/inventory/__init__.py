@@ -1,0 +1,1 @@
+"""What a cluster has for trials."""

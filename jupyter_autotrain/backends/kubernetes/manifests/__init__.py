@@ -1,0 +1,1 @@
+"""The objects of a trial as they are sent. Pure."""

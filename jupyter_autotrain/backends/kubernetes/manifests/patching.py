@@ -1,0 +1,127 @@
+"""Merging a user's part of a manifest into ours, as `kubectl patch` does, without losing what the trial needs.
+
+Mappings are merged; lists of things with a name (containers, volumes, variables, ...) by that name; every other list is
+replaced; null removes a field, and `$patch: delete` an item of a list.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes.manifests.required_parts import lost_parts
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.errors import BackendError
+
+MERGE_KEYS = {
+    "containers": "name", "initContainers": "name", "volumes": "name", "env": "name", "imagePullSecrets": "name",
+    "volumeMounts": "mountPath", "volumeDevices": "devicePath", "ports": "containerPort", "hostAliases": "ip",
+    "topologySpreadConstraints": "topologyKey", "taskRoles": "name", "replicatedJobs": "name",
+}  # fmt: skip
+_DIRECTIVE = "$patch"
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """A manifest with a patch, and the paths of the fields that had another value before."""
+
+    result: JsonObject
+    replaced: tuple[str, ...] = ()
+
+
+def patched(target: JsonObject, patch: JsonObject, option: str) -> Patched:
+    """Merge a patch; neither argument is changed.
+
+    Args:
+        target: The manifest, or a part of one.
+        patch: What to merge into it.
+        option: The name of the option that the patch is, for messages.
+
+    Raises:
+        BackendError: It cannot be merged, or removes what the trial needs.
+    """
+    if not patch:
+        return Patched(target)
+    merger = _Merger(option)
+    result = merger.mapping(target, patch, "")
+    if lost := lost_parts(target, result):
+        raise BackendError(
+            f"`{option}` takes from the trial what it needs: {', '.join(lost[:3])}.",
+            "Expected other fields, or further items of a list.",
+            f"Remove that from `{option}:`; %autotrain export --yaml shows the whole object.",
+        )
+    return Patched(result, tuple(merger.replaced))
+
+
+class _Merger:
+    """Merges one patch, and remembers what it replaces."""
+
+    def __init__(self, option: str) -> None:
+        self.option = option
+        self.replaced: list[str] = []
+
+    def mapping(self, target: JsonObject, patch: JsonObject, path: str) -> dict[str, JsonValue]:
+        """A mapping with what a patch says of it."""
+        result = dict(target)
+        for key, wanted in patch.items():
+            self._field(result, key, wanted, f"{path}.{key}" if path else key)
+        return result
+
+    def _field(self, result: dict[str, JsonValue], key: str, wanted: JsonValue, path: str) -> None:
+        before = result.get(key)
+        if wanted is None:
+            self._note(path, before)
+            result.pop(key, None)
+        elif isinstance(wanted, Mapping):
+            inner = before if isinstance(before, Mapping) else {}
+            result[key] = self.mapping(inner, wanted, path)
+        elif isinstance(wanted, Sequence) and not isinstance(wanted, str) and key in MERGE_KEYS:
+            items = before if isinstance(before, list) else []
+            result[key] = self._items(items, wanted, MERGE_KEYS[key], path)
+        else:
+            if before != wanted:
+                self._note(path, before)
+            result[key] = copy.deepcopy(wanted)
+
+    def _note(self, path: str, before: JsonValue) -> None:
+        if before is not None:
+            self.replaced.append(path)
+
+    def _items(self, target: Sequence[JsonValue], patch: Sequence[JsonValue], key: str, path: str) -> list[JsonValue]:
+        result = list(target)
+        for number, wanted in enumerate(patch):
+            name = self._name(wanted, key, f"{path}[{number}]", target)
+            place = next((at for at, item in enumerate(result) if _has(item, key, name)), None)
+            inner = f"{path}[{name}]"
+            content = {one: value for one, value in cast("JsonObject", wanted).items() if one != _DIRECTIVE}
+            if cast("JsonObject", wanted).get(_DIRECTIVE) == "delete":
+                result = [item for item in result if not _has(item, key, name)]
+                self.replaced += [inner] if place is not None else []
+            elif place is None:
+                result.append(self.mapping({}, content, inner))
+            else:
+                result[place] = self.mapping(cast("JsonObject", result[place]), content, inner)
+        return result
+
+    def _name(self, wanted: JsonValue, key: str, path: str, target: Sequence[JsonValue]) -> JsonValue:
+        if isinstance(wanted, Mapping) and wanted.get(key) is not None:
+            return wanted[key]
+        names = ", ".join(str(name) for name in _names(target, key))
+        known = f" (there are {names})" if names else ""
+        raise BackendError(
+            f"`{self.option}`: {path} has no {key}.",
+            f"Expected a mapping with {key}, by which it is merged{known}.",
+            f"Add `{key}: ...` there.",
+        )
+
+
+def _names(items: Sequence[JsonValue], key: str) -> Iterator[JsonValue]:
+    for item in items:
+        if isinstance(item, Mapping) and key in item:
+            yield item[key]
+
+
+def _has(item: JsonValue, key: str, name: JsonValue) -> bool:
+    return isinstance(item, Mapping) and item.get(key) == name

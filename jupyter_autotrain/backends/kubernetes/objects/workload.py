@@ -1,0 +1,143 @@
+"""What a kind of object of the cluster has to say, so that one backend runs trials as any of them.
+
+A *workload* is the kind of object that a trial becomes: a Job, a PyTorchJob, a Framework. It is rendered from a pod
+template that is the same for all kinds, and its state is read from the object and its pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.states import TrialState
+
+CONTAINER = "trial"  # of the template; workloads whose controller wants another name rename it
+# Variables of pods that a manifest sets where the controller of its kind sets none; see `NodeVariables`.
+RANK_VARIABLE = "AUTOTRAIN_NODE_RANK"
+OFFSET_VARIABLE = "AUTOTRAIN_NODE_RANK_OFFSET"
+FIRST_ADDRESS_VARIABLE = "AUTOTRAIN_FIRST_ADDRESS"
+_DEADLINE_MARGIN_S = 120.0  # the supervisor keeps the limit; the cluster ends what has no supervisor any more
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectType:
+    """A kind of object as the API serves it.
+
+    Attributes:
+        group: "" for the core group.
+        version: As served, such as v1.
+        plural: The name in paths, such as jobs.
+        kind: The name in manifests, such as Job.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """As manifests say it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str, name: str = "") -> str:
+        """The path of the objects of a namespace ("": of the cluster, or of all namespaces), or of one of them."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        folder = f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
+        return f"{folder}/{name}" if name else folder
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVariables:
+    """The variables by which the controller of an object tells a pod which node of its trial it is.
+
+    Attributes:
+        rank: Holds the number of the pod among the nodes of the trial, from 0; "" where there is one pod.
+        first_address: Holds the host name or address of node 0; "" where there is one pod.
+        offset: Holds a number that is added to that of `rank`; "": none.
+        count: Holds how many nodes there are now; "" where there are as many as the trial asks for.
+        run: Holds how often all its pods were made anew; a trial goes on from its own checkpoints then.
+        peers: How a pod finds the addresses of all nodes (`kubernetes_pod.peers`); "": by their names.
+    """
+
+    rank: str = ""
+    first_address: str = ""
+    offset: str = ""
+    count: str = ""
+    run: str = ""
+    peers: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRequest:
+    """A trial as its object is rendered from it.
+
+    Attributes:
+        name: Of the object; valid for its kind (`Workload.object_name`).
+        namespace: Where it is made.
+        labels: Of the object and of all its pods.
+        annotations: Of the object and of all its pods.
+        nodes: How many pods the trial has.
+        min_nodes: With how many an elastic trial goes on.
+        workers_per_node: How many ranks each pod starts.
+        launcher: As `TrialSpec.launcher`.
+        template: The pod template; its first container is named `CONTAINER`.
+        options: Of the profile and the header's section, checked by the options model of the type.
+        timeout_s: After how long the trial ends itself; None: never.
+    """
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    nodes: int
+    min_nodes: int
+    workers_per_node: int
+    launcher: str
+    template: JsonObject
+    options: JsonObject = field(default_factory=dict)
+    timeout_s: float | None = None
+
+    @property
+    def deadline_s(self) -> int | None:
+        """After how long the cluster ends it, should it not have done so itself; counted from before its first pod."""
+        return None if self.timeout_s is None else int(self.timeout_s + _DEADLINE_MARGIN_S)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadState:
+    """The state of a trial, as its object and pods tell it.
+
+    `state` is PREPARING, RUNNING or final; `reason` is in a user's words: before the end what the trial waits for, as
+    the rest of a sentence that begins with the trial.
+    """
+
+    state: TrialState
+    reason: str = ""
+
+
+class Workload(Protocol):
+    """A kind of object that runs a trial. Stateless; everything is pure."""
+
+    object_type: ObjectType
+    node_variables: NodeVariables
+    deletes_pods_at_once: bool  # its controller deletes pods as soon as they end: they linger until they are collected
+    rescales: bool  # its controller ends pods and makes others while the trial runs: a pod's end is not the trial's
+
+    def object_name(self, job_id: str, home: str) -> str:
+        """A name that its kind allows; the same for the same job, different for every other."""
+        ...
+
+    def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
+        """The manifests in the order in which they are made; the object itself is the first, and owns the others."""
+        ...
+
+    def pod_selector(self, name: str) -> str:
+        """The label selector of the pods of an object."""
+        ...
+
+    def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
+        """The state of the trial of an object and its pods, of which some may not exist yet or any more."""
+        ...

@@ -1,0 +1,1 @@
+"""What profiles and headers may say."""

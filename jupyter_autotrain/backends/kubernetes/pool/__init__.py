@@ -1,0 +1,1 @@
+"""Trials that long-running pods run one after another."""

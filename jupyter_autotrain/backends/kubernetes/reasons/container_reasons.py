@@ -1,0 +1,135 @@
+"""Why a container does not start, or how it ended. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from jupyter_autotrain.backends.kubernetes.objects.fields import items, number, part, text
+from jupyter_autotrain.core.json import JsonObject
+
+_MOST_CHARACTERS = 300  # of a message that is passed on
+_NO_IMAGE = ("not found", "manifest unknown", "does not exist", "name unknown")
+_REFUSED = ("unauthorized", "denied", "forbidden", "401", "403", "authentication required")
+_UNREACHABLE = ("no such host", "dial tcp", "timeout", "timed out", "connection refused", "tls:", "x509")
+_PULL = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"})
+_CANNOT_RUN = frozenset({"ContainerCannotRun", "StartError", "RunContainerError", "CreateContainerError"})
+_ORDINARY = frozenset({"ContainerCreating", "PodInitializing", ""})
+_COMMAND = re.compile(r'exec: "([^"]+)"')
+_WORDS = re.compile(r"(?:^|: )(?:rpc error: )?(?:code = \w+ )?(?:desc = )?")
+
+
+def waiting(pod: JsonObject) -> str:
+    """What keeps a container of a pod from starting; "" for nothing unusual."""
+    for status in statuses(pod):
+        waits = part(status, "state", "waiting")
+        reason = text(waits, "reason")
+        message = text(waits, "message")
+        if reason in _PULL:
+            return image_pull(text(status, "image") or _image(pod, text(status, "name")), message)
+        if reason in _CANNOT_RUN:
+            return f"waits: {cannot_run(message)}"
+        if reason not in _ORDINARY:
+            return _other(reason, message, status)
+    return _init_container(pod)
+
+
+def statuses(pod: JsonObject) -> list[JsonObject]:
+    """Those of the init containers and of the others."""
+    return [*items(pod, "status", "initContainerStatuses"), *items(pod, "status", "containerStatuses")]
+
+
+def image_pull(image: str, message: str) -> str:
+    """Why an image cannot be had, with the registry's words."""
+    told = message.lower()
+    words = f" The registry says: {short(message)}" if message and "Back-off" not in message[:8] else ""
+    if "back-off" in told[:8] and ": " in message:
+        words = f" The registry says: {short(message.split(': ', 1)[1])}"
+    if any(word in told for word in _UNREACHABLE):
+        why = "its registry does not answer the node"
+    elif any(word in told for word in _REFUSED):
+        why = "its registry refuses: name a secret with the login in `image_pull_secrets`, or correct `image`"
+    elif any(word in told for word in _NO_IMAGE):
+        why = "there is no such image: correct `image`"
+    else:
+        why = "it cannot be pulled"
+    return f"waits for its image {image}: {why}.{words}".rstrip(".")
+
+
+def cannot_run(message: str) -> str:
+    """Why a container's program cannot be started, and what to do."""
+    command = _COMMAND.search(message)
+    told = message.lower()
+    if command is not None and ("not found" in told or "no such file" in told):
+        return (
+            f"the image has no {command[1]}: name the interpreter of the image by `python:`, or another `image:` "
+            "with a Python of 3.9 or later"
+        )
+    if command is not None and "permission denied" in told:
+        return f"{command[1]} of the image may not be executed by the container's user; see `security_context`"
+    return f"its container cannot run: {short(message) or 'the node gives no reason'}"
+
+
+def out_of_memory(pod: JsonObject, name: str) -> str:
+    """A container was killed at its memory limit."""
+    limit = ""
+    for container in items(pod, "spec", "containers"):
+        if text(container, "name") == name:
+            limit = str(part(container, "resources", "limits").get("memory") or "")
+    allowed = f"its limit of {limit}" if limit else "what its node has"
+    return (
+        f"Out of memory: the trial used more than {allowed}. Lower the batch size, the model size or the number of "
+        "loader processes, or raise `resources: {memory: ...}`."
+    )
+
+
+def exit_text(name: str, ended: JsonObject) -> str:
+    """How a container ended, where nobody knows more than its exit code."""
+    code = number(ended, "exitCode")
+    number_of_signal = number(ended, "signal")
+    told = short(text(ended, "message"))
+    if number_of_signal or code > 128:
+        how = f"was ended by signal {number_of_signal or code - 128}"
+    elif code == 127:
+        how = "exited with code 127: its command was not found in the image"
+    elif code == 126:
+        how = "exited with code 126: its command may not be executed"
+    else:
+        how = f"exited with code {code}"
+    return f"The container {name} {how}{f': {told}' if told else ''}."
+
+
+def short(message: str) -> str:
+    """A message on one line, cut where it is too long for a view."""
+    plain = " ".join(message.split())
+    return plain if len(plain) <= _MOST_CHARACTERS else f"{plain[: _MOST_CHARACTERS - 1]}…"
+
+
+def _other(reason: str, message: str, status: JsonObject) -> str:
+    told = short(message)
+    name = text(status, "name")
+    if reason == "CreateContainerConfigError":
+        hint = "it was deleted, or a name in the profile is wrong" if "not found" in message else "correct the profile"
+        return f"waits for what its container {name} needs: {told} ({hint})"
+    if reason == "InvalidImageName":
+        return f"never starts: {text(status, 'image') or 'its image'} is no name of an image; correct `image`"
+    if reason == "ErrImageNeverPull":
+        return f"waits for its image {text(status, 'image')}: its node has none, and `image_pull_policy` is Never"
+    if reason == "CrashLoopBackOff":
+        last = part(status, "lastState", "terminated")
+        how = f" It {exit_text(name, last)[len('The container ') + len(name) + 1 :]}" if last else ""
+        return f"waits: its container {name} ends again and again.{how}".rstrip(".")
+    return f"waits: {reason}{f' ({told})' if told else ''}"
+
+
+def _image(pod: JsonObject, name: str) -> str:
+    for container in [*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers")]:
+        if text(container, "name") == name:
+            return text(container, "image")
+    return ""
+
+
+def _init_container(pod: JsonObject) -> str:
+    for status in items(pod, "status", "initContainerStatuses"):
+        if "running" in part(status, "state"):
+            return f"waits for its init container {text(status, 'name')}, which runs on {text(pod, 'spec', 'nodeName')}"
+    return ""

@@ -1,0 +1,97 @@
+"""Why the scheduler finds no node for a pod, with its numbers. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from jupyter_autotrain.backends.kubernetes.objects.fields import items, part, text
+from jupyter_autotrain.core.json import JsonObject
+
+_SUMMARY = re.compile(r"(\d+)/(\d+) nodes are available: (.*)", re.DOTALL)
+_OLD_TAINT = ", that the pod didn't tolerate"
+_COUNTED = re.compile(r"(\d+) (.*)", re.DOTALL)
+_TAINT = re.compile(r"\{([^:}]+):? ?([^}]*)\}")
+_INSUFFICIENT = {
+    "cpu": "too few free CPUs",
+    "memory": "too little free memory",
+    "ephemeral-storage": "too little free disk",
+    "pods": "as many pods as they may have",
+}
+_PARTS = (
+    ("Too many pods", "as many pods as they may have"),
+    ("node affinity/selector", "other labels than its `node_selector` or `affinity` asks for"),
+    ("node selector", "other labels than its `node_selector` asks for"),
+    ("were unschedulable", "been closed for new pods"),
+    ("volume node affinity conflict", "no access to its volume"),
+    ("pod affinity", "other pods than its affinity asks for"),
+    ("topology spread", "too many of its pods already"),
+    ("free ports", "its port taken"),
+)
+
+
+def of_pod(pod: JsonObject) -> str:
+    """The rest of a sentence that begins with the trial; "" when the pod has a node, or nobody has looked yet."""
+    for condition in items(pod, "status", "conditions"):
+        if condition.get("type") != "PodScheduled" or condition.get("status") != "False":
+            continue
+        if condition.get("reason") == "SchedulingGated":
+            gates = ", ".join(text(gate, "name") for gate in items(pod, "spec", "schedulingGates"))
+            return f"waits behind a scheduling gate of its pod ({gates or 'unnamed'})"
+        return sentence(text(condition, "message"), pod)
+    return ""
+
+
+def sentence(message: str, pod: JsonObject) -> str:
+    """The scheduler's message in a user's words; one that is not known is passed on as it is."""
+    plain = message.replace(_OLD_TAINT, "").split(" preemption:")[0].strip().rstrip(".")
+    match = _SUMMARY.match(plain)
+    if match is None:
+        return f"waits for a node: {plain}" if plain else "waits for a node"
+    free, total, rest = match.groups()
+    whys = [_why(each.strip(), pod) for each in rest.rstrip(".").split(", ")]
+    nodes = "1 node" if total == "1" else f"{total} nodes"
+    return f"waits for a node with room: {free} of {nodes} can take it ({'; '.join(whys)})"
+
+
+def _why(told: str, pod: JsonObject) -> str:
+    match = _COUNTED.match(told)
+    if match is None:
+        return told
+    count, what = match.groups()
+    verb = "has" if count == "1" else "have"
+    if what.startswith("Insufficient "):
+        return f"{count} {verb} {_insufficient(what.removeprefix('Insufficient '), pod)}"
+    if "taint" in what:
+        return f"{count} {verb} a taint that it does not tolerate{_taint(what)}"
+    for known, meaning in _PARTS:
+        if known in what:
+            return f"{count} {verb} {meaning}"
+    return told
+
+
+def _insufficient(resource: str, pod: JsonObject) -> str:
+    amount = _asked(pod, resource)
+    asked = f", it asks for {amount}" if amount else ""
+    known = _INSUFFICIENT.get(resource)
+    if known:
+        return known + asked
+    what = "too few free GPUs" if "gpu" in resource else "too little that is free of it"
+    return f"{what} ({resource}{asked})"
+
+
+def _asked(pod: JsonObject, resource: str) -> str:
+    """What the pod's first container asks for, as the manifest says it."""
+    for container in items(pod, "spec", "containers")[:1]:
+        for kind in ("requests", "limits"):
+            amount = part(container, "resources", kind).get(resource)
+            if amount is not None:
+                return str(amount)
+    return ""
+
+
+def _taint(told: str) -> str:
+    match = _TAINT.search(told)
+    if match is None:
+        return ""
+    key, content = match.groups()
+    return f" ({key}={content})" if content else f" ({key})"

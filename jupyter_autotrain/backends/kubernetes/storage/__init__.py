@@ -1,0 +1,1 @@
+"""How code, data and checkpoints get to pods and back."""

@@ -1,0 +1,193 @@
+"""Code, and what else is small, as ConfigMaps: compressed, immutable, named by content, owned by the jobs that use it.
+
+A ConfigMap is made before the first job that mounts it, without owners. Afterwards each job becomes one of its owners,
+many jobs by one request; when the last of them is deleted, the cluster's garbage collector deletes it. One that is gone
+by then is made again: pods wait for it meanwhile.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+
+CONFIG_MAPS: Final = ObjectType("", "v1", "configmaps", "ConfigMap")
+LIMIT_BYTES: Final = 1 << 20  # of all that a ConfigMap holds, before it is encoded
+_NAME_CHARACTERS = 24
+
+
+class ConfigMapApi(Protocol):
+    """What is asked of the cluster."""
+
+    def create_unless_there(self, object_type: ObjectType, namespace: str, manifest: JsonObject) -> None:
+        """Make an object; one of its name that is there already is as good."""
+        ...
+
+    def patch_if_there(self, object_type: ObjectType, namespace: str, name: str, patch: JsonObject) -> bool:
+        """Change an object by a strategic merge patch; False where it is gone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """A file for pods.
+
+    Attributes:
+        name: In the folder where pods find it.
+        content: At most `LIMIT_BYTES`.
+    """
+
+    name: str
+    content: bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether a ConfigMap can hold it."""
+        return len(self.content) <= LIMIT_BYTES
+
+    def object_name(self, home: str) -> str:
+        """The name of its ConfigMap: the same content has the same one, and each home its own.
+
+        Args:
+            home: The digest of the home.
+        """
+        digest = hashlib.sha256(self.name.encode() + b"\0" + self.content).hexdigest()
+        return f"autotrain-{home[:8]}-{digest[:_NAME_CHARACTERS]}"
+
+    def manifest(
+        self, home: str, namespace: str, labels: Mapping[str, str], owners: Sequence[JsonObject] = ()
+    ) -> JsonObject:
+        """Its ConfigMap.
+
+        Args:
+            home: The digest of the home.
+            namespace: Where it is made.
+            labels: Of the home's objects.
+            owners: Owner references.
+        """
+        metadata: dict[str, JsonValue] = {
+            "name": self.object_name(home),
+            "namespace": namespace,
+            "labels": dict(labels),
+        }
+        if owners:
+            metadata["ownerReferences"] = list(owners)
+        data: JsonObject = {self.name: base64.b64encode(self.content).decode()}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": data, "immutable": True}
+
+
+def volume(name: str, config_maps: Mapping[str, str]) -> JsonObject:
+    """One volume that shows several ConfigMaps of one file each.
+
+    Args:
+        name: Of the volume.
+        config_maps: The ConfigMap of each file.
+    """
+    sources: list[JsonValue] = []
+    for file, config_map in config_maps.items():
+        sources.append({"configMap": {"name": config_map, "items": [{"key": file, "path": file}]}})
+    return {"name": name, "projected": {"sources": sources}}
+
+
+def owner_reference(owner: JsonObject) -> JsonObject:
+    """How an object of the cluster is named as an owner of others."""
+    metadata = owner["metadata"]
+    assert isinstance(metadata, dict)
+    return {
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"], "uid": metadata["uid"]
+    }  # fmt: skip
+
+
+class CodeObjects:
+    """The ConfigMaps of a home in a namespace; safe for several threads.
+
+    What it remembers spares requests; a fresh one knows nothing and does the same.
+
+    Args:
+        api: The cluster.
+        namespace: Where they are made.
+        home: The digest of the home.
+        labels: Of the home's objects.
+    """
+
+    def __init__(self, api: ConfigMapApi, namespace: str, home: str, labels: Mapping[str, str]) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._home = home
+        self._labels = dict(labels)
+        self._lock = threading.Lock()
+        self._made: dict[str, CodeFile] = {}
+        self._new_owners: dict[str, list[JsonObject]] = {}
+
+    def ensure(self, file: CodeFile) -> str:
+        """Have a file in the cluster; gives the name of its ConfigMap.
+
+        Raises:
+            BackendError: The cluster refuses it.
+        """
+        name = file.object_name(self._home)
+        with self._lock:  # of jobs that begin together one makes it
+            if name not in self._made:
+                manifest = file.manifest(self._home, self._namespace, self._labels)
+                self._api.create_unless_there(CONFIG_MAPS, self._namespace, manifest)
+                self._made[name] = file
+        return name
+
+    def own(self, names: Sequence[str], owner: JsonObject) -> None:
+        """Note that a job uses ConfigMaps; `flush` tells the cluster.
+
+        Args:
+            names: The ConfigMaps.
+            owner: The job as the cluster gave it.
+        """
+        with self._lock:
+            for name in names:
+                self._new_owners.setdefault(name, []).append(owner_reference(owner))
+
+    @property
+    def has_new_owners(self) -> bool:
+        """Whether `flush` has something to do."""
+        return bool(self._new_owners)
+
+    def flush(self) -> None:
+        """Add the owners that were noted: one request for each ConfigMap, however many jobs use it.
+
+        Raises:
+            BackendError: The cluster refuses; they stay noted.
+        """
+        with self._lock:
+            noted = self._new_owners
+            self._new_owners = {}
+        while noted:
+            name = next(iter(noted))
+            try:
+                self._add_owners(name, noted[name])
+            except BaseException:
+                self._put_back(noted)
+                raise
+            del noted[name]
+
+    def _add_owners(self, name: str, owners: list[JsonObject]) -> None:
+        patch: JsonObject = {"metadata": {"ownerReferences": list(owners)}}
+        if self._api.patch_if_there(CONFIG_MAPS, self._namespace, name, patch):
+            return
+        file = self._made.get(name)
+        if file is not None:  # its last owner was deleted in between
+            manifest = file.manifest(self._home, self._namespace, self._labels, owners)
+            self._api.create_unless_there(CONFIG_MAPS, self._namespace, manifest)
+
+    def _put_back(self, noted: Mapping[str, list[JsonObject]]) -> None:
+        with self._lock:
+            for name, owners in noted.items():
+                self._new_owners[name] = owners + self._new_owners.get(name, [])
+
+    def forget(self) -> None:
+        """Ask the cluster again for all: somebody has deleted ConfigMaps, or their namespace."""
+        with self._lock:
+            self._made.clear()

@@ -1,0 +1,158 @@
+"""What a trial needs in its pods besides its code: data, checkpoints to go on from, the storage of the profile."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, volumes
+from jupyter_autotrain.backends.kubernetes.objects.fields import part
+from jupyter_autotrain.backends.kubernetes.storage import shipping, tar_stream
+from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
+from jupyter_autotrain.backends.kubernetes.storage.shipping import Archive, Shipping
+from jupyter_autotrain.backends.kubernetes_pod import layout, places, preparing
+from jupyter_autotrain.backends.local.trial_directory import changed_error
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.data import DataKind
+from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.core.spec import TrialSpec
+
+CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AUTHORIZATION")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialNeeds:
+    """What is added to a trial's pods.
+
+    Attributes:
+        fields: What stands in `trial.json` besides.
+        archives: What has to be sent.
+        volumes, mounts, variables: Of the pods, as in a manifest.
+    """
+
+    fields: JsonObject
+    archives: tuple[Archive, ...] = ()
+    volumes: tuple[JsonObject, ...] = ()
+    mounts: tuple[JsonObject, ...] = ()
+    variables: tuple[JsonObject, ...] = ()
+
+    @property
+    def files(self) -> dict[str, CodeFile]:
+        """What goes into ConfigMaps, by its name in `places.CODE`."""
+        return {archive.file.name: archive.file for archive in self.archives if archive.file is not None}
+
+
+def of_trial(
+    trial: TrialSpec, context: BackendContext, options: JsonObject, ways: Shipping, checkpoints: Sequence[Path] = ()
+) -> TrialNeeds:
+    """What a trial needs; nothing is sent.
+
+    Args:
+        trial: The trial.
+        context: The home.
+        options: Of the profile and the header's section.
+        ways: How archives get to pods.
+        checkpoints: Folders in the home where the checkpoints of the attempt may lie that it goes on from.
+
+    Raises:
+        BackendError: Something is too big, and the profile names no storage.
+        DataError: Data was changed since the submission.
+    """
+    archives = [*_data(trial, context, ways), *_bundle(trial, context, ways), *_checkpoints(trial, checkpoints, ways)]
+    on_volume = checkpoint_volume.has_volume(options)
+    fields: dict[str, object] = {"on_volume": on_volume, "archives": [archive.entry for archive in archives]}
+    if trial.data:
+        fields["data"] = to_json(trial.data)
+        fields["data_limit_bytes"] = options.get("data_cache_limit")
+    if trial.resume_attempt is not None:
+        fields["resume_job"] = f"{trial.experiment_id}-{trial.number}-{trial.resume_attempt}"
+    mounted = _mounted(trial, options) if on_volume else ((), ())
+    return TrialNeeds(cast("JsonObject", fields), tuple(archives), *mounted, _credentials(options))
+
+
+def send(needs: TrialNeeds, trial: TrialSpec, context: BackendContext, ways: Shipping) -> None:
+    """Have everything where the pods find it, but for what goes into ConfigMaps.
+
+    Raises:
+        BackendError: It cannot be sent.
+        DataError: Data was changed since the submission.
+    """
+    for source in trial.data:
+        manifest = context.data(trial, source.name) if source.kind is DataKind.COPY else None
+        if manifest is not None and (changed := manifest.changed_file()):
+            raise changed_error(source, changed)
+    for archive in needs.archives:
+        ways.send(archive)
+
+
+def secret_values(secret: JsonObject) -> dict[str, str]:
+    """The credentials in a Secret, by the names of their variables; others of its keys are nobody's business."""
+    data = part(secret, "data")
+    found = {}
+    for name in CREDENTIALS:
+        if name in data:
+            try:
+                found[name] = base64.b64decode(str(data[name])).decode().strip()
+            except (binascii.Error, UnicodeDecodeError):
+                continue  # then the server says that it lacks it
+    return found
+
+
+def _data(trial: TrialSpec, context: BackendContext, ways: Shipping) -> list[Archive]:
+    found = []
+    for source in trial.data:
+        manifest = context.data(trial, source.name) if source.kind is DataKind.COPY else None
+        if manifest is not None:  # before the submission there is none
+            name = f"{preparing.DATA_PREFIX}{source.name}"
+            found.append(ways.archive(name, manifest.sha256, tar_stream.of_manifest(manifest)))
+    return found
+
+
+def _bundle(trial: TrialSpec, context: BackendContext, ways: Shipping) -> list[Archive]:
+    """The bundle where it is no ConfigMap's, as one that is small is."""
+    folder = context.bundle(trial)
+    if not folder.is_dir():
+        return []
+    archive = ways.archive(preparing.BUNDLE, trial.bundle_sha256, tar_stream.of_folder(folder))
+    return [archive] if archive.file is None else []
+
+
+def _checkpoints(trial: TrialSpec, folders: Sequence[Path], ways: Shipping) -> list[Archive]:
+    if trial.resume_attempt is None:
+        return []
+    for folder in folders:
+        if folder.is_dir() and any(folder.iterdir()):
+            return [ways.archive(preparing.CHECKPOINTS, str(folder), tar_stream.of_folder(folder))]
+    return []
+
+
+def _mounted(trial: TrialSpec, options: JsonObject) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
+    """The volume of the storage: all of it, and of it the trial's checkpoints, which outlive its pods."""
+    volume = volumes.storage_volume(options)
+    whole = volumes.storage_mount(options, layout.STORAGE)
+    inside = f"{layout.checkpoints(trial.job_id)}".removeprefix(f"{layout.STORAGE}/")
+    above = f"{whole['subPath']}/" if whole.get("subPath") else ""
+    own: JsonObject = {
+        "name": whole["name"], "mountPath": f"{places.RUN}/{places.TRIAL}/{wire.CHECKPOINTS}",
+        "subPath": f"{above}{inside}",
+    }  # fmt: skip
+    return ((volume,) if volume is not None else ()), (whole, own)
+
+
+def _credentials(options: JsonObject) -> tuple[JsonObject, ...]:
+    """The variables by which pods reach the server of the storage; a trial itself does not get them."""
+    secret = shipping.remote_secret(options)
+    if not secret:
+        return ()
+    names = CREDENTIALS[:3] if "s3" in (shipping.remote_place(options) or {}) else CREDENTIALS[3:]
+    return tuple(_reference(secret, name) for name in names)
+
+
+def _reference(secret: str, name: str) -> JsonObject:
+    source: Mapping[str, JsonObject] = {"secretKeyRef": {"name": secret, "key": name, "optional": True}}
+    return {"name": f"{preparing.CREDENTIAL_PREFIX}{name}", "valueFrom": source}

@@ -1,0 +1,1 @@
+"""What is made and sent of a trial, before it runs."""

@@ -1,0 +1,166 @@
+"""What a backend holds of its cluster: the connection, what runs there, what was sent. All of it can be made anew."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+
+from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.access.kubeconfig import Access
+from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume
+from jupyter_autotrain.backends.kubernetes.objects import naming
+from jupyter_autotrain.backends.kubernetes.objects.fields import text
+from jupyter_autotrain.backends.kubernetes.objects.object_types import SECRETS
+from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_TIMEOUT_S
+from jupyter_autotrain.backends.kubernetes.storage import shipping, trial_needs
+from jupyter_autotrain.backends.kubernetes.storage.agent_archive import agent_file, folder_file
+from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile, CodeObjects
+from jupyter_autotrain.backends.kubernetes.storage.shipping import RemoteStorage, Shipping, Storage
+from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage, VolumeStorage
+from jupyter_autotrain.backends.kubernetes.tracking.batch_window import BatchWindow
+from jupyter_autotrain.backends.kubernetes.tracking.job_tracking import JobTracker
+from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.errors import AutotrainError
+
+_log = logging.getLogger(__name__)
+_OWN_WINDOW_S = 1.0  # how long a single new owner of code waits for others
+_MOST_OWN_WINDOW_S = 10.0
+
+LoadAccess = Callable[[str, str], Access]
+
+
+class Session:
+    """A cluster, one namespace of it, one home.
+
+    Args:
+        options: Of the profile.
+        context: The home.
+        on_news: Takes the id of a job that something is new of.
+        load: Loads the access to a cluster by a kubeconfig and a context.
+    """
+
+    def __init__(
+        self, options: JsonObject, context: BackendContext, on_news: Callable[[str], None], load: LoadAccess
+    ) -> None:
+        kubeconfig = str(options.get("kubeconfig") or "")
+        cluster = str(options.get("context") or "")
+        self.api = KubernetesApi(lambda: load(kubeconfig, cluster))
+        self.home = naming.home_digest(context.home)
+        self._context = context
+        self._given_namespace = str(options.get("namespace") or "")
+        self._on_news = on_news
+        self._lock = threading.Lock()
+        self._tracker: JobTracker | None = None
+        self._code: CodeObjects | None = None
+        self._bundles: dict[str, CodeFile] = {}
+        self._owning = False
+        self._own_window = BatchWindow(_OWN_WINDOW_S, _MOST_OWN_WINDOW_S)
+        self._options = options
+        given = options.get("start_timeout")
+        self._start_timeout_s = float(given) if isinstance(given, int | float) else START_TIMEOUT_S
+        self._ways: Shipping | None = None
+
+    @property
+    def ways(self) -> Shipping:
+        """How archives get to pods; asks no cluster before something is sent."""
+        with self._lock:
+            if self._ways is None:
+                self._ways = Shipping(self._storage())
+            return self._ways
+
+    def _storage(self) -> Storage | None:
+        """Where archives lie that are too big for ConfigMaps."""
+        if place := shipping.remote_place(self._options):
+            return RemoteStorage(place, self._credentials)
+        if not checkpoint_volume.has_volume(self._options):
+            return None
+        if local_path := text(self._options, "storage", "local_path"):
+            return MountedStorage(local_path)
+        return VolumeStorage(self.api, self._options, self._loader_metadata, lambda: self.code.ensure(agent_file()))
+
+    def _credentials(self) -> dict[str, str]:
+        """Those of the storage: they stand in a Secret of the cluster, and are not kept."""
+        name = shipping.remote_secret(self._options)
+        return trial_needs.secret_values(self.api.get(SECRETS, self.namespace, name)) if name else {}
+
+    def _loader_metadata(self) -> JsonObject:
+        return {
+            "namespace": self.namespace,
+            "labels": {naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: self.home},
+        }
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the options, else of the context.
+
+        Raises:
+            BackendError: There is no access to the cluster.
+        """
+        return self._given_namespace or self.api.namespace
+
+    @property
+    def tracker(self) -> JobTracker:
+        """What runs there."""
+        namespace = self.namespace
+        with self._lock:
+            if self._tracker is None:
+                self._tracker = JobTracker(
+                    self.api, namespace, self.home, self._on_news, self._own_code, self._start_timeout_s
+                )  # fmt: skip
+            return self._tracker
+
+    @property
+    def code(self) -> CodeObjects:
+        """What was sent there."""
+        namespace = self.namespace
+        with self._lock:
+            if self._code is None:
+                labels = {naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: self.home}
+                self._code = CodeObjects(self.api, namespace, self.home, labels)
+            return self._code
+
+    def files(self, trial: TrialSpec) -> dict[str, CodeFile]:
+        """The agent and the bundle of a trial, by their names."""
+        with self._lock:
+            bundle = self._bundles.get(trial.bundle_sha256)
+            if bundle is None:
+                bundle = folder_file(places.BUNDLE_ARCHIVE, self._context.bundle(trial))
+                self._bundles = {**self._bundles, trial.bundle_sha256: bundle}
+        return {places.AGENT_ARCHIVE: agent_file(), places.BUNDLE_ARCHIVE: bundle}
+
+    def own_soon(self, names: list[str], owner: JsonObject) -> None:
+        """Have a trial's object own what was sent for it, together with others."""
+        self.code.own(names, owner)
+        with self._lock:
+            if self._owning:
+                return
+            self._owning = True
+            window_s = self._own_window.open()
+        self.api.loop.start(self._own_later(window_s))
+
+    async def _own_later(self, window_s: float) -> None:
+        await asyncio.sleep(window_s)
+        with self._lock:
+            self._owning = False
+        await self._own_code()
+
+    async def _own_code(self) -> None:
+        if self.code.has_new_owners:
+            await asyncio.get_running_loop().run_in_executor(None, self._flush_now)
+
+    def _flush_now(self) -> None:
+        try:
+            self.code.flush()
+        except AutotrainError as error:  # they stay noted, and go with the next ones
+            _log.warning("code in the cluster gets no owners yet: %s", error.found)
+
+    def close(self) -> None:
+        """Give up all connections."""
+        with self._lock:
+            self._tracker = self._code = None
+        self.api.close()

@@ -1,0 +1,89 @@
+"""Making the objects of a trial: its own first, since it owns the others; twice is once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.objects import naming
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
+from jupyter_autotrain.backends.kubernetes.storage import code_objects
+from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
+from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
+
+_PLURALS = {"Secret": "secrets", "Service": "services", "ConfigMap": "configmaps", "PodGroup": "podgroups"}
+
+
+class Submitter:
+    """Makes objects in one namespace.
+
+    Args:
+        api: The cluster.
+        namespace: The namespace.
+    """
+
+    def __init__(self, api: KubernetesApi, namespace: str) -> None:
+        self._api = api
+        self._namespace = namespace
+
+    def submit(
+        self, program: TrialProgram, more: Mapping[str, CodeFile], values: Mapping[str, str]
+    ) -> JsonObject:  # fmt: skip
+        """Make all objects of a trial, those that are missing; gives its own one.
+
+        Args:
+            program: The trial.
+            more: Files of it alone, which its object owns.
+            values: The values of its secrets.
+
+        Raises:
+            SubmitUnknownError: The cluster stopped to answer meanwhile.
+            BackendError: The cluster refuses.
+        """
+        first, *others = program.manifests().objects
+        try:
+            own = self._make_first(program, first)
+            owner = code_objects.owner_reference(own)
+            labels = naming.labels_of(program.trial.job_id, program.home)
+            for file in more.values():
+                others.append(file.manifest(program.home, self._namespace, labels))
+            secret = program.secret({**values, places.TOKEN_VARIABLE: secrets.token_hex(16)})
+            for manifest in [*others, *([secret] if secret is not None else [])]:
+                self._api.create_unless_there(type_of(manifest), self._namespace, _owned(manifest, owner))
+        except BackendUnavailableError as error:
+            raise SubmitUnknownError(error.found, error.expected, error.action) from error
+        return own
+
+    def _make_first(self, program: TrialProgram, manifest: JsonObject) -> JsonObject:
+        object_type = program.workload.object_type
+        try:
+            return self._api.create(object_type, self._namespace, manifest)
+        except ApiRefusedError as error:
+            if error.reason != "AlreadyExists":
+                raise
+        found = self._api.get(object_type, self._namespace, program.name)
+        if naming.job_label(found) != naming.label_value(program.trial.job_id):
+            raise BackendError(
+                f"There is another {object_type.kind} {program.name} in the namespace {self._namespace}.",
+                "",
+                "Delete it, or name another namespace.",
+            )
+        return found
+
+
+def type_of(manifest: JsonObject) -> ObjectType:
+    """The type of a manifest."""
+    group, _, version = str(manifest["apiVersion"]).rpartition("/")
+    kind = str(manifest["kind"])
+    return ObjectType(group, version, _PLURALS.get(kind, f"{kind.lower()}s"), kind)
+
+
+def _owned(manifest: JsonObject, owner: JsonObject) -> JsonObject:
+    metadata = cast("JsonObject", manifest["metadata"])
+    return {**manifest, "metadata": {**metadata, "ownerReferences": [owner]}}

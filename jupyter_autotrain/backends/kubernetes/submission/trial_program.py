@@ -1,0 +1,176 @@
+"""What the pods of a trial run, and what they are told: the same for all kinds of objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, pod_template, trial_manifests
+from jupyter_autotrain.backends.kubernetes.manifests.patching import Patched
+from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProgram
+from jupyter_autotrain.backends.kubernetes.objects import naming
+from jupyter_autotrain.backends.kubernetes.objects.object_types import SECRETS
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
+from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
+from jupyter_autotrain.backends.kubernetes.storage import code_objects
+from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.environment import travelling
+from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
+from jupyter_autotrain.core.spec import TrialSpec
+
+_CODE_VOLUME = "autotrain-code"
+_RUN_VOLUME = "autotrain-run"
+_MOST_VARIABLE_BYTES = 64 << 10  # a kernel takes 128 KiB, and a reader of manifests less
+_GRACE_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class TrialProgram:
+    """A trial as its manifests are made from it.
+
+    Attributes:
+        trial: The trial.
+        options: Of the profile and the header's section.
+        workload: The kind of its object.
+        home: The digest of the home.
+        namespace: Where it runs.
+        config_maps: The ConfigMap of each file in `places.CODE`.
+        more: What stands in `trial.json` besides.
+        more_volumes, more_mounts, more_variables: Of its pods besides, as in a manifest.
+    """
+
+    trial: TrialSpec
+    options: JsonObject
+    workload: Workload
+    home: str
+    namespace: str
+    config_maps: Mapping[str, str]
+    more: JsonObject = field(default_factory=dict)
+    more_volumes: Sequence[JsonObject] = ()
+    more_mounts: Sequence[JsonObject] = ()
+    more_variables: Sequence[JsonObject] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its object."""
+        return self.workload.object_name(self.trial.job_id, self.home)
+
+    @property
+    def nodes(self) -> int:
+        """How many pods it has."""
+        return self.trial.resources.nodes
+
+    @property
+    def python(self) -> str:
+        """The interpreter in its image."""
+        return str(self.options.get("python") or defaults.PYTHON)
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """The variables whose values stand in its Secret."""
+        may_be_several = self.nodes > 1 or self.workload.node_variables.count
+        own = (places.TOKEN_VARIABLE,) if may_be_several else ()
+        return (*self.trial.secrets, *own)
+
+    def content(self) -> JsonObject:
+        """What stands in `trial.json`, but for what only a pod knows."""
+        return {
+            **cast("JsonObject", to_json(self.trial)),
+            "environment": travelling(self.trial.environment),
+            "gpus": [],
+            "options": dict(self.trial.options),
+            "workers": self.trial.resources.workers_per_node,
+            "wire": wire.VERSION,
+            **self.more,
+        }
+
+    def manifests(self) -> trial_manifests.Manifests:
+        """Its objects; the first is its own and owns the others."""
+        template = self._template()
+        request = WorkloadRequest(
+            name=self.name,
+            namespace=self.namespace,
+            labels=self._labels(),
+            annotations=cast("Mapping[str, str]", self.options.get("annotations") or {}),
+            nodes=self.nodes,
+            min_nodes=self._min_nodes(),
+            workers_per_node=self.trial.resources.workers_per_node,
+            launcher=self.trial.launcher,
+            template=template.result,
+            options=self.options,
+            timeout_s=self.trial.timeout_s,
+        )
+        found = trial_manifests.manifests(self.workload, request)
+        if not template.replaced:
+            return found
+        return replace(found, notes=(f"`pod_patch` replaces {', '.join(template.replaced)}.", *found.notes))
+
+    def _labels(self) -> Mapping[str, str]:
+        given = cast("Mapping[str, str]", self.options.get("labels") or {})
+        return {**given, **naming.labels_of(self.trial.job_id, self.home)}
+
+    def _min_nodes(self) -> int:
+        """An elastic trial goes on while its first node does."""
+        return 1 if self.trial.elastic else self.nodes
+
+    def _template(self) -> Patched:
+        volumes: list[JsonObject] = [
+            code_objects.volume(_CODE_VOLUME, self.config_maps),
+            {"name": _RUN_VOLUME, "emptyDir": {}},
+        ]
+        mounts: list[JsonObject] = [
+            {"name": _CODE_VOLUME, "mountPath": places.CODE, "readOnly": True},
+            {"name": _RUN_VOLUME, "mountPath": places.RUN},
+        ]
+        program = PodProgram(
+            command=[self.python, "-u", f"{places.CODE}/{places.AGENT_ARCHIVE}"],
+            env=self._variables(),
+            secret=self.name if self.secret_names else "",
+            secret_variables=self.secret_names,
+            volumes=[*volumes, *self.more_volumes],
+            mounts=[*mounts, *self.more_mounts],
+            references=self.more_variables,
+            grace_s=_GRACE_S,
+        )
+        return pod_template.pod_template(self.trial, self.options, program, self._labels())
+
+    def _variables(self) -> dict[str, str]:
+        variables = self.workload.node_variables
+        pod: JsonObject = {
+            "nodes": self.nodes,
+            "linger_s": self.options.get("linger", defaults.LINGER_S),
+            "lingers": self.workload.deletes_pods_at_once,
+            "rescales": self.workload.rescales and checkpoint_volume.is_kept(self.options),
+            "elastic": self.trial.elastic,
+            "grace_s": _GRACE_S,
+            "variables": cast("JsonObject", to_json(variables)),
+        }
+        own = {"PYTHONUNBUFFERED": "1", places.POD_VARIABLE: json.dumps(pod)}
+        text = self.trial_text()
+        return own if self.is_long else {**own, places.TRIAL_VARIABLE: text}
+
+    def trial_text(self) -> str:
+        """`trial.json` as it is sent."""
+        return json.dumps(self.content(), sort_keys=True)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether `trial.json` is too long for a variable."""
+        return len(self.trial_text().encode()) > _MOST_VARIABLE_BYTES
+
+    def secret(self, values: Mapping[str, str]) -> JsonObject | None:
+        """The Secret with the values of variables that no manifest may hold; None where there are none."""
+        if not self.secret_names:
+            return None
+        metadata: JsonObject = {"name": self.name, "namespace": self.namespace, "labels": dict(self._labels())}
+        data: dict[str, JsonValue] = {name: values[name] for name in self.secret_names if name in values}
+        return {
+            "apiVersion": "v1", "kind": SECRETS.kind, "metadata": metadata, "type": "Opaque", "stringData": data
+        }  # fmt: skip
+
+    def with_config_maps(self, config_maps: Mapping[str, str]) -> TrialProgram:
+        """The same with these ConfigMaps."""
+        return replace(self, config_maps=config_maps)

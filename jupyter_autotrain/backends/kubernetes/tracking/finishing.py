@@ -1,0 +1,182 @@
+"""The end of a trial: when it is over, what is still to be fetched from its pods, and which state it is in then."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes.access import exec_command
+from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
+from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode
+from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
+from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.tracking.deleting import ObjectDeleter
+from jupyter_autotrain.backends.local import status as statuses
+from jupyter_autotrain.backends.local.status import Status
+from jupyter_autotrain.backends.ssh import node_statuses
+from jupyter_autotrain.core.backend import JobRef, JobStatus
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.states import TrialState
+
+NOBODY: Sequence[float | str] = (0, 0.0, "")  # the supervisor of a trial that has none
+_LAST_LINES = 3
+_SETTLE_S = 2.0
+_LINGERS_S = 0.5  # a pod that still runs so long after all has come of it waits for its deletion
+_BY_OTHERS = frozenset({TrialState.PREEMPTED, TrialState.LOST})
+
+
+class JobFinisher:
+    """Settles the ends of trials.
+
+    Args:
+        api: The cluster.
+        view: What there is of them in the cluster.
+        deleter: Deletes what is collected.
+    """
+
+    def __init__(self, api: KubernetesApi, view: ClusterView, deleter: ObjectDeleter) -> None:
+        self._api = api
+        self._view = view
+        self._deleter = deleter
+
+    def is_over(self, job: TrackedJob) -> bool:
+        """Whether nothing more will come of a job."""
+        if job.has_ended() or job.given_up:
+            return True
+        if any(not follower.is_done() for follower in job.followers.values()):
+            return False
+        if not self._view.is_listed(job):
+            return False
+        has_unread = any(
+            pod_view.has_started(pod) and naming.uid_of(pod) not in job.followers for pod in self._view.pods_of(job)
+        )
+        if has_unread or self._view.running_pods(job) or not self._state(job).state.is_final:
+            return False
+        return self._has_settled(job)
+
+    def _has_settled(self, job: TrackedJob) -> bool:
+        """Whether the pods have told their ends, too: they come over another watch than that of the object."""
+        pods = self._view.pods_of(job)
+        if pods and all(pod_view.phase(pod) in {"Succeeded", "Failed"} for pod in pods):
+            return True
+        now_s = time.monotonic()
+        job.over_since_s = job.over_since_s or now_s
+        return now_s - job.over_since_s >= _SETTLE_S
+
+    def _state(self, job: TrackedJob) -> WorkloadState:
+        """What the cluster says of a job."""
+        if not self._view.is_listed(job):
+            return WorkloadState(TrialState.PREPARING, "is not known of at the moment")
+        found = self._view.object_of(job)
+        if found is None:
+            text = f"Lost: its {job.workload.object_type.kind} {job.name} was deleted from the cluster."
+            return WorkloadState(TrialState.LOST, text)
+        return job.workload.state(found, self._view.pods_of(job))
+
+    async def finish(self, job: TrackedJob) -> None:
+        """Fetch what is left in the pods, write how the trial ended, and have its objects deleted.
+
+        Raises:
+            OSError: The home cannot be written.
+        """
+        for pod in self._view.running_pods(job):
+            follower = job.followers.get(naming.uid_of(pod))
+            node = None if follower is None else follower.node
+            if node is not None:
+                await self._fetch_left(job, pod, node)
+        status = self._final_status(job)
+        job.collected.close(status)
+        job.final = status
+        self._deleter.delete_soon(job.workload.object_type, job.ref.job_id)
+        asyncio.get_running_loop().call_later(_LINGERS_S, self._free_nodes, job)
+
+    def _free_nodes(self, job: TrackedJob) -> None:
+        """Pods that wait to be collected keep their places on nodes until they are deleted."""
+        if self._view.running_pods(job):
+            self._deleter.delete_at_once()
+
+    async def _fetch_left(self, job: TrackedJob, pod: JsonObject, node: CollectedNode) -> None:
+        """Fetch the files that were too much for the log: small ones first, up to the limit of the trial."""
+        room_bytes = job.fetch_limit_bytes
+        for path, have, size in sorted(node.missing(), key=lambda one: one[2]):
+            room_bytes -= size
+            if room_bytes < 0:
+                return
+            at = self._view.address(job, pod)
+            offset = max(have, 0)
+            while offset < size:
+                data = await exec_command.read(self._api, at, path, offset, min(offset + (4 << 20), size))
+                if not data:
+                    break
+                node.append(path, offset, data)
+                offset += len(data)
+
+    def _final_status(self, job: TrackedJob) -> Status:
+        """How a trial ended: as its supervisors say, else as the cluster does."""
+        if job.given_up:
+            return {
+                "state": str(job.given_up.state), "reason": job.given_up.reason, "ended_s": time.time(), "groups": [],
+                "supervisor": list(NOBODY),
+            }  # fmt: skip
+        own = _with_lost_nodes([self._node_status(job, number) for number in range(len(job.collected.nodes))])
+        counted = own[:1] if job.is_elastic else own
+        is_told = job.has_ended() or not job.workload.rescales  # else it may be the end of pods that others followed
+        if is_told and all(status.state.is_final for status in counted):
+            ended = own[0] if len(counted) == 1 else node_statuses.ended(job.ref, own, lambda _: 0.0)
+            found = {**ended.detail, "state": str(ended.state), "reason": ended.reason}
+            if ended.state in _BY_OTHERS:
+                found = {**found, **self._by_the_cluster(job, ended)}
+        else:
+            first = own[0].detail or {"supervisor": list(NOBODY)}
+            state = self._state(job)
+            reason = state.reason or "It has written no end."
+            state_name = state.state if state.state is not TrialState.SUCCEEDED else TrialState.FAILED
+            reason += self._printed(job) + _limits(first)
+            found = {**first, "state": str(state_name), "reason": reason, "ended_s": time.time(), "groups": []}
+        if job.is_cancelled and TrialState(str(found["state"])) not in {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}:
+            found = {**found, "state": str(TrialState.CANCELLED), "reason": "Cancelled on request."}
+        return {**found, "supervisor": found.get("supervisor") or list(NOBODY)}
+
+    def _by_the_cluster(self, job: TrackedJob, ended: JobStatus) -> Status:
+        """Why a trial was ended from outside, where the cluster says more than the trial can know."""
+        if told := trial_reasons.out_of_memory(self._view.pods_of(job)):
+            return {"state": str(TrialState.FAILED), "reason": told + _limits(ended.detail)}
+        state = self._state(job)
+        is_told = state.state in _BY_OTHERS and state.reason and self._view.object_of(job) is not None
+        return {"state": str(state.state), "reason": state.reason} if is_told else {}
+
+    @staticmethod
+    def _node_status(job: TrackedJob, number: int) -> JobStatus:
+        ref = JobRef(job.ref.backend, job.ref.job_id, {"host": f"node {number}"})
+        found = job.collected.nodes[number].status()
+        if found is None:
+            return JobStatus(ref, TrialState.PREPARING)
+        return JobStatus(ref, TrialState(str(found["state"])), statuses.reason(found), cast("JsonObject", found))
+
+    @staticmethod
+    def _printed(job: TrackedJob) -> str:
+        """The last that its pods have printed themselves."""
+        lines: list[str] = []
+        for follower in job.followers.values():
+            lines += [line.strip() for line in follower.printed if line.strip()]
+        return f" Its pod printed last: {' / '.join(lines[-_LAST_LINES:])}" if lines else ""
+
+
+def _with_lost_nodes(own: list[JobStatus]) -> list[JobStatus]:
+    """Where the first node has said that it ended for the sake of another: that one could not say its end."""
+    if not own[0].reason.startswith(node_statuses.ENDED_BECAUSE):
+        return own
+    lost = "Its pod was deleted, or its node was lost."
+    return [status if status.state.is_final else replace(status, state=TrialState.LOST, reason=lost) for status in own]
+
+
+def _limits(status: JsonObject) -> str:
+    """What the supervisor has said of the trial's limits, where it knows any."""
+    limits = status.get("limits")
+    return f" Limits: {limits}." if limits else ""

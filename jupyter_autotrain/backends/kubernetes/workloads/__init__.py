@@ -1,0 +1,1 @@
+"""One file per kind of object that can run a trial."""

@@ -1,0 +1,160 @@
+"""AdaptDLJob: AdaptDL gives a trial more and fewer replicas while it runs.
+
+Each time all its pods end and a new *group* of them begins, which goes on from the checkpoint on the trial's volume.
+A new job gets one replica, or its least number, until the trial has told hints (`trial.hints`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jupyter_autotrain.backends.kubernetes.manifests.checkpoint_volume import claim, is_kept, with_kept_folder
+from jupyter_autotrain.backends.kubernetes.objects import object_names
+from jupyter_autotrain.backends.kubernetes.objects.fields import items, number, part, text, value
+from jupyter_autotrain.backends.kubernetes.objects.workload import (
+    NodeVariables,
+    ObjectType,
+    WorkloadRequest,
+    WorkloadState,
+)
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
+
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - AdaptDL mounts a volume of its own there
+_LONGEST_NAME = 50  # host names are `<name>-<group>-<rank>`
+
+
+class AdaptDLJob:
+    """A trial as an AdaptDLJob."""
+
+    object_type = ObjectType("adaptdl.petuum.com", "v1", "adaptdljobs", "AdaptDLJob")
+    node_variables = NodeVariables(
+        rank="ADAPTDL_REPLICA_RANK", count="ADAPTDL_NUM_REPLICAS", run="ADAPTDL_NUM_RESTARTS", peers="adaptdl"
+    )
+    deletes_pods_at_once = True
+    rescales = True
+
+    def object_name(self, job_id: str, home: str) -> str:
+        """A DNS label with room for what AdaptDL appends."""
+        return object_names.dns_label(job_id, home, _LONGEST_NAME)
+
+    def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
+        """The AdaptDLJob, and the claim of its checkpoint volume where `checkpoint:` asks for one.
+
+        Raises:
+            BackendError: The options ask for what AdaptDL cannot give.
+        """
+        least, most = _replicas(request)
+        template = _without_shared_memory(request.template)
+        has_claim = request.options.get("checkpoint") is not None
+        if is_kept(request.options):
+            template = with_kept_folder(template, request, f"node-$({self.node_variables.rank})")
+        job: JsonObject = {
+            "apiVersion": self.object_type.api_version,
+            "kind": self.object_type.kind,
+            "metadata": _metadata(request),
+            "spec": {
+                "minReplicas": least,
+                "maxReplicas": most,
+                "preemptible": _is_preemptible(request, least, most),
+                "template": template,
+            },
+        }
+        return [job, claim(request, is_shared=most > 1)] if has_claim else [job]
+
+    def pod_selector(self, name: str) -> str:
+        """By the label that AdaptDL gives its pods."""
+        return f"adaptdl/job={name}"
+
+    def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
+        """The phase of the job; a trial that ran before goes on running while it is rescaled."""
+        phase = text(found, "status", "phase")
+        if phase == "Succeeded":
+            return WorkloadState(TrialState.SUCCEEDED)
+        if phase == "Failed":
+            return _failed(found, pods)
+        restarts = number(found, "status", "group", default=-1)
+        if phase in {"Running", "Stopping"} or restarts > 0 or (phase == "Pending" and restarts == 0):
+            return WorkloadState(TrialState.RUNNING, "" if phase == "Running" else _rescaling(found))
+        return WorkloadState(TrialState.PREPARING, trial_reasons.waiting(pods) or _without_pods(found))
+
+
+def _metadata(request: WorkloadRequest) -> JsonObject:
+    return {
+        "name": request.name,
+        "namespace": request.namespace,
+        "labels": dict(request.labels),
+        "annotations": dict(request.annotations),
+    }
+
+
+def _replicas(request: WorkloadRequest) -> tuple[int, int]:
+    """The least and the greatest number of replicas."""
+    most = number(request.options, "max_replicas") or request.nodes
+    asked = value(request.options, "min_replicas")
+    least = asked if isinstance(asked, int) else min(request.min_nodes, most)
+    if least > most:
+        raise BackendError(
+            f"`min_replicas` {least} is more than `max_replicas` {most}.",
+            "A trial has at most as many replicas as `max_replicas`, or `nodes:`, says.",
+            f"Set `min_replicas: {most}` or less.",
+        )
+    return least, most
+
+
+def _is_preemptible(request: WorkloadRequest, least: int, most: int) -> bool:
+    """AdaptDL may end and restart it: only where its checkpoints outlive a pod."""
+    can_go_on = is_kept(request.options)
+    asked = request.options.get("preemptible")
+    if not can_go_on and (asked or least != most):
+        raise BackendError(
+            "The trial may be rescaled, but nothing that it saves outlives its pods.",
+            "An elastic trial of AdaptDL needs a volume: `storage:` or `checkpoint:` of the profile.",
+            "Add `checkpoint: {size: 1GiB}` to the profile, or set `preemptible: false` and `min_replicas` "
+            "to the number of nodes.",
+        )
+    return can_go_on if asked is None else bool(asked)
+
+
+def _without_shared_memory(template: JsonObject) -> JsonObject:
+    """AdaptDL mounts its own volume there, and two at one path are refused."""
+    containers = []
+    gone = set()
+    for container in items(template, "spec", "containers"):
+        mounts = items(container, "volumeMounts")
+        gone |= {text(mount, "name") for mount in mounts if mount.get("mountPath") == _SHARED_MEMORY}
+        kept = [mount for mount in mounts if mount.get("mountPath") != _SHARED_MEMORY]
+        containers.append({**container, "volumeMounts": kept} if mounts else container)
+    spec = {**part(template, "spec"), "containers": containers, "restartPolicy": "Never"}
+    if gone:
+        spec["volumes"] = [volume for volume in items(template, "spec", "volumes") if volume.get("name") not in gone]
+    return {**template, "spec": spec}
+
+
+def _rescaling(found: JsonObject) -> str:
+    replicas = number(found, "status", "replicas")
+    count = "1 replica" if replicas == 1 else f"{replicas or 'other'} replicas"
+    if text(found, "status", "phase") == "Stopping":
+        return "saves its checkpoint: AdaptDL gives it other replicas"
+    return f"waits for AdaptDL to start it with {count}; it goes on from its checkpoint"
+
+
+def _without_pods(found: JsonObject) -> str:
+    if not text(found, "status", "phase"):
+        return "waits for AdaptDL's scheduler to look at it"
+    if not value(found, "status", "allocation"):
+        return "waits for AdaptDL to give it nodes: none has room now for a replica of it"
+    return "waits for AdaptDL to make its pods"
+
+
+def _failed(found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
+    message = text(found, "status", "message")
+    if text(found, "status", "reason") == "PodCreationError":
+        return WorkloadState(
+            TrialState.FAILED, f"AdaptDL could not make its pods: {trial_reasons.server_message(message)}"
+        )
+    return trial_reasons.ended(pods) or WorkloadState(
+        TrialState.FAILED, f"AdaptDL says it failed: {message or 'no reason'}"
+    )

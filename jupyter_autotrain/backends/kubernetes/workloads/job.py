@@ -1,0 +1,111 @@
+"""The plain Job, which every cluster has: an indexed one, with a headless Service where there are several nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes.objects import object_names
+from jupyter_autotrain.backends.kubernetes.objects.fields import condition, text
+from jupyter_autotrain.backends.kubernetes.objects.object_types import JOBS
+from jupyter_autotrain.backends.kubernetes.objects.workload import (
+    NodeVariables,
+    ObjectType,
+    WorkloadRequest,
+    WorkloadState,
+)
+from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.states import TrialState
+
+_JOB_NAME = "job-name"  # the older label, which all versions set
+_LONGEST_NAME = 57  # pods add a number to it where it is a host name
+
+
+class JobWorkload:
+    """Runs a trial as a Job."""
+
+    object_type: ObjectType = JOBS
+    node_variables = NodeVariables(rank="JOB_COMPLETION_INDEX", first_address=places.FIRST_ADDRESS_VARIABLE)
+    deletes_pods_at_once = False
+    rescales = False
+
+    def object_name(self, job_id: str, home: str) -> str:
+        """A DNS label."""
+        return object_names.dns_label(job_id, home, _LONGEST_NAME)
+
+    def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
+        """The Job, and for several nodes the Service that gives them names."""
+        job: JsonObject = {
+            "apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": _metadata(request),
+            "spec": self._spec(request),
+        }  # fmt: skip
+        return [job] if request.nodes == 1 else [job, _service(request)]
+
+    def _spec(self, request: WorkloadRequest) -> JsonObject:
+        ttl_s = request.options.get("ttl", defaults.TTL_S)
+        spec: dict[str, JsonValue] = {
+            "completionMode": "Indexed", "completions": request.nodes, "parallelism": request.nodes,
+            "backoffLimit": 0, "template": _template(request),
+            "ttlSecondsAfterFinished": int(ttl_s) if isinstance(ttl_s, (int, float)) else int(defaults.TTL_S),
+        }  # fmt: skip
+        if request.deadline_s is not None:
+            spec["activeDeadlineSeconds"] = request.deadline_s
+        return spec
+
+    def pod_selector(self, name: str) -> str:
+        """By the label that the Job's controller sets."""
+        return f"{_JOB_NAME}={name}"
+
+    def hosts(self, name: str, nodes: int) -> Sequence[str]:
+        """The names that the Service gives."""
+        return [f"{name}-{number}.{name}" for number in range(nodes)]
+
+    def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
+        """By its conditions; only those that are final say how it ended."""
+        if condition(found, "Complete"):
+            return WorkloadState(TrialState.SUCCEEDED)
+        if failed := condition(found, "Failed"):
+            return _failure(found, failed, pods)
+        if condition(found, "Suspended") or not any(text(pod, "status", "phase") == "Running" for pod in pods):
+            return WorkloadState(TrialState.PREPARING, trial_reasons.waiting(pods, (), found))
+        return WorkloadState(TrialState.RUNNING)
+
+
+def _failure(found: JsonObject, failed: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
+    if failed.get("reason") == "DeadlineExceeded":
+        return WorkloadState(TrialState.FAILED, trial_reasons.deadline(found, "spec", "activeDeadlineSeconds"))
+    told = f"Its Job failed ({text(failed, 'reason')}): {text(failed, 'message')}"
+    return trial_reasons.ended(pods) or WorkloadState(TrialState.FAILED, told)
+
+
+def _metadata(request: WorkloadRequest) -> JsonObject:
+    metadata: dict[str, JsonValue] = {
+        "name": request.name,
+        "namespace": request.namespace,
+        "labels": dict(request.labels),
+    }
+    if request.annotations:
+        metadata["annotations"] = dict(request.annotations)
+    return metadata
+
+
+def _template(request: WorkloadRequest) -> JsonObject:
+    """The template; pods of several nodes get a host name below the Service, and that of the first of them."""
+    if request.nodes == 1:
+        return request.template
+    spec = dict(cast("JsonObject", request.template["spec"]))
+    containers = [dict(one) for one in cast("Sequence[JsonObject]", spec["containers"])]
+    variables = list(cast("Sequence[JsonValue]", containers[0].get("env") or []))
+    first = f"{request.name}-0.{request.name}"
+    containers[0]["env"] = [*variables, {"name": places.FIRST_ADDRESS_VARIABLE, "value": first}]
+    return {**request.template, "spec": {**spec, "subdomain": request.name, "containers": containers}}
+
+
+def _service(request: WorkloadRequest) -> JsonObject:
+    spec: JsonObject = {
+        "clusterIP": "None", "publishNotReadyAddresses": True, "selector": {_JOB_NAME: request.name}
+    }  # fmt: skip
+    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(request), "spec": spec}

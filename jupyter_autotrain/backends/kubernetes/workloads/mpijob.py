@@ -1,0 +1,119 @@
+"""MPIJob: of the MPI operator (`v2beta1`) and of the training operator (`v1`).
+
+Both want their launcher to start ranks in the workers, by SSH or by `kubectl exec`. Here every pod runs a supervisor
+and `mpiexec` reaches the workers through those, as on other places; so an image needs no SSH server. The launcher is
+node 0 and decides the end of the trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jupyter_autotrain.backends.kubernetes.access.served import Served, properties
+from jupyter_autotrain.backends.kubernetes.objects.fields import part
+from jupyter_autotrain.backends.kubernetes.objects.object_names import dns_label
+from jupyter_autotrain.backends.kubernetes.objects.pod_containers import value_variable, without
+from jupyter_autotrain.backends.kubernetes.objects.workload import (
+    FIRST_ADDRESS_VARIABLE,
+    OFFSET_VARIABLE,
+    RANK_VARIABLE,
+    NodeVariables,
+    ObjectType,
+    WorkloadRequest,
+    WorkloadState,
+)
+from jupyter_autotrain.backends.kubernetes.workloads import training_operator
+from jupyter_autotrain.core.json import JsonObject, JsonValue
+
+MPIJOB = ObjectType(training_operator.GROUP, "v2beta1", "mpijobs", "MPIJob")
+MPIJOB_V1 = ObjectType(training_operator.GROUP, "v1", "mpijobs", "MPIJob")
+_CONTAINER = "mpi"
+_PORT = 29500  # a Service has one; names are all that is needed of it
+
+
+class MPIJobWorkload:
+    """A launcher, and a worker per further node.
+
+    Args:
+        object_type: `MPIJOB` or `MPIJOB_V1`.
+        launcher_is_worker: The server knows `runLauncherAsWorker`: the launcher keeps its GPUs, and workers are
+            numbered from 1.
+    """
+
+    node_variables = NodeVariables(RANK_VARIABLE, FIRST_ADDRESS_VARIABLE, OFFSET_VARIABLE)
+    deletes_pods_at_once = False
+    rescales = False
+
+    def __init__(self, object_type: ObjectType = MPIJOB, *, launcher_is_worker: bool = True) -> None:
+        self.object_type = object_type
+        self.launcher_is_worker = launcher_is_worker
+
+    def object_name(self, job_id: str, home: str) -> str:
+        """A DNS label."""
+        return dns_label(job_id, home, training_operator.LONGEST_NAME)
+
+    def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
+        """The manifest; for `v1`, whose operator makes no Service, the one of the launcher too."""
+        specs = {"Launcher": self._launcher(request)}
+        if request.nodes > 1:
+            specs["Worker"] = self._workers(request)
+        spec: dict[str, JsonValue] = {
+            "slotsPerWorker": request.workers_per_node,
+            "runPolicy": training_operator.run_policy(request, backoff_limit=0),  # its launcher is a Job: 6 tries
+            "mpiReplicaSpecs": specs,
+        }
+        if self.object_type == MPIJOB_V1:
+            found = training_operator.job(self.object_type, request, spec)
+            return [found] if request.nodes == 1 else [found, _launcher_service(request)]
+        if self.launcher_is_worker:
+            spec["runLauncherAsWorker"] = True
+        return [training_operator.job(self.object_type, request, spec)]
+
+    def _launcher(self, request: WorkloadRequest) -> JsonObject:
+        env = [value_variable(RANK_VARIABLE, "0"), self._first_address(request)]
+        template = request.template
+        if self.object_type == MPIJOB_V1:  # its operator's init container asks the API server for the workers
+            spec = without(part(template, "spec"), "automountServiceAccountToken")
+            template = {**template, "spec": spec}
+        return training_operator.replicas(template, _CONTAINER, 1, "Never", env)
+
+    def _workers(self, request: WorkloadRequest) -> JsonObject:
+        is_counted = self.object_type == MPIJOB and self.launcher_is_worker
+        offset = value_variable(OFFSET_VARIABLE, "0" if is_counted else "1")
+        env = [training_operator.rank_by_label(), offset, self._first_address(request)]
+        return training_operator.replicas(request.template, _CONTAINER, request.nodes - 1, "Never", env)
+
+    def _first_address(self, request: WorkloadRequest) -> JsonObject:
+        """The launcher in the operator's Service; of `v1` the Service that comes with the object."""
+        domain = "" if self.object_type == MPIJOB_V1 else f".{request.name}"
+        return value_variable(FIRST_ADDRESS_VARIABLE, f"{request.name}-launcher{domain}")
+
+    def pod_selector(self, name: str) -> str:
+        """By the operator's label."""
+        return training_operator.pod_selector(name)
+
+    def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
+        """By its conditions."""
+        return training_operator.state(found, pods)
+
+
+def _launcher_service(request: WorkloadRequest) -> JsonObject:
+    """A headless Service that has the launcher alone."""
+    labels = "training.kubeflow.org"
+    selector = {f"{labels}/job-name": request.name, f"{labels}/replica-type": "launcher"}
+    spec: dict[str, JsonValue] = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
+    spec["ports"] = [{"name": "trial", "port": _PORT}]
+    name = f"{request.name}-launcher"
+    metadata: JsonObject = {"name": name, "namespace": request.namespace, "labels": dict(request.labels)}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+def served_mpijob(served: Served) -> MPIJobWorkload:
+    """The one of the MPI operator, as this server knows it."""
+    fields = properties(served.schema(MPIJOB), "spec")
+    return MPIJobWorkload(MPIJOB, launcher_is_worker=not fields or "runLauncherAsWorker" in fields)
+
+
+def mpijob_v1() -> MPIJobWorkload:
+    """The one of the training operator."""
+    return MPIJobWorkload(MPIJOB_V1, launcher_is_worker=False)

@@ -1,0 +1,1 @@
+"""The API server: requests, watches, logs and commands in pods."""

@@ -1,0 +1,1 @@
+"""All objects of the double, with their history."""

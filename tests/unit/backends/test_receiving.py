@@ -1,0 +1,121 @@
+"""The program that receives folders on a host, run here beside a pipe: what it keeps, and what a full disk leaves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.ssh import sending
+from jupyter_autotrain.backends.ssh.sending import DamagedFileError, Receiver, scan_folder
+from jupyter_autotrain.errors import BackendUnavailableError
+
+MB = 1 << 20
+# As on a disk with room for a megabyte: a larger file fails in the middle of a write.
+SMALL_DISK = f"""
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({MB}, {MB}))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class PipeChannel:
+    """A program on this machine as the program of a channel."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+
+    def send(self, data: bytes) -> None:
+        view = memoryview(data)
+        assert self._process.stdin is not None
+        while view:
+            view = view[self._process.stdin.write(view) or 0 :]
+
+    def receive(self) -> bytes:
+        assert self._process.stdout is not None
+        return self._process.stdout.read(1 << 16)
+
+    def stderr(self) -> bytes:
+        assert self._process.stderr is not None
+        return self._process.stderr.read()
+
+    def exit_code(self) -> int:
+        return self._process.wait()
+
+    def close(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert stream is not None
+            stream.close()
+        self._process.wait(20)
+
+
+@pytest.fixture
+def receivers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Receiver]]:
+    """Makes receivers, whose command line others may precede."""
+    made: list[Receiver] = []
+
+    def make(*before: str) -> Receiver:
+        def start(_transport: object, argv: Sequence[str], _name: str) -> PipeChannel:
+            return PipeChannel([*before, *argv])
+
+        monkeypatch.setattr(sending, "start", start)
+        made.append(Receiver(None, sys.executable, "h1", "serve()"))  # type: ignore[arg-type]  # no connection is needed
+        return made[-1]
+
+    yield make
+    for receiver in made:
+        receiver.channel.close()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    root = tmp_path / "source"
+    root.mkdir()
+    (root / "main.py").write_text("print(1)\n")
+    (root / "large.bin").write_bytes(os.urandom(3 * MB))
+    return root
+
+
+def test_what_a_trial_writes_to_its_code_never_reaches_another_folder(
+    receivers: Callable[..., Receiver], source: Path, tmp_path: Path
+) -> None:
+    there = str(tmp_path / "there")
+    first = Path(receivers().send(scan_folder(source), there, "files"))
+    (first / "large.bin").write_bytes(b"changed by a trial")
+    (source / "main.py").write_text("print(2)\n")
+    with pytest.raises(DamagedFileError, match="changed in the cache"):
+        receivers().send(scan_folder(source), there, "files")
+    second = Path(receivers().send(scan_folder(source), there, "files"))
+    assert scan_folder(second).digest == scan_folder(source).digest
+    (second / "large.bin").write_bytes(b"changed again")
+    assert (first / "large.bin").read_bytes() == b"changed by a trial"
+
+
+def test_equal_files_of_one_folder_are_no_links_of_each_other(
+    receivers: Callable[..., Receiver], source: Path, tmp_path: Path
+) -> None:
+    (source / "again.py").write_text("print(1)\n")
+    there = Path(receivers().send(scan_folder(source), str(tmp_path / "there"), "files"))
+    (there / "again.py").write_text("changed")
+    assert (there / "main.py").read_text() == "print(1)\n"
+
+
+def test_a_disk_that_fills_in_the_middle_leaves_nothing_half_used_and_is_gone_on_with(
+    receivers: Callable[..., Receiver], source: Path, tmp_path: Path
+) -> None:
+    folder = scan_folder(source)
+    there = tmp_path / "there"
+    with pytest.raises(BackendUnavailableError, match="cannot take the files") as caught:
+        receivers(sys.executable, "-c", SMALL_DISK).send(folder, str(there), "files")
+    assert "Room on its disk" in str(caught.value)
+    assert all((caught.value.found, caught.value.expected, caught.value.action))
+    assert not (there / "files" / folder.digest).exists()
+    totals: list[int] = []
+    arrived = receivers().send(folder, str(there), "files", lambda _sent, total: totals.append(total))
+    assert scan_folder(Path(arrived)).digest == folder.digest
+    assert totals[-1] < folder.size_bytes  # what had come before is not sent again
