@@ -7,7 +7,7 @@ its own name, without options.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, MetadataPathFinder, entry_points
@@ -25,16 +25,23 @@ if TYPE_CHECKING:
     from jupyter_autotrain.header import Header, HeaderContext
 
 GROUP = "jupyter_autotrain.backends"
+OPTIONS_GROUP = "jupyter_autotrain.backends.options"
+"""Names the model of a type's options too: so a header is read without importing the backend. Not required."""
 
 
-def _entries() -> Mapping[str, EntryPoint]:
-    return _scan(tuple((folder, _changed_ns(folder)) for folder in sys.path))
+def _entries(group: str = GROUP) -> Mapping[str, EntryPoint]:
+    return _scan(tuple((folder, _changed_ns(folder)) for folder in sys.path))[group]
 
 
 @lru_cache(maxsize=1)
-def _scan(_folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
+def _scan(_folders: tuple[tuple[str, int], ...]) -> Mapping[str, Mapping[str, EntryPoint]]:
     # Reading what every installed package offers takes 5 ms, a third of a submit; so it is done when a folder changed.
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+    every = entry_points()
+    return {group: _named(every.select(group=group)) for group in (GROUP, OPTIONS_GROUP)}
+
+
+def _named(entries: Iterable[EntryPoint]) -> Mapping[str, EntryPoint]:
+    return {entry.name: entry for entry in entries}
 
 
 def _forget() -> None:
@@ -54,14 +61,19 @@ def type_names() -> list[str]:
     return sorted(_entries())
 
 
-def create(profile: Profile, context: BackendContext) -> Backend:
+def create(profile: Profile, context: BackendContext, *, is_checked: bool = False) -> Backend:
     """Make the backend of a profile.
+
+    Args:
+        profile: Its name, type and options.
+        context: The home.
+        is_checked: Whether the model of its options has passed them, as of every experiment in a store.
 
     Raises:
         BackendError: When its type is not known or cannot be loaded, or its options do not fit.
     """
     made = _load(profile.type)
-    if profile.options:
+    if profile.options and not is_checked:
         _check_options(profile, made.options_model())
     try:
         return made(profile, context)
@@ -77,11 +89,14 @@ def options_model(type_name: str) -> type[BaseModel]:
     Raises:
         BackendError: When the type is not known or cannot be loaded.
     """
-    made = _load(type_name)
+    entry = _entries(OPTIONS_GROUP).get(type_name)
     try:
-        return made.options_model()
+        model: type[BaseModel] = entry.load() if entry else _load(type_name).options_model()
+    except BackendError:
+        raise
     except Exception as error:
         raise _broken(type_name, error) from error
+    return model
 
 
 def options_models() -> dict[str, type[BaseModel]]:

@@ -82,7 +82,7 @@ def reason(backend: SlurmBackend, ref: JobRef, word: str) -> str:
 
 def test_trials_that_are_submitted_together_are_one_array(make: Make, home: Home, cluster: SlurmLab) -> None:
     backend = make()
-    backend._batcher = Batcher(backend._hand_over, window_s=2.0)
+    backend._batcher = Batcher(backend._hand_over, window_s=8.0)
     trials = [trial_of(home, "print(params['x'])", number=n, params={"x": n}) for n in range(1, 7)]
     with ThreadPoolExecutor(6) as pool:
         refs = list(pool.map(lambda trial: backend.submit(trial, Placement(), {}), trials))
@@ -283,6 +283,28 @@ def test_a_workdir_of_its_own_holds_all_that_the_nodes_need(make: Make, home: Ho
     assert not (home.root / "slurm").exists()
     receipt = backend.cancel(ref, 1.0)
     assert "it had ended before" in receipt.note
+
+
+def test_clean_ends_and_removes_what_no_experiment_needs_and_leaves_that_of_others(
+    make: Make, home: Home, cluster: SlurmLab, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    backend = make(workdir=str(shared))
+    trial = trial_of(home, WAITS)
+    backend.submit(trial, Placement(), {})
+    other = SlurmBackend(Profile("cluster", "slurm", {"workdir": str(shared)}), BackendContext(Home(tmp_path / "two")))
+    assert backend.leftovers(()) == []  # it is young
+    for path in (shared / "batches").iterdir():
+        os.utime(path, (0, 0))
+    assert other.leftovers(()) == []
+    assert backend.leftovers([trial.experiment_id]) == []
+    (left,) = backend.leftovers(())
+    assert left.startswith("Slurm job autotrain-")
+    assert left.endswith(f" of {trial.experiment_id}")
+    assert backend.remove_leftovers(()) == [left]
+    assert list((shared / "batches").iterdir()) == []
+    wait_until(lambda: not cluster.run("squeue", "--noheader"), "the end of the job", within_s=60)
+    assert backend.leftovers(()) == []
 
 
 def test_the_nodes_are_an_inventory(make: Make) -> None:

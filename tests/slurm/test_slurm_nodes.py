@@ -88,3 +88,29 @@ def test_a_trial_on_two_nodes_is_cancelled_on_both(backend: SlurmBackend, home: 
     assert receipt.pids_left == ()
     assert backend.poll([ref])[0].state is TrialState.CANCELLED
     wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+
+
+def test_a_stop_comes_to_plain_ranks_on_two_nodes_at_the_same_step(backend: SlurmBackend, home: Home) -> None:
+    code = """
+        import time
+        step = 0
+        print("begun", flush=True)
+        while not should_stop():
+            time.sleep(0.02 if rank < 2 else 0.005)
+            step += 1
+        print("left", step, flush=True)
+    """
+    ref = backend.submit(trial_of(home, code, resources=TWO), Placement(), {})
+    streams = [wire.stream_of_rank(wire.STDOUT, rank) for rank in range(4)]
+
+    def all_begun() -> bool:
+        backend.poll([ref])
+        return all(b"begun" in read(backend, ref, stream) for stream in streams)
+
+    wait_until(all_begun, "all ranks", within_s=60)
+    backend.put(ref, wire.STOP_FILE, b"Enough.")
+    ended = end(backend, ref)
+    assert (ended.state, ended.reason) == (TrialState.EARLY_STOPPED, "Enough.")
+    left = {read(backend, ref, stream).splitlines()[-1] for stream in streams}
+    assert len(left) == 1
+    assert left.pop().startswith(b"left ")

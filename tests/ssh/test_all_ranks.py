@@ -130,3 +130,24 @@ def test_a_stop_comes_to_all_ranks_on_two_hosts_at_the_same_step(cluster: Cluste
     said = [cluster.text(ref, wire.stream_of_rank(wire.STDOUT, rank)) for rank in range(4)]
     assert len(set(said)) == 1, said
     assert "left at" in said[0]
+
+
+def test_a_stop_comes_to_plain_ranks_on_two_hosts_at_the_same_step(cluster: Cluster) -> None:
+    code = """
+        import time
+        step = 0
+        while not should_stop():
+            step += 1
+            time.sleep(0.03 if rank else 0.003)
+            if step == 5:
+                print("begun", flush=True)
+        print("left at", step, flush=True)
+    """
+    ref = cluster.submit(code, workers=2)
+    cluster.begun(ref, 4)
+    cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")
+    end = cluster.finish(ref)
+    assert (end.state, end.reason) == (TrialState.EARLY_STOPPED, "Enough."), cluster.text(ref, "stderr-3")
+    said = [cluster.text(ref, wire.stream_of_rank(wire.STDOUT, rank)) for rank in range(4)]
+    assert len(set(said)) == 1, said
+    assert "left at" in said[0]

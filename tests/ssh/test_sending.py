@@ -12,9 +12,10 @@ import pytest
 
 from jupyter_autotrain.backends.ssh import connecting
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.connecting import TransportKind
-from jupyter_autotrain.backends.ssh.sending import ProgressCallback, Receiver, scan_folder, send_folder
+from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
+from jupyter_autotrain.backends.ssh.sending import DamagedFileError, Receiver, scan_folder, send_folder
 from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
@@ -131,7 +132,7 @@ def test_a_file_damaged_in_the_cache_is_named_and_then_sent_again(
     damaged = next(path for path in Path(place, "blobs").iterdir() if path.stat().st_size > MB)
     damaged.write_bytes(b"other")
     (source / "main.py").write_text("print(3)\n")
-    with pytest.raises(BackendError, match="damaged in the cache"):
+    with pytest.raises(DamagedFileError, match="changed in the cache"):
         send(transport, source, place)
     assert scan_folder(send(transport, source, place)).digest == scan_folder(source).digest
 

@@ -10,8 +10,8 @@ import pytest
 
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.backend import SshBackend
-from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.testing import BackendContract

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from jupyter_autotrain.backends.ssh import connecting
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.backends.ssh.transport import run
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendUnavailableError
@@ -143,13 +145,13 @@ def test_a_certificate_may_lie_elsewhere(lab: SshLab, config: Path, kind: Transp
 @pytest.fixture
 def master(lab: SshLab, config: Path, key: Path) -> Iterator[Path]:
     """The user's own master to h1, as after a login with a second factor; without it the host lets nobody in."""
-    socket = key.parent / "master"
-    argv = ["ssh", "-F", str(lab.config), "-o", "BatchMode=yes", "-M", "-S", str(socket)]
+    shared = key.parent / "master"
+    argv = ["ssh", "-F", str(lab.config), "-o", "BatchMode=yes", "-M", "-S", str(shared)]
     begun = subprocess.Popen([*argv, "-N", "h1"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_until(socket.exists, "the master")
-        begin_with(config, "Host *", f"  IdentityFile {key}", "  IdentitiesOnly yes", f"  ControlPath {socket}")
-        yield socket
+        wait_until(shared.exists, "the master")
+        begin_with(config, "Host *", f"  IdentityFile {key}", "  IdentitiesOnly yes", f"  ControlPath {shared}")
+        yield shared
     finally:
         begun.terminate()
         begun.wait()
@@ -170,6 +172,51 @@ def test_trials_run_over_the_master_that_the_user_has_and_it_stays(
             hostname_by(config, TransportKind.OPENSSH)
     finally:
         moved.rename(master)
+
+
+def test_a_stale_socket_of_a_master_that_is_gone_is_in_nobodys_way(
+    lab: SshLab, config: Path, kind: TransportKind, tmp_path: Path
+) -> None:
+    stale = tmp_path / "gone"
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(str(stale))
+    shared = ("  ControlMaster auto", f"  ControlPath {stale}", "  ControlPersist 60")
+    begin_with(config, "Host *", *shared, f"  IdentityFile {lab.folder / 'user_key'}")
+    assert hostname_by(config, kind) == "h1"
+    assert stale.is_socket()  # it is the user's, and stays as it was
+
+
+@pytest.fixture
+def second_server(lab: SshLab) -> Iterator[LabHost]:
+    """A host whose server listens at port 2222 as well."""
+    host = lab.hosts[1]
+    settings = host.folder / "second_sshd_config"
+    pid = host.folder / "second.pid"
+    own = (host.folder / "sshd_config").read_text().replace("PidFile none", f"PidFile {pid}")
+    settings.write_text(f"Port 2222\n{own}")
+    host.run("/usr/sbin/sshd", "-f", str(settings), "-E", str(host.folder / "second.log"))
+    wait_until(pid.exists, "the second server")
+    yield host
+    host.run("kill", pid.read_text().strip())
+
+
+def test_an_alias_for_host_keys_and_another_port_are_followed_from_included_files(
+    lab: SshLab, config: Path, kind: TransportKind, tmp_path: Path, second_server: LabHost
+) -> None:
+    known = tmp_path / "known"
+    known.write_text(f"the-box {second_server.public_key}\n")
+    (tmp_path / "conf.d").mkdir()
+    lines = [
+        "Host box", f"  HostName {second_server.address}", "  Port 2222", "  User root", "  HostKeyAlias the-box",
+        f"  IdentityFile {lab.folder / 'user_key'}", f"  UserKnownHostsFile {known}",
+    ]  # fmt: skip
+    (tmp_path / "conf.d" / "10-box.conf").write_text("\n".join(lines) + "\n")
+    (tmp_path / "conf.d" / "20-all.conf").write_text("Host *\n  Port 1\n  StrictHostKeyChecking yes\n")
+    begin_with(config, f"Include {tmp_path}/conf.d/*.conf")
+    assert hostname_by(config, kind, "box") == "h2"
+    known.write_text(f"the-box {lab.hosts[0].public_key}\n")
+    with pytest.raises(BackendUnavailableError, match="has changed"):
+        hostname_by(config, kind, "box")
 
 
 def test_nothing_listens_on_the_side_of_the_manager_or_beside_the_server_there(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import sys
 import zipfile
 from pathlib import Path
@@ -14,10 +13,12 @@ import psutil
 import pytest
 
 import jupyter_autotrain as at
+from jupyter_autotrain.client import place_leftovers
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.manager.start import stopped
+from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.wheels import write_wheel
 
@@ -86,6 +87,12 @@ def test_a_matching_environment_is_made_on_each_host_once(lab, home, wheels):
         (trial.reason, experiment.logs(trial.number)) for trial in experiment.trials
     ]
     assert len(environments_of(lab.hosts[0])) == 1
+    with Store.open(home) as store:
+        (found,) = place_leftovers.find(home, store)
+        assert found.names[0].startswith(f"environment {environments_of(lab.hosts[0])[0].name[:8]} on h1 (")
+        (removed,) = place_leftovers.remove(home, store)
+    assert removed.names == found.names
+    assert environments_of(lab.hosts[0]) == []
 
 
 def test_an_environment_is_made_on_while_the_agent_is_killed(lab, host, home, wheels):
@@ -101,7 +108,8 @@ def test_an_environment_is_made_on_while_the_agent_is_killed(lab, host, home, wh
     agents = [one for one in inside if "exec(sys.stdin.buffer" in " ".join(one.cmdline())]
     assert agents
     for agent in agents:
-        agent.send_signal(signal.SIGKILL)
+        with contextlib.suppress(psutil.NoSuchProcess):  # that of an earlier connection may be ending just now
+            agent.kill()
     fd = os.open(sdist, os.O_WRONLY | os.O_NONBLOCK)  # the installer reads it
     sdist.unlink()
     sdist.write_bytes(b"not an archive")  # for installers that read it twice

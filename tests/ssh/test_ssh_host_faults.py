@@ -18,7 +18,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.ssh_lab import LabHost
 from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, read_on, start, status, supervisors
@@ -53,10 +53,10 @@ def test_a_full_disk_there_is_told_with_the_host_and_passes_when_there_is_room(
     backend = make(home, workdir=small_disk)
     assert backend.probe().usable
     host.run("sh", "-c", f"cat /dev/zero >{small_disk}/filler || true")
-    with pytest.raises(BackendError, match="h1 cannot take the files") as caught:
+    with pytest.raises(BackendUnavailableError, match="h1 cannot take the files") as caught:
         start(backend, home, "report(a=1)")
     assert "No space left" in caught.value.found
-    assert "room on its disk" in caught.value.expected
+    assert "Room on its disk" in caught.value.expected
     host.run("rm", f"{small_disk}/filler")
     assert end(backend, start(backend, home, "report(a=1)")).state is TrialState.SUCCEEDED
 

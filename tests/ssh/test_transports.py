@@ -16,9 +16,9 @@ import pytest
 
 from jupyter_autotrain.backends.ssh import connecting, host_keys
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.backends.ssh.host import resolve
 from jupyter_autotrain.backends.ssh.transport import HostKeyError, LinkLostError, Transport, run, start
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, MissingExtraError
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab

@@ -58,7 +58,8 @@ def modules() -> list[str]:
 def files() -> list[Path]:
     """Agent, supervisor and worker, all that they import of this package, and the receiver of files."""
     own = [name for name in modules() if name.split(".")[0] == "jupyter_autotrain"]
-    paths = {PACKAGE / "backends" / "ssh" / "receiving.py", *(PACKAGE / "worker").rglob("*.py")}
+    receiver = [PACKAGE / "backends" / "ssh" / name for name in ("received_files.py", "receiving.py")]
+    paths = {*receiver, *(PACKAGE / "worker").rglob("*.py")}
     for name in own:
         path = PACKAGE.parent.joinpath(*name.split("."))
         paths.add(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))

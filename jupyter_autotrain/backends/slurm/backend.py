@@ -7,7 +7,7 @@ and writes the same files; this side reads them by cursor, and asks Slurm for wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.local import trial_directory
@@ -188,6 +188,19 @@ class SlurmBackend:
         answer = self._cluster.ask("cancel", directory=directory, grace_s=grace_s)
         ended, killed, left, elapsed_s, note = cast("tuple[list[int], list[int], list[int], float, str]", answer)
         return CancelReceipt(tuple(ended), tuple(killed), tuple(left), elapsed_s, note)
+
+    def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
+        """Trials that none of these experiments needs, and environments that no trial uses."""
+        return self._leftovers(experiments, is_removed=False)
+
+    def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
+        """End and remove them."""
+        return self._leftovers(experiments, is_removed=True)
+
+    def _leftovers(self, experiments: Collection[str], *, is_removed: bool) -> Sequence[str]:
+        folder = self._cluster.trials_folder()
+        of = {"folder": folder, "experiments": sorted(experiments), "is_removed": is_removed}
+        return cast("list[str]", self._cluster.ask("leftovers", of=of))
 
     def close(self) -> None:
         """Give up the connection to the login node; jobs continue."""

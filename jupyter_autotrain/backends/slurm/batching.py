@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from jupyter_autotrain.core.json import JsonObject
 
 WINDOW_S = 0.02  # a search submits its first trials within a few milliseconds
+_STEPS = 4  # of the window; it ends with a step in which none came
 MOST_TASKS = 500  # of one array; clusters allow 1,000 or more
 
 
@@ -18,7 +19,7 @@ class Batcher:
 
     Args:
         submit: Hands tasks with their script over.
-        window_s: How long the first of them waits for others.
+        window_s: How long the first of them waits for others at most; much less where none come.
     """
 
     def __init__(self, submit: Callable[[Sequence[JsonObject], str], None], window_s: float = WINDOW_S) -> None:
@@ -41,9 +42,16 @@ class Batcher:
                 group = self._waiting[script] = []
             group.append((task, done))
         if is_first:
-            time.sleep(self._window_s)
+            self._wait_for_others(group)
             self._hand_over(group, script)
         done.result()
+
+    def _wait_for_others(self, group: list[tuple[JsonObject, Future[None]]]) -> None:
+        for _ in range(_STEPS):
+            before = len(group)
+            time.sleep(self._window_s / _STEPS)
+            if len(group) == before:
+                return
 
     def _hand_over(self, group: list[tuple[JsonObject, Future[None]]], script: str) -> None:
         with self._lock:

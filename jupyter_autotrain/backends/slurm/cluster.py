@@ -47,6 +47,10 @@ class Cluster(Protocol):
         """What a `JobRef` of this job holds; `directory` is what the controller calls its trial directory."""
         ...
 
+    def trials_folder(self) -> str:
+        """What the controller calls the folder of all trial directories of this home."""
+        ...
+
     def send_bundle(self, trial: TrialSpec) -> str:
         """Make the bundle of a trial available to the nodes; gives its path there."""
         ...
@@ -110,6 +114,10 @@ class LocalCluster(trial_directory.TrialDirectoryBackend):
             return {"directory": str(self._context.home.trial(experiment_id, int(number), int(attempt)))}
         return {"directory": str(self._root / "jobs" / owner(self._context) / job_id)}
 
+    def trials_folder(self) -> str:
+        """The home's own, or one below `workdir`."""
+        return str(self._context.home.root if self.shares_home else self._root / "jobs" / owner(self._context))
+
     def send_bundle(self, trial: TrialSpec) -> str:
         """The home's own, or a copy below `workdir`."""
         bundle = self._context.bundle(trial)
@@ -155,6 +163,10 @@ class RemoteCluster:
     def ref_data(self, job_id: str) -> JsonObject:
         """The host, and the job's folder there."""
         return {"host": self._link.name, "directory": f"{owner(self._context)}/{job_id}"}
+
+    def trials_folder(self) -> str:
+        """A folder of this home's own."""
+        return owner(self._context)
 
     def send_bundle(self, trial: TrialSpec) -> str:
         """Send it, unless it is there."""

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain.backends.slurm.job_script import IDLE_S, OWN_OPTIONS
-from jupyter_autotrain.backends.ssh.connecting import TransportKind
 from jupyter_autotrain.backends.ssh.options import Port
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.header.faults import UnfitError
 from jupyter_autotrain.header.sections import Section

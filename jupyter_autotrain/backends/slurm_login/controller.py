@@ -16,7 +16,16 @@ from typing import Any
 
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local.status import UnknownError
-from jupyter_autotrain.backends.slurm_login import batch, cancelling, commands, nodes, pilots, pooled_trials, resolution
+from jupyter_autotrain.backends.slurm_login import (
+    batch,
+    cancelling,
+    commands,
+    leftovers,
+    nodes,
+    pilots,
+    pooled_trials,
+    resolution,
+)
 from jupyter_autotrain.backends.slurm_login.batch import BatchFolder, Entry, Task
 from jupyter_autotrain.backends.slurm_login.job_queue import JobQueue
 from jupyter_autotrain.core import files, wire
@@ -53,6 +62,7 @@ class SlurmController:
             "poll": lambda request: self._poll_all([self._directory(name) for name in request["directories"]]),
             "cancel": lambda request: self.cancel(self._directory(request["directory"]), request["grace_s"]),
             "read": lambda request: [self._read(*cursor) for cursor in request["cursors"]],
+            "leftovers": lambda request: self._leftovers(**request["of"]),
             "nodes": lambda request: nodes.listing(self._run, request["partition"]),
             "version": lambda _: self._version(),
         }
@@ -229,6 +239,11 @@ class SlurmController:
                 return ["", "", False]
             return ["", f"its {stream} cannot be read: {error.strerror}", isinstance(error, files.NotRegularError)]
         return [base64.b64encode(data).decode(), "", False]
+
+    def _leftovers(self, folder: str, experiments: list[str], is_removed: bool) -> list[str]:
+        """What is left of a home whose trial directories lie in a folder: removed now, or only found."""
+        found = leftovers.Leftovers(self._root, self._queue, self.cancel)
+        return (found.remove if is_removed else found.find)(self._directory(folder), experiments)
 
     def cancel(self, directory: Path, grace_s: float) -> object:
         """End a trial; see `cancelling.cancel`."""

@@ -63,6 +63,11 @@ class JobQueue:
         self._list()
         return self._names.get(name, "")
 
+    def names_now(self) -> list[str]:
+        """The names of all jobs of this account that Slurm lists; errors as `number_of`."""
+        self._list()
+        return list(self._names)
+
     def _refresh(self) -> None:
         now_s = self._clock()
         pause_s = min(max(_AGE_SHARE * (now_s - self._changed_s), _LEAST_S), _MOST_S)

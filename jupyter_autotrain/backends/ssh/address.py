@@ -54,3 +54,17 @@ def jump_address(jump: str, config_file: str, profile: str = "ssh") -> HostAddre
     return HostAddress(
         name.strip("[]"), user or None, int(port) if port else None, config_file=config_file, profile=profile
     )
+
+
+def named_host(value: object) -> object:
+    """The options of a host that is given by its name alone, or as `USER@HOST:PORT`; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    user, _, endpoint = value.rpartition("@")
+    name, _, port = endpoint.partition(":")
+    host: dict[str, object] = {"host": name if port.isdigit() else endpoint}
+    if user:
+        host["user"] = user
+    if port.isdigit():
+        host["port"] = int(port)
+    return host

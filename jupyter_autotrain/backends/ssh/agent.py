@@ -32,7 +32,7 @@ from jupyter_autotrain.core import environment, system, wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.worker import start_supervisor
 from jupyter_autotrain.worker.data_cache import DataCache
-from jupyter_autotrain.worker.environments import interpreters
+from jupyter_autotrain.worker.environments import eviction, interpreters
 
 if TYPE_CHECKING:
     from jupyter_autotrain.backends.slurm_login.controller import SlurmController
@@ -59,6 +59,8 @@ class Agent:
         self._controller: SlurmController | None = None
         self._watcher = JobWatcher(self._write)
         self._owners: set[Path] = set()
+        self._environments = str(root / "environments")
+        self._data = str(root / "data")
         self._handlers: dict[str, Callable[[AgentRequest], object]] = {
             "ping": lambda _: None,
             "machine": lambda _: agent_machine.describe(),
@@ -80,6 +82,8 @@ class Agent:
             "endpoint": self._endpoint,
             "start_again": self._start_again,
             "clock": lambda _: time.time(),
+            "environments": lambda _: eviction.unused(self._environments),
+            "remove_environment": lambda request: eviction.remove(self._environments, request["name"]),
             "slurm": self._slurm,
         }
 
@@ -161,7 +165,7 @@ class Agent:
         trial["directory"] = str(directory)
         trial["bundle"] = request["bundle"]
         trial["python"] = sys.executable
-        trial["environments"] = str(self._root / "environments")
+        trial["environments"] = self._environments
         trial["environment"] = {**environment.of_this_machine(os.environ), **trial["environment"]}
         trial["contact"] = str(directory.parent / _CONTACT)
         own = str(self._directory(before) / wire.CHECKPOINTS) if before else ""
@@ -199,10 +203,6 @@ class Agent:
     def _unsubscribe(self, request: AgentRequest) -> None:
         for job in request["jobs"]:
             self._watcher.unsubscribe(job)
-
-    @property
-    def _data(self) -> str:
-        return str(self._root / "data")
 
     def _use_data(self, request: AgentRequest) -> bool:
         directory = self._directory(request["job"])

@@ -13,11 +13,12 @@ from typing import cast
 
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
-from jupyter_autotrain.backends.ssh.connecting import TransportKind, connect
+from jupyter_autotrain.backends.ssh.connecting import connect
 from jupyter_autotrain.backends.ssh.folder_channel import FolderChannel
 from jupyter_autotrain.backends.ssh.pushed_jobs import PushedJobs
 from jupyter_autotrain.backends.ssh.sending import Receiver
 from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import AutotrainError, BackendError
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.ssh import fetching, interpreters
+from jupyter_autotrain.backends.ssh import fetching, interpreters, stop_carrying
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs, network_of
@@ -20,7 +20,7 @@ from jupyter_autotrain.backends.ssh.multi_node import MultiNode
 from jupyter_autotrain.backends.ssh.node_jobs import job_id_of, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.trial_starter import StartedJob, TrialStarter
-from jupyter_autotrain.core import system
+from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -212,8 +212,11 @@ class SshBackend(HostChecks):
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         """Write a file into the trial directory on its host."""
         text = base64.b64encode(data).decode()
-        for one in node_refs(ref):
+        refs = node_refs(ref)
+        for one in refs:
             self.link_to(one).ask("put", job=self.name_there(one), path=path, data=text)
+        if path == wire.STOP_FILE and len(refs) > 1 and not ref.data.get("elastic"):
+            stop_carrying.agree(self, refs)
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         """Copy a file or folder from the trial directory on its host to this machine."""

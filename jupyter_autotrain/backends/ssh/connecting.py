@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+import sys
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 
 from jupyter_autotrain.backends.ssh import openssh_probe, openssh_transport
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.transport import HostKey, Transport
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.errors import MissingExtraError
-
-
-class TransportKind(StrEnum):
-    """What makes the connections."""
-
-    PARAMIKO = "paramiko"
-    OPENSSH = "openssh"
 
 
 def check_installed(kind: TransportKind) -> None:
@@ -37,6 +33,7 @@ def connect(address: HostAddress, kind: TransportKind) -> Transport:
     """
     if kind is TransportKind.OPENSSH:
         return openssh_transport.OpenSshTransport(address)
+    _load_when_used("invoke")  # 100 ms; paramiko imports it for a part of its own reader of configurations
     try:
         from jupyter_autotrain.backends.ssh.paramiko_transport import ParamikoTransport  # noqa: PLC0415 - optional
     except ModuleNotFoundError as error:
@@ -58,6 +55,23 @@ def host_key(address: HostAddress, kind: TransportKind) -> HostKey:
     except ModuleNotFoundError as error:
         raise _missing(error) from None
     return paramiko_connecting.host_key(address)
+
+
+def _load_when_used(name: str) -> None:
+    """Have a module, where it is installed, loaded by the first look at something in it."""
+    spec = None if name in sys.modules else find_spec(name)
+    if spec is None:
+        return
+    placeholder = ModuleType(name)
+    placeholder.__spec__ = spec
+
+    def load(attribute: str) -> object:
+        if sys.modules.get(name) is placeholder:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    placeholder.__getattr__ = load  # type: ignore[method-assign]  # of a module, as PEP 562 has it
+    sys.modules[name] = placeholder
 
 
 def _missing(error: ModuleNotFoundError) -> MissingExtraError:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain.backends.local.trial_directory import changed_error
+from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback, SentFile
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.backends.ssh.sending import FolderManifest, ProgressCallback, SentFile
+from jupyter_autotrain.backends.ssh.sending import FolderManifest
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.core.data_manifest import DataManifest

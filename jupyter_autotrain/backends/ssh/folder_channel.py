@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from jupyter_autotrain.backends.ssh.sending import FolderManifest, ProgressCallback, Receiver
+from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
+from jupyter_autotrain.backends.ssh.sending import FolderManifest, Receiver
 from jupyter_autotrain.backends.ssh.transport import Transport
 from jupyter_autotrain.errors import AutotrainError
 
@@ -37,6 +38,13 @@ class FolderChannel:
                 pass  # it had ended, as after a minute without a folder
         return self._send(self._start(), folder, root, kind, progress)
 
+    def prepare(self) -> None:
+        """Start the program at the other end, unless one waits there: it comes up while the folder is read here."""
+        with self._lock:
+            is_there = self._kept is not None
+        if not is_there:
+            self._keep(self._start())
+
     def close(self) -> None:
         """Give up the channel that is kept; the program at its other end ends."""
         receiver = self._take()
@@ -59,8 +67,11 @@ class FolderChannel:
         except BaseException:
             receiver.channel.close()
             raise
+        self._keep(receiver)
+        return path
+
+    def _keep(self, receiver: Receiver) -> None:
         with self._lock:
             spare, self._kept = self._kept, receiver
         if spare is not None:
             spare.channel.close()
-        return path

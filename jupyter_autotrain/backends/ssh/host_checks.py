@@ -1,13 +1,13 @@
-"""What the SSH backend offers to a check of its hosts, and to trusting their keys."""
+"""What the SSH backend offers to a check of its hosts, to `clean`, and to trusting their keys."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends.ssh import agent_responses, connecting, host_keys
+from jupyter_autotrain.backends.ssh import agent_responses, connecting, host_environments, host_keys
 from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host import resolve
@@ -52,6 +52,14 @@ class HostChecks(ABC):
     def remove(self, ref: JobRef) -> None:
         """Delete the directory of a job on its host."""
         self.link_to(ref).ask("remove", job=self.name_there(ref))
+
+    def leftovers(self, experiments: Collection[str]) -> Sequence[str]:  # noqa: ARG002 - who uses one holds it there
+        """The virtual environments on the hosts that no trial uses."""
+        return host_environments.unused(list(self._links.values()))
+
+    def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:  # noqa: ARG002 - as above
+        """Remove them."""
+        return host_environments.remove(list(self._links.values()))
 
     def host_key(self, node: str) -> tuple[str, str]:
         """The type and the fingerprint of the key that a host shows now."""

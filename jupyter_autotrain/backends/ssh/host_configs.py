@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
-from jupyter_autotrain.backends.ssh.address import HostAddress
+from jupyter_autotrain.backends.ssh import option_defaults
+from jupyter_autotrain.backends.ssh.address import HostAddress, named_host
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.connecting import check_installed
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.devices import Link, LinkKind
+from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import BackendError
 
@@ -19,40 +24,53 @@ _NETWORK_EFFICIENCY = 0.9
 
 
 def host_configs(profile: Profile) -> dict[str, HostConfig]:
-    """The hosts of a profile, by their names.
+    """The hosts of a profile, by their names. Its options have been checked, by the model that their type has.
 
     Raises:
         BackendError: It names no host, or one twice.
         MissingExtraError: What its transport needs is not installed.
     """
-    from jupyter_autotrain.backends.ssh.options import HostOptions, SshOptions  # noqa: PLC0415 - pydantic is slow
-
-    if not profile.options.get("hosts"):
+    named = cast("Sequence[object]", profile.options.get("hosts") or ())
+    if not named:
         raise BackendError(
             f"The profile {profile.name!r} names no host.", "`hosts: [gpu1, gpu2]`.", "Add them to its profile."
         )
-    options = SshOptions.model_validate(dict(profile.options))
-    check_installed(options.transport)
-
-    ping_s = _PING_S if options.lease_s is None else min(_PING_S, options.lease_s / _PINGS_OF_A_LEASE)
-
-    def config(host: HostOptions) -> HostConfig:
-        address = HostAddress(
-            host.host,
-            host.user or options.user,
-            host.port or options.port,
-            _path(host.key_file or options.key_file),
-            _path(options.config_file),
-            profile.name,
-        )
-        python = host.python or options.python
-        workdir = host.workdir or options.workdir
-        return HostConfig(address, options.transport, python, workdir, host.address or "", ping_s, options.cache_limit)
-
-    configs = {host.host: config(host) for host in options.hosts}
-    if len(configs) < len(options.hosts):
+    transport = TransportKind(str(profile.options.get("transport") or TransportKind.PARAMIKO))
+    check_installed(transport)
+    configs = {}
+    for host in named:
+        config = _config(profile, transport, cast("JsonObject", named_host(host)))
+        configs[config.address.name] = config
+    if len(configs) < len(named):
         raise BackendError(f"The profile {profile.name!r} names a host twice.", "", "Remove one of them.")
     return configs
+
+
+def _config(profile: Profile, transport: TransportKind, host: JsonObject) -> HostConfig:
+    """One host; what it does not say itself is as the profile says."""
+    given = {**profile.options, **{key: value for key, value in host.items() if value is not None}}
+    port = given.get("port")
+    address = HostAddress(
+        str(host["host"]),
+        cast("str | None", given.get("user")),
+        None if port is None else int(cast("int", port)),
+        _path(given.get("key_file")),
+        _path(given.get("config_file")),
+        profile.name,
+    )
+    return HostConfig(
+        address,
+        transport,
+        str(given.get("python") or option_defaults.PYTHON),
+        str(given.get("workdir") or option_defaults.WORKDIR),
+        str(host.get("address") or ""),
+        _ping_s(given.get("lease_s")),
+        cast("int", given.get("cache_limit", option_defaults.CACHE_LIMIT_BYTES)),
+    )
+
+
+def _ping_s(lease_s: JsonValue) -> float:
+    return min(_PING_S, lease_s / _PINGS_OF_A_LEASE) if isinstance(lease_s, int | float) else _PING_S
 
 
 def network_of(profile: Profile) -> Link | None:
@@ -63,5 +81,5 @@ def network_of(profile: Profile) -> Link | None:
     return Link(LinkKind.SWITCH, float(rate), _NETWORK_LATENCY_S, _NETWORK_EFFICIENCY)
 
 
-def _path(text: str | None) -> str:
-    return str(Path(text).expanduser()) if text else ""
+def _path(text: JsonValue) -> str:
+    return str(Path(str(text)).expanduser()) if text else ""

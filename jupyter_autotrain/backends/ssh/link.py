@@ -13,7 +13,8 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
-from jupyter_autotrain.backends.ssh.sending import FolderManifest, ProgressCallback, scan_folder
+from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
+from jupyter_autotrain.backends.ssh.sending import DamagedFileError, FolderManifest, scan_folder
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -100,6 +101,7 @@ class HostLink:
         with self._lock:
             folder = self._folders.get(root)
         if folder is None:
+            self._prepare_to_send()
             folder = scan_folder(root)
         with self.sending(folder.digest):
             sent = self._sent.get(folder.digest)
@@ -112,11 +114,21 @@ class HostLink:
 
     def _send_bundle(self, folder: FolderManifest, progress: ProgressCallback | None) -> str:
         limit_bytes = self.config.cache_limit_bytes
-        if limit_bytes is None:
-            return self.send_folder(folder, self.config.workdir, _KEPT_KIND, progress)
-        size_bytes = 2 * folder.size_bytes  # the files as received, and the folder
-        self.ask("make_room", digest=folder.digest, size_bytes=size_bytes, limit_bytes=limit_bytes)
-        return self.send_folder(folder, self.config.workdir, "bundles", progress)
+        kind = _KEPT_KIND if limit_bytes is None else "bundles"
+        if limit_bytes is not None:
+            size_bytes = 2 * folder.size_bytes  # the files as received, and the folder
+            self.ask("make_room", digest=folder.digest, size_bytes=size_bytes, limit_bytes=limit_bytes)
+        try:
+            return self.send_folder(folder, self.config.workdir, kind, progress)
+        except DamagedFileError:  # an earlier trial wrote to its own code; that file is gone from the cache now
+            return self.send_folder(folder, self.config.workdir, kind, progress)
+
+    def _prepare_to_send(self) -> None:
+        connection = self.connection()
+        try:
+            connection.folders.prepare()
+        except LinkLostError as error:
+            raise self.lost(connection, error) from error
 
     def send_folder(
         self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None

@@ -47,7 +47,9 @@ class NodeStarter:
         ref = JobRef(self._nodes.name, trial.job_id, data)
         calls = {}
         for rank, number in enumerate(order):
-            layout: JsonObject = {"node_rank": rank, "endpoints": cast("list[list[str]]", listed)}
+            layout: JsonObject = {
+                "node_rank": rank, "endpoints": cast("list[list[str]]", listed), "agrees_on_stop": not trial.elastic
+            }  # fmt: skip
             calls[jobs[number][0]] = partial(
                 self._try, self._nodes.start_on, placement.nodes[number], jobs[number][1], trial, secrets, layout
             )

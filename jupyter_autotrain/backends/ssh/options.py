@@ -6,7 +6,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jupyter_autotrain.backends.ssh.connecting import TransportKind
+from jupyter_autotrain.backends.ssh import option_defaults
+from jupyter_autotrain.backends.ssh.address import named_host
+from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Rate, Size, Text
 from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
@@ -30,21 +32,7 @@ class HostOptions(Section):
     )
 
 
-def _named(value: object) -> object:
-    """A host may be given by its name alone, or as `USER@HOST:PORT`."""
-    if not isinstance(value, str):
-        return value
-    user, _, endpoint = value.rpartition("@")
-    name, _, port = endpoint.partition(":")
-    host: dict[str, object] = {"host": name if port.isdigit() else endpoint}
-    if user:
-        host["user"] = user
-    if port.isdigit():
-        host["port"] = int(port)
-    return host
-
-
-_Host = Annotated[HostOptions, BeforeValidator(_named, json_schema_input_type=str | HostOptions)]
+_Host = Annotated[HostOptions, BeforeValidator(named_host, json_schema_input_type=str | HostOptions)]
 
 
 class SshOptions(Section):
@@ -70,7 +58,7 @@ class SshOptions(Section):
         examples=["100Gbit/s"],
     )
     python: Text = Field(
-        default="python3", description="The interpreter on the hosts.", examples=["/opt/py/bin/python"]
+        default=option_defaults.PYTHON, description="The interpreter on the hosts.", examples=["/opt/py/bin/python"]
     )
     lease_s: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
@@ -78,10 +66,10 @@ class SshOptions(Section):
         examples=["3600"],
     )
     workdir: Text = Field(
-        default="~/.autotrain", description="The folder there for all files.", examples=["/scratch/ada/at"]
+        default=option_defaults.WORKDIR, description="The folder there for all files.", examples=["/scratch/ada/at"]
     )
     cache_limit: Size = Field(
-        default=5_000_000_000,
+        default=option_defaults.CACHE_LIMIT_BYTES,
         description="How much code each host keeps; the least recently used goes first, never what a trial uses.",
         examples=["5GB"],
     )

@@ -1,6 +1,6 @@
 """Sending folders to a host: each once per digest, verified there, resumed after a cut, only what changed.
 
-The other end is `receiving`, whose head describes the messages.
+The other end is `receiving`, whose head describes the messages; it and `received_files` are sent there as text.
 """
 
 from __future__ import annotations
@@ -10,38 +10,36 @@ import hashlib
 import json
 import os
 import stat
-import tarfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import cast
 
-from jupyter_autotrain.backends.ssh import receiving
-from jupyter_autotrain.backends.ssh.transport import Channel, LinkLostError, Transport, start
+from jupyter_autotrain.backends.ssh import received_files, receiving
+from jupyter_autotrain.backends.ssh.archive_stream import ArchiveStream, ProgressCallback, SentFile
+from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport, start
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
-_PIECE_BYTES = 1 << 18
 _CHECK_VERSION = """
 if sys.version_info < (3, 9):
     sys.exit("it is Python %d.%d" % sys.version_info[:2])
 """
+_DEFINE_MODULE = "import types; exec({text!r}, sys.modules.setdefault({name!r}, types.ModuleType({name!r})).__dict__)"
 RECEIVE_AND_END = "main()"
 
-ProgressCallback = Callable[[int, int], None]  # bytes sent, bytes to send
 
+class DamagedFileError(BackendError):
+    """A file that a host had kept was changed there; it is sent again the next time.
 
-@dataclass(frozen=True, slots=True)
-class SentFile:
-    """A file of a folder: its path in it, size, digest, where it lies here, and whether it may be executed."""
-
-    path: str
-    size_bytes: int
-    sha256: str
-    source: Path
-    is_executable: bool
+    Args:
+        found: What was found.
+        expected: What was expected.
+        action: What to do next.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +97,20 @@ class Receiver:
         self._name = name
         self._python = python
         self._rest = bytearray()
-        text = f"{Path(str(receiving.__file__)).read_text(encoding='utf-8')}\n{then}\n"
+        files = _DEFINE_MODULE.format(name=received_files.__name__, text=_text(received_files))
+        program = f"{_text(receiving)}\n{then}\n"
         self.channel = start(
             transport, [python, "-I", "-S", "-c", "import sys; exec(sys.stdin.buffer.readline())"], name
         )
-        self._send(f"exec({_CHECK_VERSION!r}); exec({text!r})\n".encode())
+        self._send(f"exec({_CHECK_VERSION!r}); {files}; exec({program!r})\n".encode())
 
     def send(self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None) -> str:
         """Send a folder, unless it is there; gives its path there.
 
         Raises:
             LinkLostError: The connection is gone; what has arrived stays there for the next attempt.
+            DamagedFileError: A file that the host had kept was changed there; the next attempt sends it.
+            BackendUnavailableError: The disk there is full; likewise.
             BackendError: The host cannot take it, or has no such Python.
         """
         self._say({"root": root, "kind": kind, "digest": folder.digest})
@@ -120,7 +121,7 @@ class Receiver:
                 "folders": list(folder.folders),
             })  # fmt: skip
             needed = cast("dict[str, int]", self.line()["needed"])
-            _Sending(self.channel, progress, _size_of_archive(folder, needed)).send(folder, needed)
+            ArchiveStream(self.channel, progress).send({file.sha256: file for file in folder.files}, needed)
             answer = self.line()
         return str(answer["path"])
 
@@ -147,11 +148,7 @@ class Receiver:
         self._rest = bytearray(rest)
         answer = cast("JsonObject", json.loads(line))
         if "error" in answer:
-            raise BackendError(
-                f"{self._name} cannot take the files: {answer['error']}.",
-                "A folder there that can be written, and room on its disk.",
-                f"Look at the disk of {self._name}, then retry.",
-            )
+            raise _refusal(self._name, answer)
         return answer
 
     def _ended(self) -> BackendError:
@@ -166,58 +163,17 @@ class Receiver:
         )
 
 
-def _size_of_archive(folder: FolderManifest, needed: Mapping[str, int]) -> int:
-    sizes = {file.sha256: file.size_bytes for file in folder.files}
-    return sum(sizes[sha256] - offset for sha256, offset in needed.items())
+def _refusal(name: str, answer: JsonObject) -> BackendError | BackendUnavailableError:
+    found = f"{name} cannot take the files: {answer['error']}."
+    if answer.get("kind") == "full":
+        advice = f"Free some room on the disk of {name}; it is tried again, and what has arrived is not sent again."
+        return BackendUnavailableError(found, "Room on its disk for what is sent.", advice)
+    kind = DamagedFileError if answer.get("kind") == "damaged" else BackendError
+    return kind(found, "A folder there that can be written.", f"Look at the disk of {name}, then retry.")
 
 
-class _Sending:
-    """Sends files as a tar stream, in large pieces; tells of the progress."""
-
-    def __init__(self, channel: Channel, progress: ProgressCallback | None, total_bytes: int) -> None:
-        self._channel = channel
-        self._progress = progress
-        self._total_bytes = total_bytes
-        self._sent_bytes = 0
-        self._piece = bytearray()
-
-    def send(self, folder: FolderManifest, needed: Mapping[str, int]) -> None:
-        """Send the needed files from their offsets on, each content once."""
-        sources = {file.sha256: file for file in folder.files}
-        try:
-            for sha256, offset in needed.items():
-                self._send_file(sources[sha256], offset)
-            self._write(bytes(2 * tarfile.BLOCKSIZE))
-            self._flush()
-        except BrokenPipeError:
-            return  # the other end has said why
-
-    def _send_file(self, file: SentFile, offset: int) -> None:
-        member = tarfile.TarInfo(f"{file.sha256}@{offset}")
-        member.size = file.size_bytes - offset
-        self._write(member.tobuf(tarfile.GNU_FORMAT))
-        with file.source.open("rb", buffering=0) as source:
-            source.seek(offset)
-            left = member.size
-            while left:
-                block = source.read(min(left, _PIECE_BYTES))
-                if not block:
-                    raise OSError(f"{file.source} has become shorter while it was sent")
-                self._write(block)
-                left -= len(block)
-        self._write(bytes(-member.size % tarfile.BLOCKSIZE))
-
-    def _write(self, data: bytes) -> None:
-        self._piece += data
-        if len(self._piece) >= _PIECE_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._channel.send(bytes(self._piece))
-        self._sent_bytes += len(self._piece)
-        self._piece.clear()
-        if self._progress is not None:
-            self._progress(min(self._sent_bytes, self._total_bytes), self._total_bytes)
+def _text(module: ModuleType) -> str:
+    return Path(str(module.__file__)).read_text(encoding="utf-8")
 
 
 def send_folder(

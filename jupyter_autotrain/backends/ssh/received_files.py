@@ -1,0 +1,201 @@
+"""Runs on a host, sent there as text: the files that were received, each kept by its digest.
+
+A file is kept before its folder is complete, so a second attempt, and the next folder that holds the same file, need
+not send it again. Of a file that was cut the beginning is kept, in a part. Needs only the standard library of
+Python 3.9.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import sys
+import tarfile
+from pathlib import Path
+from typing import IO
+
+SILENCE_S = 60
+_BLOCK_BYTES = 1 << 20
+_PART = ".part-"
+
+
+class DamagedFileError(ValueError):
+    """A file that was kept has been changed since; it is gone now, and sent again the next time."""
+
+
+class ReceivedFiles:
+    """The files in one folder; several receivers may use it at the same time.
+
+    Args:
+        folder: The folder.
+        sizes: The files that are wanted: their sizes, by digest.
+    """
+
+    def __init__(self, folder: Path, sizes: dict[str, int]) -> None:
+        self._folder = folder
+        self._sizes = sizes
+        self._buffer = memoryview(bytearray(_BLOCK_BYTES))
+        self._parts: dict[str, list[Path]] = {}  # by digest, also those that other receivers have left
+        self._new: set[str] = set()  # received here, checked, and in no folder yet
+
+    def needed(self) -> dict[str, int]:
+        """Of each wanted file that is not there: how many of its first bytes are, in a part of our own."""
+        names = {path.name for path in self._folder.iterdir()}
+        for name in names:
+            sha256, part, _ = name.partition(_PART)
+            if part:
+                self._parts.setdefault(sha256, []).append(self._folder / name)
+        return {sha256: self._take_part(sha256) for sha256 in self._sizes if sha256 not in names}
+
+    def _take_part(self, sha256: str) -> int:
+        """Take over the longest part that another receiver has left; copy it where that one still writes to it."""
+        longest = max(self._parts.get(sha256, []), key=_size, default=None)
+        if longest is None or _size(longest) >= self._sizes[sha256]:
+            return 0
+        own = self._own_part(sha256)
+        if longest != own:
+            _take_over(longest, own)
+        return _size(own)
+
+    def _own_part(self, sha256: str) -> Path:
+        return self._folder / f"{sha256}{_PART}{os.getpid()}"
+
+    def unpack(self) -> None:
+        """Take in the files that come as an archive; each is checked.
+
+        The blocks of the archive are read here: `tarfile` passes on a few kilobytes at a time, at half the speed.
+
+        Raises:
+            ValueError: The archive ends early, or is not what was asked for.
+        """
+        while member := _next_member():
+            sha256, _, offset = member.name.partition("@")
+            if sha256 not in self._sizes:
+                raise ValueError(f"{member.name} was not asked for")
+            self._accept(sha256, self._write_part(member.size, self._own_part(sha256), int(offset)))
+            _exactly(-member.size % tarfile.BLOCKSIZE)
+            self._new.add(sha256)
+
+    def _write_part(self, size: int, path: Path, offset: int) -> str:
+        """Write a part on from an offset by so many bytes that come; gives the digest of all of it."""
+        total = hashlib.sha256()
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as part:
+            _lock(part)
+            part.truncate(offset)
+            for block in iter(lambda: part.read(_BLOCK_BYTES), b""):
+                total.update(block)
+            while size:
+                signal.alarm(SILENCE_S)
+                count = sys.stdin.buffer.readinto1(self._buffer[:size])  # type: ignore[union-attr]  # it is buffered
+                if not count:
+                    raise ValueError("the files ended early")
+                _write(part, self._buffer[:count])
+                total.update(self._buffer[:count])
+                size -= count
+        signal.alarm(0)
+        return total.hexdigest()
+
+    def _accept(self, sha256: str, found: str) -> None:
+        """Give a part its name if its content has the digest; all other parts of it are of no use any more."""
+        own = self._own_part(sha256)
+        if found != sha256:
+            own.unlink()
+            raise ValueError(f"a file was damaged on its way: {found} came for {sha256}")
+        try:
+            own.replace(self._folder / sha256)
+        except FileNotFoundError:
+            if not (self._folder / sha256).exists():  # else another receiver was faster, and has removed this part
+                raise
+        for part in self._parts.pop(sha256, []):
+            with contextlib.suppress(FileNotFoundError):
+                part.unlink()
+
+    def place(self, sha256: str, target: Path, mode: int, *, is_shared: bool) -> None:
+        """Put a file into a folder, under a name.
+
+        Folders share a file only where nothing writes to it. Otherwise the first one to have it gets it by a link,
+        which costs nothing, and every other a copy that is checked: the first one may have changed it.
+
+        Args:
+            sha256: The file.
+            target: Its name there.
+            mode: Its mode.
+            is_shared: Whether nothing writes to it.
+
+        Raises:
+            DamagedFileError: It is not what it was when it came.
+        """
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = self._folder / sha256
+        is_new = sha256 in self._new
+        if is_shared and not is_new:
+            self._check(kept, kept)
+        if is_shared or is_new:
+            kept.chmod(mode)
+            os.link(kept, target)
+            self._new.discard(sha256)
+        else:
+            shutil.copyfile(kept, target)
+            target.chmod(mode)
+            self._check(kept, target)
+
+    def _check(self, kept: Path, content: Path) -> None:
+        if _digest(content) != kept.name:
+            kept.unlink()
+            raise DamagedFileError(f"{kept.name[:12]} was changed in the cache of this host")
+
+
+def _lock(part: IO[bytes]) -> bool:
+    """Keep other receivers off a part while it is open; False where one has it, or nothing can be locked there."""
+    try:
+        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _take_over(part: Path, own: Path) -> None:
+    with part.open("rb") as file:
+        if _lock(file):
+            part.rename(own)
+        else:
+            shutil.copyfile(part, own)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _next_member() -> tarfile.TarInfo | None:
+    header = _exactly(tarfile.BLOCKSIZE)
+    if any(header):
+        return tarfile.TarInfo.frombuf(header, "ascii", "strict")
+    _exactly(tarfile.BLOCKSIZE)  # two empty blocks end an archive
+    return None
+
+
+def _exactly(size: int) -> bytes:
+    data = sys.stdin.buffer.read(size)
+    if len(data) < size:
+        raise ValueError("the files ended early")
+    return data
+
+
+def _write(file: IO[bytes], block: bytes | memoryview) -> None:
+    """Write all of a block: a file without a buffer may take only a part of it."""
+    view = memoryview(block)
+    while view:
+        view = view[file.write(view) or 0 :]
+
+
+def _digest(path: Path) -> str:
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(_BLOCK_BYTES), b""):
+            total.update(block)
+    return total.hexdigest()
