@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 
 from jupyter_autotrain import backends, capture
@@ -28,12 +28,19 @@ _POLL_S = 0.05
 TRIAL_S = 60.0  # most that the tiny trial may take, with its wait in a queue
 
 
-def check_backend(profile: Profile, nodes: Sequence[str] = ()) -> Iterator[CheckStep]:
-    """Check a backend from end to end; what it leaves is deleted.
+def _never() -> bool:
+    return False
+
+
+def check_backend(
+    profile: Profile, nodes: Sequence[str] = (), should_stop: Callable[[], bool] = _never
+) -> Generator[CheckStep, None, None]:
+    """Check a backend from end to end; what it leaves is deleted, also where the generator is closed early.
 
     Args:
         profile: The backend.
         nodes: Which of its nodes; all where none is given.
+        should_stop: Whether to wait no longer for the tiny trial.
     """
     timer = StepTimer("")
     timer.begin("make")
@@ -44,7 +51,7 @@ def check_backend(profile: Profile, nodes: Sequence[str] = ()) -> Iterator[Check
             yield timer.refused(error)
             return
         try:
-            yield from _RoundTrip(backend, profile, Home(Path(folder))).steps(nodes)
+            yield from _RoundTrip(backend, profile, Home(Path(folder)), should_stop).steps(nodes)
         finally:
             backend.close()
 
@@ -52,10 +59,11 @@ def check_backend(profile: Profile, nodes: Sequence[str] = ()) -> Iterator[Check
 class _RoundTrip:
     """Checks one backend, node by node."""
 
-    def __init__(self, backend: Backend, profile: Profile, home: Home) -> None:
+    def __init__(self, backend: Backend, profile: Profile, home: Home, should_stop: Callable[[], bool]) -> None:
         self._backend = backend
         self._profile = profile
         self._home = home
+        self._should_stop = should_stop
 
     def steps(self, nodes: Sequence[str]) -> Iterator[CheckStep]:
         """All steps of all nodes."""
@@ -117,6 +125,10 @@ class _RoundTrip:
             yield timer.done("its metric was read")
         except AutotrainError as error:
             yield timer.refused(error)
+        except GeneratorExit:  # nobody wants the rest
+            if ref is not None:
+                self._clean(timer, ref, own)
+            raise
         if ref is not None:
             yield self._clean(timer, ref, own)
 
@@ -131,6 +143,8 @@ class _RoundTrip:
     def _ended(self, ref: JobRef) -> JobStatus:
         deadline_s = time.monotonic() + TRIAL_S
         while not (status := self._backend.poll([ref])[0]).state.is_final:
+            if self._should_stop():
+                raise BackendError(f"It is {status.state}, and the check was cancelled.")
             if time.monotonic() > deadline_s:
                 raise BackendError(
                     f"It did not end within {TRIAL_S:.0f} s; it is {status.state}. {status.doubt or status.reason}",

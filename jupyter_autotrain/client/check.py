@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.client import python_environment, requirements
+from jupyter_autotrain.client import manager_client, python_environment, requirements
 from jupyter_autotrain.client.check_memory import CheckMemory
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Probe, Submission
@@ -66,11 +66,12 @@ def check(spec: ExperimentSpec, home: Home, *, afresh: bool = False) -> CheckedS
     """Make sure that one of the spec's backends can be used from here and has what the spec asks of it.
 
     A backend that cannot do it is left out; one that only does not answer now stays, and gets trials when it does.
+    A manager that runs connects to what is asked here at the same time.
 
     Args:
         spec: What is to be submitted.
         home: Where; it remembers for ten minutes what was found of a distant backend.
-        afresh: True to ask all backends, whatever is remembered.
+        afresh: True to ask all backends, whatever is remembered; nothing is submitted, so the manager is told nothing.
 
     Raises:
         BackendUnavailableError: No backend can; names everything that is missing.
@@ -99,6 +100,8 @@ def _examine(spec: ExperimentSpec, home: Home, choice: BackendChoice, *, afresh:
         remembered = None if afresh else memory.recall()
         if remembered is not None:
             return _Finding(choice, differences=remembered)
+        if not afresh:
+            manager_client.prepare(home, choice.profile)
         finding = _ask(spec, choice, backend)
         if finding.can_run:
             memory.keep(finding.differences)

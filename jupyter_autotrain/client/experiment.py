@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import manager_client
+from jupyter_autotrain.client import manager_client, stop_leftovers
 from jupyter_autotrain.client.drafts import discard
 from jupyter_autotrain.client.experiment_files import ExperimentFiles
 from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core import display
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.json import JsonObject, JsonValue, from_json
 from jupyter_autotrain.core.records import MetricPoint, TrialRecord, Trials
 from jupyter_autotrain.core.states import ExperimentState
 from jupyter_autotrain.core.text_format import number
@@ -105,7 +105,10 @@ class Experiment(ExperimentFiles, display.Displayable):
         args: dict[str, JsonValue] = {"grace_s": grace_s}
         if chosen is not None:
             args["trials"] = [trial.number for trial in chosen]
-        return StopReceipt.of(name, self._ask("stop", args, timeout_s), self.warnings(most=3))
+        result = self._ask("stop", args, timeout_s)
+        ended = [self.store.trial(self.id, number) for number in from_json(tuple[int, ...], result.get("trials", []))]
+        left_there = stop_leftovers.sentences(self.name, ended, self.directory)
+        return StopReceipt.of(name, result, self.warnings(most=3), left_there)
 
     def retry(self, timeout_s: float = 30.0) -> list[int]:
         """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers.
@@ -149,7 +152,8 @@ class Experiment(ExperimentFiles, display.Displayable):
             ManagerError: It cannot be started, or does not take the secrets.
         """
         spec = self.record.spec
-        values = {name: self._variables[name] for name in spec.secrets if name in self._variables}
+        names = (*spec.secrets, *(name for hook in spec.hooks for name in hook.variables))
+        values = {name: self._variables[name] for name in names if name in self._variables}
         manager_client.ensure_manager(self.home, self.id, values)
 
     def delete(self) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, ManagerError
 from jupyter_autotrain.store import Store
 
 
 def secret_values(spec: ExperimentSpec, variables: Mapping[str, str]) -> dict[str, str]:
-    """The values of the secrets that a spec names.
+    """The values of the secrets that a spec names, and of those of its hooks' variables that are set.
 
     Raises:
         AutotrainError: Some are not set; names all of them.
@@ -27,7 +29,8 @@ def secret_values(spec: ExperimentSpec, variables: Mapping[str, str]) -> dict[st
             "Each name under 'secrets:' must be an environment variable where you submit.",
             f"Set it first, for example: import getpass, os; os.environ['{missing[0]}'] = getpass.getpass()",
         )
-    return {name: variables[name] for name in spec.secrets}
+    of_hooks = [name for hook in spec.hooks for name in hook.variables if name in variables]
+    return {name: variables[name] for name in (*spec.secrets, *of_hooks)}
 
 
 def ensure_manager(home: Home, experiment_id: str, values: Mapping[str, str]) -> None:
@@ -43,6 +46,12 @@ def ensure_manager(home: Home, experiment_id: str, values: Mapping[str, str]) ->
             "Its Unix socket in the home folder was expected to answer.",
             "Run '%autotrain doctor', then submit again.",
         )
+
+
+def prepare(home: Home, profile: Profile) -> None:
+    """Tell the manager, where one runs, that trials are about to come for a backend: it connects already."""
+    with suppress(ManagerError):  # the profile is too large for a message; the experiment names it again
+        manager.notify(home, {"prepare": to_json(profile)})
 
 
 def notify(home: Home) -> None:

@@ -19,6 +19,7 @@ class StopReceipt(CancelReceipt):
         name: What was stopped.
         unreported: The stopped trials of which it is not known which processes ended.
         warnings: What the stopped trials warned of.
+        left_there: What stopped trials have left where they ran, a sentence for each place.
         unreachable: Nodes that do not answer, a sentence each: what goes on there is stopped as soon as they do.
     """
 
@@ -26,15 +27,19 @@ class StopReceipt(CancelReceipt):
     unreported: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     unreachable: tuple[str, ...] = ()
+    left_there: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, result: JsonObject, warnings: Sequence[str] = ()) -> StopReceipt:
+    def of(
+        cls, name: str, result: JsonObject, warnings: Sequence[str] = (), left_there: Sequence[str] = ()
+    ) -> StopReceipt:
         """Read the manager's answer to a stop request of the experiment `name`, whose trials warned of something."""
-        return from_json(cls, {**result, "name": name, "warnings": list(warnings)})
+        more = {"name": name, "warnings": list(warnings), "left_there": list(left_there)}
+        return from_json(cls, {**result, **more})
 
     def __str__(self) -> str:
         later = [f"{sentence} until it does: then they are stopped." for sentence in self.unreachable]
-        return "\n".join([self._sentence(), *later, *self.warnings])
+        return "\n".join([self._sentence(), *self.left_there, *later, *self.warnings])
 
     def _sentence(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
@@ -44,7 +49,8 @@ class StopReceipt(CancelReceipt):
         text += f"{_count(ended)} ended ({_listed(ended)})" if ended else self._without_pids()
         if self.pids_killed:
             text += f", {len(self.pids_killed)} of them by force"
-        nothing = "" if self.unreachable else "; nothing is left"
+        nothing = "; no process is left" if self.left_there else "; nothing is left"
+        nothing = "" if self.unreachable else nothing
         text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else nothing
         return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
 

@@ -1,4 +1,4 @@
-"""What a backend may offer besides `Backend`, so that `clean` finds what killed managers have left at a place."""
+"""What a backend may offer besides `Backend`, so that `clean` finds what nobody needs any more at a place."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES, DataSource
+from jupyter_autotrain.core.hooks import Hook
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.origin import Origin
@@ -125,6 +126,7 @@ class ExperimentSpec:
         data: What its trials read besides, by the header's section `data:`.
         fetch_limit_bytes: How much of what a trial leaves elsewhere is copied at its end; the rest on request.
         retries: How often a failed trial is tried again.
+        hooks: What is told of its end and of its trials.
         header: The header as the user wrote it, for the record.
         origin: The notebook it was submitted from.
     """
@@ -153,6 +155,7 @@ class ExperimentSpec:
     data: tuple[DataSource, ...] = ()
     fetch_limit_bytes: int = FETCH_LIMIT_BYTES
     retries: int = 0
+    hooks: tuple[Hook, ...] = ()
     header: str = ""
     origin: Origin = field(default_factory=Origin)
 

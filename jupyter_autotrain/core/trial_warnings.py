@@ -1,12 +1,15 @@
-"""Warnings of trials as sentences: one for each distinct text, however many trials and steps it came from."""
+"""Warnings of an experiment and its trials as sentences: one for each distinct text, however many trials and steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from jupyter_autotrain.core.records import Note
 from jupyter_autotrain.core.text_format import count
 
+WHOLE_EXPERIMENT: Final = 0
+"""The trial number of a note that is about the experiment as a whole; trials count from 1."""
 WARNING_LEVELS = frozenset({"warning", "error"})
 
 
@@ -27,8 +30,11 @@ def summarize_warnings(notes: Iterable[Note], most: int) -> list[str]:
 
 
 def _sentence(notes: Sequence[Note]) -> str:
-    trials = sorted({note.number for note in notes})
-    others = f" and {count(len(trials) - 1, 'other')}" if len(trials) > 1 else ""
+    text = notes[0].text.rstrip(".")
     times = sum(note.count for note in notes)
     often = f" ({times} times)" if times > 1 else ""
-    return f"Trial {trials[0]}{others} warned{often}: {notes[0].text.rstrip('.')}."
+    trials = sorted({note.number for note in notes} - {WHOLE_EXPERIMENT})
+    if not trials:
+        return f"{text}{often}."
+    others = f" and {count(len(trials) - 1, 'other')}" if len(trials) > 1 else ""
+    return f"Trial {trials[0]}{others} warned{often}: {text}."

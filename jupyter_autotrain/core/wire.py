@@ -76,6 +76,9 @@ LAUNCHER_LOG = "launcher"
 STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"
 STOP_FILE = "control/stop"
+STOP_REACHED_FILE = "control/stop-reached"  # of each host of a trial: how many calls of `should_stop()` it has
+# answered; `stop-reached-N` for node N where all nodes share the directory
+STOP_AT_FILE = "control/stop-at"  # put by the backend then: the call at which all hosts say yes
 CANCEL_FILE = "control/cancel"
 LAUNCH_FILE = "control/launch"
 LAUNCH_ENDED_FILE = "control/launch-ended"
@@ -83,6 +86,7 @@ NOTED = "control/noted-"
 CHECKPOINTS = "checkpoints"
 OUTPUTS = "outputs"
 ELSEWHERE_FILE = "elsewhere.json"  # in the home's copy only: {path: size} of files that are still where the trial ran
+KEPT_FILE = "kept.json"  # in the home's copy only: {path: size} of checkpoints that only the trial's place has
 CONTROL = "control"
 WORK = "work"
 FOLDERS = (CHECKPOINTS, OUTPUTS, CONTROL, WORK)

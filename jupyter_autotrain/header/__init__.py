@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jupyter_autotrain.header.backend_models import profiles_schema
 from jupyter_autotrain.header.backend_sections import with_backend_types
-from jupyter_autotrain.header.cell import ParsedCell, explain, from_mapping, parse_cell
+from jupyter_autotrain.header.cell import ParsedCell, cell_faults, explain, from_mapping, parse_cell
 from jupyter_autotrain.header.completions import MAGIC, Completions, completions
 from jupyter_autotrain.header.config_sources import HeaderContext
 from jupyter_autotrain.header.flags import Flags
@@ -22,6 +22,7 @@ __all__ = [
     "Header",
     "HeaderContext",
     "ParsedCell",
+    "cell_faults",
     "completions",
     "explain",
     "from_mapping",

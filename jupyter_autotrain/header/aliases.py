@@ -13,8 +13,8 @@ from jupyter_autotrain.header.document import Document
 from jupyter_autotrain.header.faults import Fault, KeyPath
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-SECTIONS = ("resources", "budget", "env", "data", "parallel")  # merged key by key across sources
-_FREE = ("search", "env", "secrets", "backend", "data")  # what is inside is the user's own
+SECTIONS = ("resources", "budget", "env", "data", "parallel", "hooks")  # merged key by key across sources
+_FREE = ("search", "env", "secrets", "backend", "data", "hooks")  # what is inside is the user's own
 _MOVES: Mapping[KeyPath, KeyPath] = {
     ("experiment_name",): ("name",),
     ("trial_concurrency",): ("concurrency",),

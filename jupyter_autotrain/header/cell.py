@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jupyter_autotrain.header.aliases import canonical
-from jupyter_autotrain.header.checking import check
+from jupyter_autotrain.header.checking import check, checked
+from jupyter_autotrain.header.completions import MAGIC
 from jupyter_autotrain.header.config_sources import HeaderContext, merge_sources
 from jupyter_autotrain.header.document import Document
-from jupyter_autotrain.header.faults import Fault, SourceLocation, combined_error, expected_instead
+from jupyter_autotrain.header.faults import Fault, SourceLocation, combined_error, expected_instead, in_order
 from jupyter_autotrain.header.flags import Flags, read_line
 from jupyter_autotrain.header.help import default_of, known_keys, written
 from jupyter_autotrain.header.schema import Header
@@ -39,6 +40,24 @@ def parse_cell(line: str, cell: str, context: HeaderContext) -> ParsedCell:
     Raises:
         HeaderError: With all faults of line, header and settings files.
     """
+    parsed, faults = _read(line, cell, context)
+    if faults or parsed is None:
+        raise combined_error(faults)
+    return parsed
+
+
+def cell_faults(text: str, context: HeaderContext) -> list[Fault]:
+    """All faults that running a cell would name, in the order of their lines.
+
+    Args:
+        text: The whole cell, beginning with `%%autotrain`.
+        context: The folder, the environment and the usable backends.
+    """
+    first, _, rest = text.partition("\n")
+    return in_order(_read(first.removeprefix(MAGIC), rest, context)[1])
+
+
+def _read(line: str, cell: str, context: HeaderContext) -> tuple[ParsedCell | None, list[Fault]]:
     parts = split(cell)
     flags, from_line = read_line(line)
     from_header = load(parts.header)
@@ -48,9 +67,11 @@ def parse_cell(line: str, cell: str, context: HeaderContext) -> ParsedCell:
     settings = merge_sources(context, from_header, from_line, flags.file)
     profiles, faults = context.profiles()
     settings.faults += faults
-    header = check(settings, context.schema, profiles, dry_run=flags.dry_run, folder=context.cwd)
+    header, faults = checked(settings, context.schema, profiles, dry_run=flags.dry_run, folder=context.cwd)
+    if header is None:
+        return None, faults
     text = "\n".join(text for _, text in parts.header)
-    return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags)
+    return ParsedCell(header.written_as(f"{line}\n{text}".strip()), parts.code, parts.code_line, flags), faults
 
 
 def from_mapping(settings: Mapping[str, object], context: HeaderContext | None = None) -> Header:

@@ -11,7 +11,7 @@ from jupyter_autotrain.header import python_environments, secrets
 from jupyter_autotrain.header.backend_reader import read_backends
 from jupyter_autotrain.header.data_section import missing_here
 from jupyter_autotrain.header.document import Document
-from jupyter_autotrain.header.faults import Fault, KeyPath, combined_error, shown
+from jupyter_autotrain.header.faults import Fault, KeyPath, combined_error, expected_instead, shown
 from jupyter_autotrain.header.model_faults import validated
 from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.header.schema import EXHAUSTIVE_TUNERS, Header
@@ -27,7 +27,21 @@ def check(
     dry_run: bool = False,
     folder: Path | None = None,
 ) -> Header:
-    """Check settings in the schema's own spelling.
+    """Check settings in the schema's own spelling; the arguments are those of `checked`.
+
+    Raises:
+        HeaderError: With all faults.
+    """
+    header, faults = checked(document, schema, profiles, dry_run=dry_run, folder=folder)
+    if faults or header is None:
+        raise combined_error(faults)
+    return header
+
+
+def checked(
+    document: Document, schema: type[Header], profiles: Profiles, *, dry_run: bool = False, folder: Path | None = None
+) -> tuple[Header | None, list[Fault]]:
+    """The header that settings make, and all faults; None where they are too wrong to make one.
 
     Args:
         document: The settings, and what is already known to be wrong with them.
@@ -35,9 +49,6 @@ def check(
         profiles: What `backend:` can name.
         dry_run: True when nothing will be submitted, so that keys that only plan have an effect.
         folder: The folder that paths of files here are relative to; None: they are not looked for.
-
-    Raises:
-        HeaderError: With all faults.
     """
     faults = [*document.faults, *secrets.in_settings(document)]
     header, found = validated(schema, document.data, document)
@@ -54,9 +65,7 @@ def check(
         faults += [
             Fault(found, expected, action, document.location(path)) for path, found, expected, action in found_wrong
         ]
-    if faults or header is None:
-        raise combined_error(faults)
-    return header
+    return header, faults
 
 
 def _contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
@@ -66,6 +75,10 @@ def _contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
     for name in header.secrets:
         if name in header.env:
             yield ("env", name), f"{name} is also under secrets:", "expected it once", "remove it from env:"
+    for name in header.notify or ():
+        if name not in header.hooks:
+            known = expected_instead(name, [*header.hooks]) if header.hooks else "expected names under hooks:"
+            yield ("notify",), f"there is no hook {shown(name)}", known, "see %autotrain help hooks"
     yield from _worker_contradictions(header)
     yield from _search_contradictions(header)
 

@@ -19,6 +19,7 @@ from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.settings_files import existing, read_file
 
 FILE_NAME = "autotrain.yaml"
+_HOOKS = "hooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def merge_sources(context: HeaderContext, header: Document, line: Document, file
     project = context.project_file()
     sources = [_user_settings(context.read(user))] if user else []
     if project and project != user:
-        sources.append(_without_definitions(context.read(project)))
+        sources.append(_without_hooks(_without_definitions(context.read(project))))
     if file:
         sources.append(_requested_file(context, file))
     merged = Document()
@@ -120,6 +121,20 @@ def _user_settings(document: Document) -> Document:
 def _without_definitions(document: Document) -> Document:
     data = {key: value for key, value in document.data.items() if key != DEFINITIONS}
     return Document(data, document.locations, document.faults)
+
+
+def _without_hooks(document: Document) -> Document:
+    """A project's file comes with the folder: it runs no command of its own and sends nothing anywhere."""
+    if _HOOKS not in document.data:
+        return document
+    fault = Fault(
+        f"`{_HOOKS}:` in a project's {FILE_NAME}",
+        f"expected hooks in your own {FILE_NAME} or in the cell",
+        "move them there",
+        document.location((_HOOKS,)),
+    )
+    data = {key: value for key, value in document.data.items() if key != _HOOKS}
+    return Document(data, document.locations, [*document.faults, fault])
 
 
 def _requested_file(context: HeaderContext, file: str) -> Document:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation
@@ -41,9 +41,10 @@ class Document:
 
     def location(self, path: KeyPath) -> SourceLocation:
         """Where a path was written, else the nearest path around it."""
-        while path and path not in self.locations:
-            path = path[:-1]
-        return self.locations.get(path, SourceLocation())
+        known = path
+        while known and known not in self.locations:
+            known = known[:-1]
+        return replace(self.locations.get(known, SourceLocation()), path=path)
 
 
 def resolve(value: object) -> object:

@@ -25,11 +25,13 @@ class SourceLocation:
 
     Attributes:
         folder: That of the file, to which relative paths in it refer; None: the working folder.
+        path: The keys that lead there, for forms that show a fault at its field.
     """
 
     line: int = 0
     source: str = ""
     folder: Path | None = field(default=None, compare=False)
+    path: KeyPath = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.source, f"line {self.line}" if self.line else "") if part)
@@ -69,10 +71,14 @@ class UnfitError(ValueError):
 
 def combined_error(faults: Iterable[Fault]) -> HeaderError:
     """One error for all faults, in the order of their lines; six lines at most are shown."""
-    unique = sorted(dict.fromkeys(faults), key=lambda fault: (fault.location.source, fault.location.line))
-    lines = [str(fault) for fault in unique]
+    lines = [str(fault) for fault in in_order(faults)]
     shown = lines if len(lines) <= SHOWN else [*lines[: SHOWN - 1], f"and {len(lines) - SHOWN + 1} more"]
     return HeaderError("\n".join(shown), faults=tuple(lines))
+
+
+def in_order(faults: Iterable[Fault]) -> list[Fault]:
+    """The faults by their lines, each once; those of the cell before those of files."""
+    return sorted(dict.fromkeys(faults), key=lambda fault: (fault.location.source, fault.location.line))
 
 
 def expected_instead(word: str, known: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from jupyter_autotrain.core.spec import (
 from jupyter_autotrain.header.backend_models import BackendForms, backend_field
 from jupyter_autotrain.header.data_section import DataEntry
 from jupyter_autotrain.header.distributions import read_distribution, read_name
+from jupyter_autotrain.header.hooks_section import HookSection
 from jupyter_autotrain.header.objectives import Goal
 from jupyter_autotrain.header.python_environments import EnvironmentSection, MatchForm
 from jupyter_autotrain.header.sections import (
@@ -38,6 +39,7 @@ from jupyter_autotrain.header.types import (
     VariableName,
     VariableNames,
     VariableText,
+    list_of_words,
 )
 
 TUNERS = ("tpe", "random", "evolution", "grid", "batch")
@@ -160,6 +162,17 @@ class HeaderKeys(Section):
     )
     retries: Annotated[int, Field(ge=0, le=100), AS_INTEGER] = Field(
         default=0, description="How often a failed trial is tried again.", examples=["2"]
+    )
+    hooks: dict[Name, HookSection] = Field(
+        default_factory=dict,
+        description="Web addresses and commands that are told when the experiment ends or fails, by name; in your own "
+        "autotrain.yaml they are there for all experiments.",
+        examples=["{slack: {url: '${SLACK_WEBHOOK_URL}'}}", "{bell: {command: [sh, tell.sh], events: failed}}"],
+    )
+    notify: Annotated[tuple[Name, ...], BeforeValidator(list_of_words)] | None = Field(
+        default=None,
+        description="Which hooks this experiment uses, by name: all where it is not given, none with `[]`.",
+        examples=["[]"],
     )
     parallel: ParallelSection | None = Field(
         default=None,

@@ -71,6 +71,11 @@ def changed(text: str, name: str, settings: Mapping[str, JsonValue], unset: Coll
     return "".join([*lines[:begin], _written(yaml, whole), *lines[end:]])
 
 
+def text_of(value: JsonValue) -> str:
+    """A setting as one writes it after its key, on one line."""
+    return _block("value", {"value": value}).partition("value: ")[2].strip()
+
+
 def _lines_of(lines: list[str], name: str) -> tuple[int, int]:
     """The first line of a profile, and the one after its last."""
     begin = next((number for number, line in enumerate(lines) if _key_on(line) == name), None)

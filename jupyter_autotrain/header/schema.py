@@ -11,6 +11,7 @@ from pydantic import PrivateAttr
 
 from jupyter_autotrain.core import grid
 from jupyter_autotrain.core.environment import passed
+from jupyter_autotrain.core.hooks import Hook
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
@@ -68,6 +69,12 @@ class Header(HeaderKeys):
         return {name: entry.send or "" for name, entry in self.data.items()}
 
     @property
+    def chosen_hooks(self) -> tuple[Hook, ...]:
+        """The hooks that this experiment uses."""
+        names = self.hooks if self.notify is None else self.notify
+        return tuple(self.hooks[name].to_hook(name) for name in names)
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """Names and patterns of the environment variables that this header gives to trials."""
         return (*self.env, *self.secrets, *self.pass_env)
@@ -108,6 +115,7 @@ class Header(HeaderKeys):
             data=tuple(entry.to_source(name) for name, entry in self.data.items()),
             fetch_limit_bytes=self.fetch_limit,
             retries=self.retries,
+            hooks=self.chosen_hooks,
             header=self._text,
         )
 

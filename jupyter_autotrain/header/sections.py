@@ -28,7 +28,8 @@ EARLY_STOP_RULE = OneOf(EARLY_STOPS, (("medianstop", "median"),))
 class Section(BaseModel):
     """A mapping of known keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    # Most experiments use few of the sections: their checkers are built when they are first used.
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
 class ResourcesSection(Section):

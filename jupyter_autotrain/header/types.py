@@ -39,7 +39,7 @@ def _text(value: object) -> str:
     raise UnfitError("expected text")
 
 
-def _words(value: object) -> object:
+def list_of_words(value: object) -> tuple[object, ...]:
     """One text stands for a list of one."""
     items = [value] if isinstance(value, str | int) and value != "" else value
     if not isinstance(items, list | tuple):
@@ -133,7 +133,7 @@ def _secrets(value: object) -> object:
             "set the values in the environment, outside the notebook",
             found="secrets with values (not shown here)",
         )
-    return _words(value)
+    return list_of_words(value)
 
 
 def _variable_text(value: object) -> str:
@@ -235,10 +235,10 @@ Few = Annotated[int, Field(ge=0, le=10_000), AS_INTEGER]
 Size = Annotated[int, BeforeValidator(_quantity(parse_size, SIZE_FORM)), _schema("string", "integer")]
 Duration = Annotated[float, BeforeValidator(_quantity(parse_duration, DURATION_FORM)), _schema("string", "number")]
 Rate = Annotated[float, BeforeValidator(_rate), _schema("string", "number")]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
-VariableNames = Annotated[tuple[VariableName, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(list_of_words), _schema("array", "string", **_LIST)]
+VariableNames = Annotated[tuple[VariableName, ...], BeforeValidator(list_of_words), _schema("array", "string", **_LIST)]
 Pattern = Annotated[str, BeforeValidator(_pattern)]
-Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_words), _schema("array", "string", **_LIST)]
+Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(list_of_words), _schema("array", "string", **_LIST)]
 Secret = Annotated[str, BeforeValidator(_secret)]
 Secrets = Annotated[tuple[Secret, ...], BeforeValidator(_secrets), _schema("array", "string", **_LIST)]
 Indices = Annotated[tuple[Few, ...], BeforeValidator(_indices), _schema("array", "string", "integer")]

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from jupyter_autotrain.core.home import Home
@@ -60,7 +61,7 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
     if trial := os.environ.get(MANAGER_VARIABLE):
         leave_trial_cgroups(trial)
     me = ManagerIdentity.of(os.getpid())
-    factories = Factories(backends.create, _create_tuner, _create_early_stop)
+    factories = Factories(partial(backends.create, is_checked=True), _create_tuner, _create_early_stop)
     store = Store.open(home)
     context = ManagerContext(home, store, Clocks(time.time, time.monotonic, time.sleep), factories)
     EventLoop(context, idle_s, Leadership(home, store, lock, me)).serve()

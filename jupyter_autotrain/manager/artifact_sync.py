@@ -80,16 +80,21 @@ def fetch_results(
         if backend.capabilities.artifacts:
             left = _fetch(backend, ref, directory, (wire.OUTPUTS, wire.WORK), limit_bytes)
             if left:
-                data = json.dumps(left).encode()
-                wire.write_atomically(str(directory / wire.ELSEWHERE_FILE), data)
+                _write(directory / wire.ELSEWHERE_FILE, left)
                 notes.append(("warning", _left_there(backend, ref, left)))
             if status.state is not TrialState.SUCCEEDED:
-                _fetch(backend, ref, directory, (wire.CHECKPOINTS,), limit_bytes)
+                kept = _fetch(backend, ref, directory, (wire.CHECKPOINTS,), limit_bytes)
+                if kept:
+                    _write(directory / wire.KEPT_FILE, kept)
         wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status.detail).encode())
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises: the trial's end and its metrics count
         _log.exception("could not bring home the files of %s", ref.job_id)
         notes.append(("error", f"its files could not be brought home: {error}"))
     return notes
+
+
+def _write(path: Path, sizes: dict[str, int]) -> None:
+    wire.write_atomically(str(path), json.dumps(sizes).encode())
 
 
 def _fetch(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.context import ManagerContext
@@ -18,6 +19,7 @@ from jupyter_autotrain.manager.node_allocator import ResourceRequest, Unschedula
 from jupyter_autotrain.manager.reservations import Reservation, ReservationTable
 from jupyter_autotrain.manager.resources import ResourceAllocator
 from jupyter_autotrain.manager.trial_end import finish_lost, mark_lost
+from jupyter_autotrain.manager.trial_resources import resource_request
 
 _FRESH_S = 2.0
 _PENDING_S = 3.0  # a first answer that takes longer is not waited for
@@ -71,10 +73,21 @@ class BackendPool:
                 finish_lost(run, attempt, self._broken[choice.profile.key])
                 continue
             self._reservations.reserve(
-                Reservation(run.resource_request(number, choice), attempt.placement, choice.profile.key)
+                Reservation(resource_request(run, number, choice), attempt.placement, choice.profile.key)
             )
         if len(broken) == len(choices):
             mark_lost(run, "; ".join(self._broken[choice.profile.key] for choice in choices))
+
+    def prepare(self, messages: Sequence[JsonObject]) -> None:
+        """Connect to the backends that clients are about to use, from messages such as `{"prepare": profile}`."""
+        for message in messages:
+            asked = message.get("prepare")
+            if not isinstance(asked, Mapping):
+                continue
+            try:
+                self._open(from_json(Profile, asked))
+            except (TypeError, ValueError) as error:
+                _log.warning("a message that names no profile was ignored: %s", error)
 
     def _open(self, profile: Profile) -> None:
         if profile.key in self._backends:

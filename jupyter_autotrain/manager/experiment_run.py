@@ -9,20 +9,19 @@ from functools import partial
 
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import JobRef, JobStatus
-from jupyter_autotrain.core.inventory import AcceleratorPolicy
-from jupyter_autotrain.core.json import JsonValue, from_json
+from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.core.tuner import Tuner
+from jupyter_autotrain.manager import hook_events
 from jupyter_autotrain.manager.attempt import GRACE_S, Attempt
 from jupyter_autotrain.manager.attempt_history import AttemptHistory
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.frames import Frames
-from jupyter_autotrain.manager.node_allocator import ResourceRequest
 from jupyter_autotrain.manager.objective_check import ObjectiveCheck
 from jupyter_autotrain.manager.published_reasons import PublishedReasons
 from jupyter_autotrain.store.decisions import DecisionKind
@@ -107,7 +106,9 @@ class ExperimentRun:
 
     def store_closing(self) -> None:
         """Mark the experiment closed in the store: nothing more will happen."""
-        self.context.retry_store(self.context.store.close_experiment, self.id, self.now_s(), self.closing_reason)
+        tell = partial(hook_events.of_end, trials=list(self.trials.values()))
+        close = partial(self.context.store.close_experiment, tell=tell)
+        self.context.retry_store(close, self.id, self.now_s(), self.closing_reason)
 
     def change_state(
         self,
@@ -121,7 +122,8 @@ class ExperimentRun:
         """Change a trial's state, in the store and here."""
         context = self.context
         now_s = self.now_s()
-        change = partial(context.store.change_state, reason=reason, ref=ref, placement=placement)
+        told = hook_events.of_trial(self.record, self.trials[number], state, reason)
+        change = partial(context.store.change_state, reason=reason, ref=ref, placement=placement, deliveries=told)
         self._remember(context.retry_store(change, self.id, number, state, now_s))
         self.history.follow(number, state, now_s, placement)
 
@@ -133,16 +135,6 @@ class ExperimentRun:
             self.active.discard(trial.number)
         if trial.state is not TrialState.WAITING:
             self.blocked.pop(trial.number, None)
-
-    def resource_request(self, number: int, choice: BackendChoice) -> ResourceRequest:
-        """What a trial requests of one of its backends."""
-        trial = self.trials[number]
-        spec = self.record.spec
-        label = f"trial {number} of {self.label}"
-        policy = from_json(AcceleratorPolicy, {**choice.profile.options, **choice.options})
-        avoid = self.history.lost_by(number, choice.profile.name)
-        prefer = self.history.last_on(number, choice.profile.name)
-        return ResourceRequest(f"{self.id}-{number}-{trial.attempt}", label, spec.resources, policy, avoid, prefer)
 
     def trial_spec(self, number: int) -> TrialSpec:
         """The present attempt of a trial, as a backend takes it."""

@@ -12,7 +12,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.trial_warnings import summarize_warnings
-from jupyter_autotrain.manager.start import status
+from jupyter_autotrain.manager.start import status, stopped_by_signal
 from jupyter_autotrain.store import Store
 
 _BAD = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
@@ -35,6 +35,8 @@ def explain(store: Store, home: Home, experiment: ExperimentRecord | str) -> lis
     trials = store.trials(record.id)
     known = store.block_reasons(record.id)
     failures = [*_failures(store, record, trials), *(f"{node}." for node in store.unreachable_nodes(record.id))]
+    if not record.state.is_final and (held := stopped_by_signal(home)):
+        failures.insert(0, held)
     active = [trial for trial in trials if not trial.state.is_final]
     if not record.state.is_final and not status(home).alive:
         waits = [f"Trial {t.number} {known[t.number]}." for t in active if t.number in known]

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from jupyter_autotrain.core import system
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 
 
@@ -59,5 +60,13 @@ class ManagerIdentity:
             return False
         try:
             return self.process.is_alive()
+        except OSError:
+            return False
+
+    @property
+    def is_stopped(self) -> bool:
+        """True while it lives and a signal such as SIGSTOP holds it: it keeps its lock, and does nothing."""
+        try:
+            return self.alive and system.look(self.pid).is_stopped
         except OSError:
             return False

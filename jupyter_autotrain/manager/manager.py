@@ -16,13 +16,14 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import FinalState, TrialState
-from jupyter_autotrain.manager import unreachable
+from jupyter_autotrain.manager import hook_events, unreachable
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.event_handler import EventHandler
 from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.hook_runner import HookRunner
 from jupyter_autotrain.manager.isolation import isolated
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.manager.recovery import recover_run
@@ -51,12 +52,13 @@ class Manager:
         self._placer = TrialPlacer(self._backend_pool)
         self._requests = RequestHandler(context, self)
         self._secrets = SecretValues()
+        self._hooks = HookRunner(context, self._secrets)
         self._events = EventHandler(context, self.runs, self._backend_pool, self._requests)
 
     @property
     def is_idle(self) -> bool:
         """True when there is nothing to do and nothing to wait for."""
-        return not self.runs and not self._requests.is_busy
+        return not self.runs and not self._requests.is_busy and not self._hooks.is_busy
 
     def step(self, messages: Sequence[JsonObject], *, read_store: bool) -> None:
         """Do everything that can be done now.
@@ -66,6 +68,7 @@ class Manager:
             read_store: True to read the store for new experiments and requests.
         """
         self._secrets.receive(messages)
+        self._backend_pool.prepare(messages)
         self._events.handle(self._event_queue.drain())
         if read_store:
             self._read_store()
@@ -80,6 +83,7 @@ class Manager:
             if run.is_over:
                 self._remove(run)
         self._requests.finish_stops()
+        self._hooks.step(read_store=read_store)
 
     def adopt(self, run: ExperimentRun) -> None:
         """Begin with an experiment: watch what runs, reserve what it uses."""
@@ -98,7 +102,10 @@ class Manager:
     def _remove(self, run: ExperimentRun) -> None:
         run.store_closing()
         del self.runs[run.id]
-        self._secrets.forget(run.id)
+        if run.record.spec.hooks:
+            self._hooks.expect(run.id)
+        else:
+            self._secrets.forget(run.id)
         _log.info("%s (%s) is over", run.label, run.id)
 
     def _read_store(self) -> None:
@@ -117,7 +124,8 @@ class Manager:
         except Exception as error:  # noqa: BLE001 - one bad experiment must not stop the manager
             _log.exception("%s cannot begin", record.id)
             reason = f"it cannot begin: {error}"
-            context.retry_store(context.store.close_experiment, record.id, context.clocks.now_s(), reason)
+            close = partial(context.store.close_experiment, tell=hook_events.of_end)
+            context.retry_store(close, record.id, context.clocks.now_s(), reason)
             return
         self.adopt(run)
         if record.stop_requested:

@@ -56,6 +56,14 @@ def status(home: Home) -> ManagerStatus:
     return ManagerStatus(alive=False)
 
 
+def stopped_by_signal(home: Home) -> str:
+    """A sentence where a signal such as SIGSTOP holds the home's manager, and how it goes on; else ""."""
+    identity = ManagerIdentity.read(home.manager_lock)
+    if identity is None or not identity.is_stopped:
+        return ""
+    return f"The manager (process {identity.pid}) is stopped by a signal; it goes on with `kill -CONT {identity.pid}`."
+
+
 def ensure(home: Home) -> ManagerIdentity:
     """Make sure that a manager serves the home; start one when none lives, again when it is killed as it starts.
 
@@ -63,7 +71,7 @@ def ensure(home: Home) -> ManagerIdentity:
         The identity of the manager, which listens.
 
     Raises:
-        ManagerError: When the home cannot be written or the manager does not come up.
+        ManagerError: When the home cannot be written, the manager does not come up, or a signal holds it.
     """
     deadline = time.monotonic() + _DEADLINE_S
     pause = 0.002
@@ -71,6 +79,8 @@ def ensure(home: Home) -> ManagerIdentity:
     while time.monotonic() < deadline:
         identity = ManagerIdentity.read(home.manager_lock)
         if identity is not None and identity.alive:
+            if identity.is_stopped:
+                raise _held_by_signal(identity)
             return identity
         if not starts or _is_free(home):
             if starts == _MOST_STARTS:
@@ -87,6 +97,14 @@ def ensure(home: Home) -> ManagerIdentity:
         f"The manager of {home.root} did not start.",
         _tail(home.manager_log),
         f"Read {home.manager_log}, then try again.",
+    )
+
+
+def _held_by_signal(identity: ManagerIdentity) -> ManagerError:
+    return ManagerError(
+        f"The manager (process {identity.pid}) is stopped by a signal, such as that of Ctrl-Z.",
+        "It was expected to run; its trials go on, and nothing is lost.",
+        f"Let it go on: kill -CONT {identity.pid}",
     )
 
 

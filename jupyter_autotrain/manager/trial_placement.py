@@ -13,6 +13,7 @@ from jupyter_autotrain.manager.completion_time import Candidate, Estimate, choos
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.node_allocator import Unschedulable
 from jupyter_autotrain.manager.reservations import Reservation
+from jupyter_autotrain.manager.trial_resources import resource_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class TrialPlacer:
             return Placed(offer.choice, offer.answer, reason)
         for one in possible:
             if isinstance(one.answer, Unschedulable):
-                self.pool.allocator(one.choice).wait(run.resource_request(number, one.choice), one.answer)
+                self.pool.allocator(one.choice).wait(resource_request(run, number, one.choice), one.answer)
         self._waiting[run.id, offer.choice.profile.name] += 1
         refusal = _waits_for(offer, chosen, offers, reason)
         if is_usual and not any(isinstance(one.answer, Reservation) for one in offers):
@@ -88,13 +89,13 @@ class TrialPlacer:
         if choice.at_most is not None and there >= choice.at_most:
             limit = f"waits: {count(there, 'trial')} of this experiment run there, its limit (`at_most`)"
             return _Offer(choice, Unschedulable("trials", limit))
-        request = run.resource_request(number, choice)
+        request = resource_request(run, number, choice)
         return _Offer(choice, self.pool.try_allocate(choice, request), self.pool.is_avoided(choice, request))
 
     def _candidate(self, run: ExperimentRun, number: int, offer: _Offer) -> Candidate:
         choice = offer.choice
         name = choice.profile.name
-        slots = self.pool.capacity(choice, run.resource_request(number, choice))
+        slots = self.pool.capacity(choice, resource_request(run, number, choice))
         return Candidate(
             name,
             run.history.times(name),

@@ -33,7 +33,8 @@ def notify(home: Home, message: JsonObject | None = None) -> bool:
 
     Args:
         home: The home.
-        message: What it is sent, kept in its memory only: `{"secrets": {experiment id: {NAME: value}}}`.
+        message: What it is sent, kept in its memory only: `{"secrets": {experiment id: {NAME: value}}}`, or
+            `{"prepare": profile}`, whose backend it connects to.
 
     Returns:
         False when nobody of this user listens; then a running manager finds the change in the store within a second.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.hooks import Delivery
 from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
@@ -13,6 +15,7 @@ from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import ACTIVE_STATES
 from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
 from jupyter_autotrain.store.experiment_records import records
+from jupyter_autotrain.store.hook_deliveries import add_deliveries
 from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
 from jupyter_autotrain.store.references import look_up, not_found, of_origin
 
@@ -23,6 +26,10 @@ _NEXT_VERSION = (
 )
 _ACTIVE = ", ".join(f"'{state.value}'" for state in sorted(ACTIVE_STATES))
 _UNFINISHED = f"(closed = 0 OR EXISTS (SELECT 1 FROM trials WHERE experiment = key AND state IN ({_ACTIVE})))"  # noqa: S608 - own text
+
+
+def _tell_nobody(_: ExperimentRecord) -> Sequence[Delivery]:
+    return ()
 
 
 class ExperimentTable(StoreMixin):
@@ -124,8 +131,21 @@ class ExperimentTable(StoreMixin):
             )
         return found[0]
 
-    def close_experiment(self, experiment_id: str, now_s: float, reason: str = "") -> None:
-        """Say that no further trial will be created; the first time counts, the last reason given stays."""
+    def close_experiment(
+        self,
+        experiment_id: str,
+        now_s: float,
+        reason: str = "",
+        tell: Callable[[ExperimentRecord], Sequence[Delivery]] = _tell_nobody,
+    ) -> None:
+        """Say that no further trial will be created; the first time counts, the last reason given stays.
+
+        Args:
+            experiment_id: The experiment.
+            now_s: The time, seconds since the epoch.
+            reason: Why, in plain words.
+            tell: What hooks are told of the experiment as it is then, kept in the same transaction.
+        """
         reason = plain(reason)
         with self._database.write() as connection:
             connection.execute(
@@ -133,6 +153,9 @@ class ExperimentTable(StoreMixin):
                 "reason = CASE WHEN ? = '' THEN reason ELSE ? END WHERE key = ?",
                 (now_s, reason, reason, key_of(connection, experiment_id)),
             )
+            if tell is not _tell_nobody:
+                (record,) = records(connection, "WHERE id = ?", (experiment_id,))
+                add_deliveries(connection, key_of(connection, experiment_id), tell(record), now_s)
 
     def request_stop(self, experiment_id: str) -> None:
         """Raise the stop flag."""

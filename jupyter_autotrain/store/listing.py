@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undamaged
 
 TimedColumns: TypeAlias = tuple[memoryview, memoryview, memoryview]
 """Steps (int64), times (seconds since the epoch) and values (float64, NaN where NaN was reported) as they lie there."""
 
+_VALUES: Final = """
+SELECT number, value FROM trials WHERE experiment = (SELECT key FROM experiments WHERE id = ?) AND value IS NOT NULL
+ORDER BY number
+"""
+_RANGES: Final = """
+SELECT id, min(value), max(value) FROM trials JOIN experiments ON key = experiment WHERE value IS NOT NULL
+GROUP BY experiment
+"""
+
+
+class TrialValue(NamedTuple):
+    """The objective's value of one trial; it can be ranked."""
+
+    number: int
+    value: float
+
 
 class ListingTables(StoreMixin):
     """Values of trials, and curves with their times."""
 
-    def trial_values(self, experiment_id: str) -> dict[int, float]:
-        """The objective's value of each trial that has one, by number."""
-        query = "SELECT number, value FROM trials WHERE experiment = ? AND value IS NOT NULL ORDER BY number"
+    def trial_values(self, experiment_ids: Iterable[str]) -> dict[str, list[TrialValue]]:
+        """The objective's value of each trial that has one, by experiment, by number; none of one that was deleted."""
+        found: dict[str, list[TrialValue]] = {}
         with self._database.read() as connection:
-            rows = connection.execute(query, (key_of(connection, experiment_id),)).fetchall()
-        with undamaged(f"a value of experiment {experiment_id}"):
-            return {int(number): float(value) for number, value in rows}
+            for experiment_id in experiment_ids:
+                rows = connection.execute(_VALUES, (experiment_id,)).fetchall()
+                with undamaged(f"a value of experiment {experiment_id}"):
+                    found[experiment_id] = [TrialValue(int(number), float(value)) for number, value in rows]
+        return found
+
+    def value_ranges(self) -> dict[str, tuple[float, float]]:
+        """The least and the greatest value of each experiment that has one, by id; one query for all of them."""
+        with self._database.read() as connection:
+            rows = connection.execute(_RANGES).fetchall()
+        found: dict[str, tuple[float, float]] = {}
+        for experiment_id, least, greatest in rows:
+            with undamaged(f"a value of experiment {experiment_id}"):
+                found[str(experiment_id)] = (float(least), float(greatest))
+        return found
 
     def trials_with(self, experiment_id: str, name: str) -> list[int]:
         """The numbers of the trials that have reported a metric, in order."""

@@ -7,6 +7,7 @@ damaged file is kept next to the new one.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import time
@@ -24,6 +25,7 @@ from jupyter_autotrain.store.migration import migrate
 from jupyter_autotrain.store.repair_rows import repair_rows
 
 _MOST_LOOKUPS: Final = 200_000
+_MOST_MISSES: Final = 2_000  # more rows than damaged pages between two whole ones may hold
 _LOGS: Final = ("-wal", "-shm", "-journal")
 _TIMEOUT_S: Final = 10.0
 _OF_EXPERIMENTS: Final = ("trials", "experiment_decisions", "unreachable_nodes", "annotations")
@@ -150,23 +152,29 @@ def _rows(
     report.damaged[table] = fault
     yield from _read(source, f"{select} ORDER BY {', '.join(f'{key} DESC' for key in keys)}")
     if len(keys) == 1:
-        yield from _between(source, target, table, keys[0], select)
+        yield from _by_number(source, target, table, keys[0], select)
     if "experiment" in columns:
         for (key,) in target.execute("SELECT key FROM experiments").fetchall():
             yield from _read(source, f"{select} WHERE experiment = {int(key)}")
 
 
-def _between(
+def _by_number(
     source: sqlite3.Connection, target: sqlite3.Connection, table: str, key: str, select: str
 ) -> Iterator[tuple[object, ...]]:
-    """Rows between two damaged pages, each looked up by its number, which leads past both."""
+    """Rows between damaged pages and past the last one, each looked up by its number, which leads around them."""
     saved = target.execute(f"SELECT {key} FROM {table}").fetchall()  # noqa: S608 - own names
     known = {number for (number,) in saved if isinstance(number, int)}
-    if not known or max(known) - min(known) > _MOST_LOOKUPS:
+    first = min(known, default=1)
+    last = max(known, default=0)
+    if last - first > _MOST_LOOKUPS:
         return
-    for number in range(min(known), max(known)):
-        if number not in known:
-            yield from _read(source, f"{select} WHERE {key} = {number}")
+    misses = 0
+    for number in itertools.count(max(1, first - _MOST_MISSES)):
+        found = [] if number in known else list(_read(source, f"{select} WHERE {key} = {number}"))
+        yield from found
+        misses = 0 if found or number <= last else misses + 1
+        if misses == _MOST_MISSES:
+            return
 
 
 def _read(source: sqlite3.Connection, query: str) -> Generator[tuple[object, ...], None, str]:

@@ -203,6 +203,22 @@ CREATE TABLE unreachable_nodes (
 ) WITHOUT ROWID
 """
 
+# What hooks have to be told, until it is delivered or given up; `id` is told at each try.
+_HOOK_DELIVERIES: Final = """
+CREATE TABLE hook_deliveries (
+  id TEXT PRIMARY KEY,
+  experiment INTEGER NOT NULL REFERENCES experiments (key) ON DELETE CASCADE,
+  hook TEXT NOT NULL,
+  payload TEXT NOT NULL,
+  created_s REAL NOT NULL,
+  tries INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL DEFAULT 'pending',
+  error TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX hook_deliveries_pending ON hook_deliveries (created_s) WHERE state = 'pending';
+CREATE INDEX hook_deliveries_by_experiment ON hook_deliveries (experiment)
+"""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _FIRST,
     _LEASE,
@@ -215,4 +231,5 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _BACKENDS,
     _ATTEMPT_PLACEMENTS,
     CHANGES,
+    _HOOK_DELIVERIES,
 )

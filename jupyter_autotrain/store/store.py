@@ -11,22 +11,26 @@ from jupyter_autotrain.store.changes import ChangeTable
 from jupyter_autotrain.store.database import open_database
 from jupyter_autotrain.store.decisions import DecisionTables
 from jupyter_autotrain.store.experiments import ExperimentTable
+from jupyter_autotrain.store.hook_deliveries import HookDeliveryTable
 from jupyter_autotrain.store.ingest import IngestTables
 from jupyter_autotrain.store.lease import LeaseTable
 from jupyter_autotrain.store.listing import ListingTables
 from jupyter_autotrain.store.metrics import MetricTables
 from jupyter_autotrain.store.requests import RequestTable
+from jupyter_autotrain.store.state_changes import StateChangeTable
 from jupyter_autotrain.store.trials import TrialTable
 
 
 class Store(
     ExperimentTable,
     TrialTable,
+    StateChangeTable,
     DecisionTables,
     IngestTables,
     MetricTables,
     RequestTable,
     LeaseTable,
+    HookDeliveryTable,
     AnnotationTable,
     ChangeTable,
     ListingTables,

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.hooks import Delivery
 from jupyter_autotrain.core.json import JsonValue, from_json, to_json
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.records import StateChange, TrialRecord
+from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import NodePlacement, Placement
-from jupyter_autotrain.core.states import LEGAL_TRANSITIONS, TrialState
+from jupyter_autotrain.core.states import ACTIVE_STATES, LEGAL_TRANSITIONS, TrialState
 from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.store.hook_deliveries import add_deliveries
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend"
-_CHANGE_COLUMNS = "id, number, attempt, state, time_s, reason, placement"
 _NOWHERE: Final = {"ref": None, "placement": "[]", "backend": ""}
 _EXTREMES = """
 SELECT number, value FROM trials WHERE experiment = :key AND value IN (
   (SELECT min(value) FROM trials WHERE experiment = :key), (SELECT max(value) FROM trials WHERE experiment = :key)
 )
 """
+_SINCE = f"""
+SELECT {_COLUMNS} FROM trials WHERE experiment = :key AND (
+  state IN ({", ".join(f"'{state}'" for state in sorted(ACTIVE_STATES))})
+  OR number IN (SELECT number FROM moves WHERE experiment = :key AND id > :change)
+) ORDER BY number
+"""  # noqa: S608 - own text
 
 
 class _TrialValue(NamedTuple):
@@ -62,6 +69,7 @@ class TrialTable(StoreMixin):
         attempt: int | None = None,
         ref: JobRef | None = None,
         placement: Placement | None = None,
+        deliveries: Sequence[Delivery] = (),
     ) -> TrialRecord:
         """Change a trial's state; from a final state to WAITING a new attempt begins, without the last one's columns.
 
@@ -76,6 +84,7 @@ class TrialTable(StoreMixin):
             attempt: The attempt; None keeps it, or counts it up where a new one begins.
             ref: The place's name for the job; None keeps it.
             placement: Where it runs; None keeps it.
+            deliveries: What hooks are told of it, kept in the same transaction.
 
         Raises:
             StoreError: The change is not legal (it names both states), or there is no such trial.
@@ -90,6 +99,7 @@ class TrialTable(StoreMixin):
             _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
             _update(connection, key, number, _columns(ref, placement))
             _add_state_change(connection, key, (number, attempt, state, now_s, reason), placement)
+            add_deliveries(connection, key, deliveries, now_s)
             return _trial(connection, experiment_id, key, number)
 
     def annotate(
@@ -112,6 +122,12 @@ class TrialTable(StoreMixin):
             rows = connection.execute(query, (key, -1 if limit is None else limit))
             return [_record(experiment_id, row) for row in rows]
 
+    def trials_since(self, experiment_id: str, change_id: int) -> list[TrialRecord]:
+        """The trials that can have changed since that state change, by number: they have a newer one, or go on."""
+        with self._database.read() as connection:
+            rows = connection.execute(_SINCE, {"key": key_of(connection, experiment_id), "change": change_id})
+            return [_record(experiment_id, row) for row in rows]
+
     def best_trial(self, experiment_id: str, objective: Objective | None) -> TrialRecord | None:
         """What `core.ranking.best` says of all its trials, without reading them all: it is at an extreme value."""
         if objective is None:
@@ -131,21 +147,6 @@ class TrialTable(StoreMixin):
         """
         with self._database.read() as connection:
             return _trial(connection, experiment_id, key_of(connection, experiment_id), number)
-
-    def state_changes(self, experiment_id: str, after_id: int = 0) -> list[StateChange]:
-        """The log of state changes of an experiment's trials, oldest first, with ids above `after_id`."""
-        query = f"SELECT {_CHANGE_COLUMNS} FROM moves WHERE experiment = ? AND id > ? ORDER BY id"  # noqa: S608 - own text
-        with self._database.read() as connection:
-            rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
-        return [_state_change(experiment_id, row) for row in rows]
-
-
-def _state_change(experiment_id: str, row: tuple[Any, ...]) -> StateChange:
-    change_id, number, attempt, state, time_s, reason, text = row
-    with undamaged(f"state change {change_id} of trial {number} of experiment {experiment_id}"):
-        check_types((reason, str), (number, int), (attempt, int), (time_s, float | int))
-        placement = None if text is None else from_json(Placement, json.loads(text))
-        return StateChange(change_id, experiment_id, number, attempt, TrialState(state), time_s, reason, placement)
 
 
 def _check_legal(trial: TrialRecord, state: TrialState) -> None:

@@ -14,6 +14,7 @@ from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.verbs.context import CommandContext
+from jupyter_autotrain.worker.environments import eviction
 
 _SHOWN = 8
 
@@ -21,8 +22,8 @@ _SHOWN = 8
 def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Delete finished experiments, by name or by age in days; without `--yes` only list them.
 
-    Without names also the leftovers of killed processes: drafts, folders of submits that never became experiments, and
-    objects in clusters that no experiment of this home needs.
+    Without names also the leftovers of killed processes: drafts, folders of submits that never became experiments,
+    objects and jobs in clusters that no experiment of this home needs; and virtual environments that no trial uses.
     """
     chosen = _chosen(command, arguments)
     running = [experiment.name for experiment in chosen if not experiment.state.is_final]
@@ -33,6 +34,7 @@ def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
     lines = [_clean_experiments(chosen, delete=arguments.yes)] if chosen else []
     if not arguments.experiment:
         lines += _clean_leftovers(command, delete=arguments.yes)
+        lines += _clean_environments(command, delete=arguments.yes)
         lines += _clean_places(command, delete=arguments.yes)
     if not lines:
         command.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
@@ -68,6 +70,22 @@ def _clean_leftovers(command: CommandContext, *, delete: bool) -> list[str]:
     origins = ", ".join(sorted({leftover.origin for leftover in found}))
     what = f"{count(len(found), 'leftover')} of killed processes"
     return [f"Deleted {what}, {total} freed: {origins}" if delete else f"Would delete {what} ({total}): {origins}."]
+
+
+def _clean_environments(command: CommandContext, *, delete: bool) -> list[str]:
+    """The virtual environments of this machine that no trial uses."""
+    with Store.open(command.home) as store:
+        if store.journal != "wal" and store.unfinished():
+            return []  # several machines share this home, and may not show each other what they have locked
+    root = str(command.home.environments)
+    found = eviction.unused(root)
+    if delete:
+        found = [one for one in found if eviction.remove(root, one[0])]
+    if not found:
+        return []
+    what = count(len(found), "virtual environment")
+    total = format_bytes(sum(size_bytes for _, size_bytes in found))
+    return [f"Deleted {what}, {total} freed" if delete else f"Would delete {what} that no trial uses ({total})."]
 
 
 def _clean_places(command: CommandContext, *, delete: bool) -> list[str]:

@@ -114,6 +114,8 @@ def _check_manager(home: Home) -> CheckResult:
     status = manager.status(home)
     if not status.alive:
         return CheckResult("manager", True, "not running; the first submit starts it")
+    if held := manager.stopped_by_signal(home):
+        return CheckResult("manager", False, held)
     return CheckResult("manager", True, f"running, pid {status.pid}, {format_bytes(status.resident_bytes)}")
 
 

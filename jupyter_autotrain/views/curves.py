@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.store import Store, TimedColumns
+from jupyter_autotrain.store import Store, TimedColumns, TrialValue
 from jupyter_autotrain.views.series import Floats, kept_rows
 
 _LEAST_POINTS: Final = 4  # of a curve: both ends, the least and the greatest value
@@ -65,16 +65,15 @@ def _picked(columns: Sequence[Sequence[float]], kept: NDArray[np.intp]) -> list[
     return [columns[piece][row] for piece, row in zip(pieces, (kept - begins[pieces]).tolist(), strict=True)]
 
 
-def sparkline(store: Store, record: ExperimentRecord) -> list[float]:
+def sparkline(store: Store, record: ExperimentRecord, values: Sequence[TrialValue]) -> list[float]:
     """A curve of at most 40 points for a list: the values of all trials; of a single one its reports."""
     objective = record.spec.objective
     if objective is None:
         return []
-    by_trial = store.trial_values(record.id)
-    values = np.array([*by_trial.values()])
+    heights = np.array([trial.value for trial in values])
     if len(values) == 1:
-        pieces = [*store.timed_series(record.id, objective.metric, [*by_trial]).values()]
-        values = _joined([piece[2] for piece in pieces[0]]) if pieces else values
-    kept = kept_rows(values, SPARKLINE_POINTS // 2 - 1)
-    thinned: list[float] = values[kept].tolist()
+        pieces = [*store.timed_series(record.id, objective.metric, [values[0].number]).values()]
+        heights = _joined([piece[2] for piece in pieces[0]]) if pieces else heights
+    kept = kept_rows(heights, SPARKLINE_POINTS // 2 - 1)
+    thinned: list[float] = heights[kept].tolist()
     return thinned

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import ExperimentState
-from jupyter_autotrain.store import Annotation, Store
+from jupyter_autotrain.store import Annotation, Store, TrialValue
 from jupyter_autotrain.views.curves import sparkline
 from jupyter_autotrain.views.eta import eta_s
 
@@ -54,27 +55,31 @@ class _Row:
 def experiments_json(store: Store, query: ListQuery) -> JsonObject:
     """A page of the experiments that fit; `total` and `groups` (how many are running, queued, done) count all of them.
 
-    `last_change_id` was read before the rest: changes above it may not be in the answer.
+    `tags` are those of the whole home. `last_change_id` was read before the rest: changes above it may not be in it.
     """
     last_change_id = store.last_change_id()
-    rows = [row for row in _rows(store) if _fits(row, query)]
+    present = _rows(store)
+    rows = [row for row in present if _fits(row, query)]
     groups = dict.fromkeys(GROUPS.values(), 0)
     for row in rows:
         groups[GROUPS[row.record.state]] += 1
     chosen = [row for row in rows if not query.group or GROUPS[row.record.state] == query.group]
     ordered = _sorted(store, chosen, query)
     page = ordered[query.offset : query.offset + query.limit]
+    values = store.trial_values([row.record.id for row in page])
     return {
         "total": len(chosen),
         "groups": groups,
+        "tags": sorted({tag for row in present for tag in row.annotation.tags}),
         "last_change_id": last_change_id,
-        "experiments": [_item(store, row.record, row.annotation) for row in page],
+        "experiments": [_item(store, row, values[row.record.id]) for row in page],
     }
 
 
 def experiment_json(store: Store, record: ExperimentRecord) -> JsonObject:
     """One experiment as the list has it."""
-    return _item(store, record, store.annotations().get(record.id, _NO_ANNOTATION))
+    row = _Row(record, store.annotations().get(record.id, _NO_ANNOTATION))
+    return _item(store, row, store.trial_values([record.id])[record.id])
 
 
 def notebooks_json(store: Store) -> list[JsonValue]:
@@ -110,35 +115,44 @@ def _fits(row: _Row, query: ListQuery) -> bool:
 
 def _sorted(store: Store, rows: Sequence[_Row], query: ListQuery) -> list[_Row]:
     """The rows in the wanted order; those without a value of it are last either way."""
-    key = _SORT_KEYS[query.sort]
-    keyed = [(key(store, row.record), row) for row in rows]
+    keyed = list(zip(_keys(store, rows, query.sort), rows, strict=True))
     known = [pair for pair in keyed if pair[0] is not None]
     known.sort(key=lambda pair: pair[0], reverse=query.is_descending)  # type: ignore[arg-type, return-value] # all of one type
     return [row for _, row in known] + [row for value, row in keyed if value is None]
 
 
-def _best_value(store: Store, record: ExperimentRecord) -> float | None:
-    best = store.best_trial(record.id, record.spec.objective)
-    return None if best is None else best.value
+def _keys(store: Store, rows: Sequence[_Row], sort: str) -> list[str | float | None]:
+    if sort == "best":
+        ranges = store.value_ranges()
+        return [_goodness(row.record, ranges) for row in rows]
+    return [_SORT_KEYS[sort](row.record) for row in rows]
 
 
-_SortKey = Callable[[Store, ExperimentRecord], str | float | None]
+def _goodness(record: ExperimentRecord, ranges: Mapping[str, tuple[float, float]]) -> float | None:
+    """Greater is better, whichever way the objective points."""
+    objective = record.spec.objective
+    if objective is None or record.id not in ranges:
+        return None
+    least, greatest = ranges[record.id]
+    return greatest if objective.direction is Direction.MAXIMIZE else -least
+
+
+_SortKey = Callable[[ExperimentRecord], str | float | None]
 _SORT_KEYS: Final[Mapping[str, _SortKey]] = MappingProxyType(
     {
-        "created": lambda _, record: record.created_s,
-        "ended": lambda _, record: record.ended_s,
-        "name": lambda _, record: record.name.casefold(),
-        "state": lambda _, record: GROUPS[record.state],
-        "trials": lambda _, record: float(record.spec.trials),
-        "best": _best_value,
+        "created": lambda record: record.created_s,
+        "ended": lambda record: record.ended_s,
+        "name": lambda record: record.name.casefold(),
+        "state": lambda record: GROUPS[record.state],
+        "trials": lambda record: float(record.spec.trials),
     }
 )
-SORTS: Final = tuple(_SORT_KEYS)
 
 
-def _item(store: Store, record: ExperimentRecord, annotation: Annotation) -> JsonObject:
+def _item(store: Store, row: _Row, values: Sequence[TrialValue]) -> JsonObject:
+    record = row.record
     now_s = record.now_s(time.time(), BootTime.now())
-    best = store.best_trial(record.id, record.spec.objective)
+    best = ranking.best(record.spec.objective, values)
     trials = [] if record.state.is_final else store.trials(record.id)
     return {
         "id": record.id,
@@ -149,13 +163,13 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation) -> Jso
         "reason": record.reason,
         "backend": record.spec.backend_names,
         "notebook": record.spec.origin.notebook,
-        "tags": list(annotation.tags),
-        "note": annotation.note,
+        "tags": list(row.annotation.tags),
+        "note": row.annotation.note,
         "objective": _objective(record.spec.objective),
         "best": None if best is None else {"trial": best.number, "value": best.value},
         "trials": max(record.spec.trials, sum(record.counts.values())),
         "counts": {state.value: many for state, many in record.counts.items()},
-        "sparkline": sparkline(store, record),
+        "sparkline": sparkline(store, record, values),
         "created_s": record.created_s,
         "begun_s": record.begun_s,
         "ended_s": record.ended_s,

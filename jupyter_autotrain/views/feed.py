@@ -18,7 +18,7 @@ steps, values, times (seconds since the epoch): float64 of all blocks, one after
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -60,11 +60,13 @@ class Feed:
     Args:
         store: The store.
         experiment_id: The experiment.
+        manager_fault: Gives why the manager does nothing now; "" where it does.
     """
 
-    def __init__(self, store: Store, experiment_id: str) -> None:
+    def __init__(self, store: Store, experiment_id: str, manager_fault: Callable[[], str] = str) -> None:
         self._store = store
         self._id = experiment_id
+        self._manager_fault = manager_fault
         self._after_id = 0
         self._rows: dict[SeriesKey, int] = {}
         self._trials: dict[int, TrialRecord] = {}
@@ -90,7 +92,7 @@ class Feed:
             "seq": self.seq,
             "experiment": _experiment_json(record, trials, record.now_s(now_s, BootTime.now())),
             "trials": [_trial_json(trial, labels.get(trial.number, "")) for trial in changed],
-            **self._changed_notes(),
+            **self._changed_notes(is_final=record.state.is_final),
         }
         return _frame(content, blocks(chunks, self._rows), final=record.state.is_final)
 
@@ -98,10 +100,12 @@ class Feed:
         is_moved = self._labels.get(trial.number) != labels.get(trial.number)
         return is_moved or self._trials.get(trial.number) != trial
 
-    def _changed_notes(self) -> dict[str, JsonValue]:
+    def _changed_notes(self, *, is_final: bool) -> dict[str, JsonValue]:
         """What trials warn of and have displayed, when that has changed."""
         fresh = self._store.notes(self._id, self._last_note_id)
         unreachable = [f"{node}." for node in self._store.unreachable_nodes(self._id)]
+        if not is_final and (fault := self._manager_fault()):
+            unreachable.insert(0, fault)
         self._notes.update(((note.number, note.attempt, note.level, note.text), note) for note in fresh)
         if not fresh and unreachable == self._unreachable:
             return {}
@@ -114,9 +118,11 @@ class Feed:
         return changed
 
 
-def snapshot(store: Store, experiment_id: str, now_s: float, seq: int = 0) -> FeedFrame:
+def snapshot(
+    store: Store, experiment_id: str, now_s: float, seq: int = 0, manager_fault: Callable[[], str] = str
+) -> FeedFrame:
     """The whole state, as the first delta of a fresh feed; `seq` is that of the feed that continues it."""
-    whole = Feed(store, experiment_id).delta(now_s)
+    whole = Feed(store, experiment_id, manager_fault).delta(now_s)
     return FeedFrame({**whole.content, "seq": seq}, whole.steps, whole.values, whole.times, whole.final)
 
 

@@ -30,13 +30,21 @@ class FeedSender:
         experiment_id: The experiment.
         send: Gives a message with its buffers to the front end; called on the sender's thread.
         ended: Called once, on the sender's thread, after the last frame of an experiment that has ended.
+        manager_fault: As of `Feed`.
     """
 
-    def __init__(self, store: Store, experiment_id: str, send: Send, ended: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        experiment_id: str,
+        send: Send,
+        ended: Callable[[], None],
+        manager_fault: Callable[[], str] = str,
+    ) -> None:
         self._store = store
         self._send = send
         self._ended = ended
-        self._feed = Feed(store, experiment_id)
+        self._feed = Feed(store, experiment_id, manager_fault)
         self._stopped = threading.Event()
         self._log: tuple[JsonObject, LogTailReader] | None = None
         self._log_size = -1

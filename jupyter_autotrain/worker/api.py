@@ -236,8 +236,8 @@ def report(step: int | None = None, *unnamed: object, all_ranks: bool | str = Fa
 def should_stop() -> bool:
     """True once this trial is to end itself (by a stop request or an early-stopping rule).
 
-    All ranks of a trial get the same answer at the same call, if they call it equally often; on several hosts only with
-    a process group of PyTorch, which is there before the first call. Without one each host decides by itself.
+    All ranks of a trial get the same answer at the same call, if they call it equally often; on several hosts with a
+    process group of PyTorch from the first call on, or where they are reached by SSH. Elsewhere each host decides.
     """
     return (trial := context()) is not None and trial.should_stop()
 

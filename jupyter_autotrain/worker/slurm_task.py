@@ -58,7 +58,10 @@ class SlurmTask:
         if self.node:
             self._link_streams(max(1, fields.integer(trial.get("workers"), 1)))
         if self.nodes > 1:
-            trial["layout"] = {"node_rank": self.node, "endpoints": self._endpoints(trial)}
+            self._prepare_to_stop()
+            shared = "" if trial.get("elastic") else self.trial_directory
+            endpoints = self._endpoints(trial)
+            trial["layout"] = {"node_rank": self.node, "endpoints": endpoints, "shared_directory": shared}
         trial["gpus"] = self._gpus(trial)
         trial["environment"] = self._variables(trial)
         wire.write_atomically(wire.TRIAL_FILE, json.dumps(trial).encode(), sync=False)
@@ -78,6 +81,14 @@ class SlurmTask:
                 os.unlink(path)  # an earlier run has written its end
         os.close(os.open(f"{self.trial_directory}/{partials}", _STREAM_FLAGS, 0o600))
         os.link(f"{self.trial_directory}/{partials}", partials)
+
+    def _prepare_to_stop(self) -> None:
+        """A request to stop is put into the trial directory; how far an earlier run was is of no use."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.trial_directory}/{wire.STOP_REACHED_FILE}-{self.node}")
+        if self.node:
+            with contextlib.suppress(FileExistsError):
+                os.symlink(f"{self.trial_directory}/{wire.STOP_FILE}", wire.STOP_FILE)
 
     def _begin_again(self, trial: dict[str, object]) -> None:
         """Slurm has put the job back into the queue: go on from its own checkpoints, and write on in its streams."""

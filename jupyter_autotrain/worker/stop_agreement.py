@@ -5,7 +5,8 @@ its n-th call takes what rank 0 said at its own n-th, and waits for it only when
 have to call it equally often; one that waits in vain for long decides by itself from then on.
 
 What rank 0 says lies in a file that the ranks of a node share, and with several nodes in the store of PyTorch's process
-group; before there is one, the first rank of each node decides for its node.
+group. Without one the first rank of each node decides for its node; where the backend helps, it tells how far it is,
+waits, and gets the call at which the node that is furthest has come to: there all say yes (see `rank_agreement`).
 """
 
 from __future__ import annotations
@@ -87,12 +88,15 @@ class StopAgreement:
         decides: True for the rank whose answer counts.
         look: Whether a stop is asked for.
         on_alone: Called when this rank decides by itself from now on.
+        agree: Takes the call at which a stop was first seen, gives the call at which to say yes: that one, or a later.
     """
 
     def __init__(
-        self, board: AnswerBoard, decides: bool, look: Callable[[], bool], on_alone: Callable[[], None]
-    ) -> None:
+        self, board: AnswerBoard, decides: bool, look: Callable[[], bool], on_alone: Callable[[], None],
+        agree: Callable[[int], int] = int,
+    ) -> None:  # fmt: skip
         self._board = board
+        self._agree = agree
         self._decides = decides
         self._look = look
         self._on_alone = on_alone
@@ -108,7 +112,7 @@ class StopAgreement:
             return self._look()
         if self._decides:
             if self._stop_call < 0 and self._look():
-                self._stop_call = call
+                self._stop_call = self._agree(call)
             self._board.publish(self._calls, self._stop_call)
         elif self._stop_call < 0 and not self._follow(call):
             return self._look()

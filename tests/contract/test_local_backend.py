@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_a_backend_that_was_not_found_for_lack_of_descriptors_is_found_the_next_
 ) -> None:
     backends._scan.cache_clear()
     with monkeypatch.context() as lacking:
-        lacking.setattr(backends, "entry_points", lambda group: ())
+        lacking.setattr(backends, "entry_points", lambda: EntryPoints(()))
         with pytest.raises(BackendError, match="There is no backend 'local'"):
             backends.options_model("local")
     assert backends.options_model("local").model_fields

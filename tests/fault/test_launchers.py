@@ -58,7 +58,13 @@ def test_torchrun_starts_the_ranks_and_a_cell_that_stays_in_its_group_ends_well(
 
 @needs_torch
 def test_under_torchrun_the_first_rank_that_fails_is_named_and_nothing_is_left(home: Home) -> None:
-    code = f"""{WAITS.replace("while True:", "while rank != 1 or 'begun' not in open('../stdout').read():")}
+    waits = WAITS.replace("while True:", "while rank != 1 or not others_have_begun():")
+    code = f"""
+def others_have_begun():
+    import os
+    return os.path.exists("../stdout") and "begun" in open("../stdout").read()
+
+{waits}
 raise ValueError('bad batch')
 """
     running = Running(home, code, 2, launcher="torchrun")

@@ -13,14 +13,16 @@ class ProcessInfo:
         parent: The pid of its parent.
         created_s: When it began, in seconds since the machine's boot.
         is_zombie: It has ended and is not reaped yet.
+        is_stopped: A signal such as SIGSTOP holds it, until SIGCONT.
     """
 
-    __slots__ = ("created_s", "is_zombie", "parent")
+    __slots__ = ("created_s", "is_stopped", "is_zombie", "parent")
 
-    def __init__(self, parent: int, created_s: float, is_zombie: bool) -> None:
+    def __init__(self, parent: int, created_s: float, is_zombie: bool, is_stopped: bool = False) -> None:
         self.parent = parent
         self.created_s = created_s
         self.is_zombie = is_zombie
+        self.is_stopped = is_stopped
 
 
 def exists(pid: int) -> bool:

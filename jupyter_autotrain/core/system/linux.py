@@ -65,7 +65,8 @@ def look(pid: int) -> ProcessInfo:
         fields = file.read().rpartition(")")[2].split()
     if not fields:
         raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
-    return ProcessInfo(int(fields[1]), int(fields[19]) / os.sysconf("SC_CLK_TCK"), fields[0] in "ZX")
+    created_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return ProcessInfo(int(fields[1]), created_s, fields[0] in "ZX", fields[0] == "T")
 
 
 def environment(pid: int) -> list[bytes]:

@@ -87,7 +87,9 @@ def look(pid: int) -> ProcessInfo:
         process = psutil.Process(pid)
         with process.oneshot():
             created_s = process.create_time() - psutil.boot_time()
-            return ProcessInfo(process.ppid(), created_s, process.status() == psutil.STATUS_ZOMBIE)
+            state = process.status()
+            is_stopped = state == psutil.STATUS_STOPPED
+            return ProcessInfo(process.ppid(), created_s, state == psutil.STATUS_ZOMBIE, is_stopped)
 
 
 def environment(pid: int) -> list[bytes]:

@@ -17,10 +17,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from jupyter_autotrain.core import disk, wire
-from jupyter_autotrain.worker.environments import installer
+from jupyter_autotrain.worker.environments import eviction, installer
 from jupyter_autotrain.worker.environments.prepared import NotPreparedError, Prepared
 
-COMPLETE = "complete.json"
+COMPLETE = eviction.COMPLETE
+_TRIES = 3  # it may be removed just between its making and its use
 _DIGEST_CHARACTERS = 20
 _ASK_S = 60.0
 _DESCRIBE = (
@@ -32,7 +33,7 @@ _DESCRIBE = (
 def make(
     root: str, python: str, requirements: Sequence[str], environ: Mapping[str, str], say: Callable[[str], object]
 ) -> Prepared:
-    """The virtual environment with these requirements; it is made unless it is there.
+    """The virtual environment with these requirements, made unless it is there; it stays while this process lives.
 
     Args:
         root: The folder of all virtual environments at this place.
@@ -46,10 +47,13 @@ def make(
     """
     folder = os.path.join(root, _digest(_describe(python), requirements))
     try:
-        if not is_complete(folder):
+        for _ in range(_TRIES):
+            if eviction.hold(folder):
+                break
             os.makedirs(root, mode=0o700, exist_ok=True)
             _make_once(folder, python, requirements, environ, say)
-        os.utime(os.path.join(folder, COMPLETE))
+        else:
+            raise NotPreparedError(f"The Python environment {folder} is removed as often as it is made.")
     except OSError as error:
         raise NotPreparedError(_explain(error, root)) from error
     return Prepared(os.path.join(folder, "bin", "python"), {"VIRTUAL_ENV": folder}, os.path.join(folder, "bin"))
@@ -89,6 +93,7 @@ def _make_once(
             return
         _refuse_again(f"{folder}.failed", began_ns)
         _remove_half_made(os.path.dirname(folder))
+        eviction.make_room(os.path.dirname(folder))
         try:
             _make(folder, python, requirements, environ, say)
         except NotPreparedError as error:

@@ -29,10 +29,13 @@ BASE = {
     "early_stop": {"rule": "median"},
     "resources": {"gpus": 2, "workers_per_node": 2},
     "launcher": "torchrun",
+    "hooks": {"bell": {"command": ["sh", "tell.sh"]}, "mail": {"command": ["sh", "mail.sh"]}},
     "parallel": {"model": "net", "inputs": "batch", "cluster": "8xA100"},
 }
 OTHER_VALUES = {
     "name": "digits",
+    "hooks": {"bell": {"url": "${SLACK_URL}"}},
+    "notify": ["bell"],
     "backend": "debug",
     "objective": "minimize acc",
     "search": {"lr": "uniform(0, 2)"},

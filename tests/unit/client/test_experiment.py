@@ -8,7 +8,8 @@ import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import Experiment, StopReceipt
-from jupyter_autotrain.core import display
+from jupyter_autotrain.core import display, wire
+from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
@@ -191,6 +192,23 @@ def test_a_stop_gives_a_receipt_that_reads_well(home, store, fake):
         "digits: stopped in 0.2 s; 2 processes ended (pids 12, 13), 1 of them by force; nothing is left."
     )
     assert "STILL THERE: pid 7" in str(StopReceipt(pids_left=(7,), name="x"))
+
+
+def test_a_receipt_tells_what_stopped_trials_have_left_where_they_ran(home, store, fake):
+    handle = add(home, store, trials=[(RUNNING, None), (RUNNING, None)])
+    for number in (1, 2):
+        directory = home.trial("abc", number, 1)
+        directory.mkdir(parents=True, exist_ok=True)
+        ref = JobRef("lab", f"abc-{number}-1", {"host": "gpu1"})
+        store.annotate("abc", number, ref=ref)
+        (directory / wire.KEPT_FILE).write_text('{"checkpoints/last.pt": 3000000000}')
+    (home.trial("abc", 2, 1) / wire.ELSEWHERE_FILE).write_text('{"outputs/model.pt": 2000000000}')
+    fake.answer = lambda store, request: {"pids_ended": [12], "elapsed_s": 0.2, "trials": [1, 2]}
+    assert str(handle.stop(timeout_s=10)).splitlines() == [
+        "digits: stopped in 0.2 s; 1 process ended (pid 12); no process is left.",
+        "Left on gpu1: 2 GB of results, which `%autotrain pull digits` brings; 6 GB of checkpoints, from which "
+        "`%autotrain retry digits` goes on.",
+    ]
 
 
 def test_a_receipt_tells_what_trials_warned_of(home, store):

@@ -19,6 +19,7 @@ import pytest
 import jupyter_autotrain
 from jupyter_autotrain.core import system
 from jupyter_autotrain.core.system import common, durable, linux, portable, unix_sockets
+from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.worker import processes
 
 PACKAGE = Path(jupyter_autotrain.__file__).parent
@@ -188,3 +189,11 @@ def test_the_switch_hides_the_interfaces_of_linux(value: str, portable_here: boo
     env = os.environ | {system.PORTABLE_VARIABLE: value}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     assert done.stdout.strip() == str(not portable_here and sys.platform == "linux")
+
+
+def test_a_process_that_a_signal_holds_is_told_apart(way: ModuleType, child: subprocess.Popen[str]) -> None:
+    assert not way.look(child.pid).is_stopped
+    child.send_signal(signal.SIGSTOP)
+    wait_until(lambda: way.look(child.pid).is_stopped, "it is held")
+    child.send_signal(signal.SIGCONT)
+    wait_until(lambda: not way.look(child.pid).is_stopped, "it goes on")

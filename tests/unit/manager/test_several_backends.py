@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.errors import BackendError
@@ -35,6 +36,31 @@ def test_each_trial_is_put_on_the_first_backend_that_has_what_it_asks_for(world,
     (reason,) = world.store.block_reasons("id0").values()
     assert "on here it waits for 1 CPU" in reason
     assert "on lab it waits for 1 CPU" in reason
+
+
+def test_a_backend_that_a_client_is_about_to_use_is_asked_before_its_experiment_comes(world):
+    asked = []
+
+    def create(profile):
+        asked.append(profile.key)
+        return world.backend
+
+    world.create_backend_of = create
+    lab = BOTH[1]
+    world.step(1, [{"prepare": to_json(lab.profile)}])
+    assert asked == [lab.profile.key]
+    world.submit(backends=(lab,))
+    world.step()
+    assert asked == [lab.profile.key]
+    assert world.states("id0") == ["RUNNING"]
+
+
+@pytest.mark.parametrize("profile", [None, {}, {"name": "lab"}, "lab", {"name": "lab", "type": "test", "options": 3}])
+def test_a_message_that_names_no_profile_changes_nothing(world, profile):
+    world.step(1, [{"prepare": profile}])
+    world.submit()
+    world.step()
+    assert world.states("id0") == ["RUNNING"]
 
 
 def test_a_trial_is_found_again_on_its_backend_by_the_next_manager(world, two_backends):

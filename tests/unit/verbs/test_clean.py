@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+
 import pytest
 
 from jupyter_autotrain.client import place_leftovers
@@ -9,6 +11,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.store import Store
+from jupyter_autotrain.worker.environments import eviction
 
 
 @pytest.fixture
@@ -30,6 +33,20 @@ def test_clean_says_what_killed_processes_left_and_removes_it_only_when_told(ter
     assert not any(path.exists() for path in left)
     assert "Nothing to clean" in terminal.run("clean", "--yes")
     assert terminal.find("mnist").name == "mnist"
+
+
+def test_clean_removes_the_virtual_environments_that_no_trial_uses(terminal, add):
+    add("mnist", (["PREPARING", "RUNNING", "SUCCEEDED"], 0.5))
+    for name in ("used", "unused"):
+        folder = terminal.home.environments / name
+        folder.mkdir(parents=True)
+        (folder / eviction.COMPLETE).write_text("{}")
+    with (terminal.home.environments / "used" / eviction.COMPLETE).open() as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        assert "Would delete 1 virtual environment that no trial uses (2 B)." in terminal.run("clean")
+        assert "Deleted 1 virtual environment, 2 B freed" in terminal.run("clean", "--yes")
+        assert [path.name for path in terminal.home.environments.iterdir()] == ["used"]
+        assert "Nothing to clean" in terminal.run("clean", "--yes")
 
 
 def test_clean_of_a_named_experiment_leaves_the_rest(terminal, left):

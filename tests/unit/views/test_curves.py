@@ -34,6 +34,10 @@ def fill(store, experiment_id, trials, chunk=7):
             store.ingest([row])
 
 
+def line_of(store, experiment_id):
+    return sparkline(store, store.experiment(experiment_id), store.trial_values([experiment_id])[experiment_id])
+
+
 @settings(deadline=None, max_examples=40)
 @given(trials=st.lists(st.lists(VALUES, min_size=1, max_size=60), min_size=1, max_size=5), most=st.integers(4, 80))
 def test_curves_are_bounded_and_keep_what_is_seen(tmp_path_factory, trials, most):
@@ -62,8 +66,8 @@ def test_the_latest_attempt_counts(store):
 
 def test_a_sparkline_is_the_curve_of_one_trial_or_the_values_of_all(store):
     fill(store, "one", [[float(step) for step in range(1000)]])
-    line = sparkline(store, store.experiment("one"))
+    line = line_of(store, "one")
     assert (line[0], line[-1]) == (0.0, 999.0)
     assert len(line) <= SPARKLINE_POINTS
     fill(store, "many", [[0.1], [0.7], [0.4]])
-    assert sparkline(store, store.experiment("many")) == [0.1, 0.7, 0.4]
+    assert line_of(store, "many") == [0.1, 0.7, 0.4]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.worker import stop_agreement
+from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.worker import rank_agreement, stop_agreement
 from jupyter_autotrain.worker.rank_agreement import make_agreement
 from jupyter_autotrain.worker.stop_agreement import FileBoard, StopAgreement
 
@@ -81,3 +82,50 @@ def test_on_several_hosts_without_a_process_group_a_note_says_that_each_decides_
     notes: list[str] = []
     make_agreement(str(tmp_path), lambda: False, lambda _, text: notes.append(text))
     assert ["each host decides by itself" in note for note in notes] == [True] * is_told
+
+
+def host(folder: Path, monkeypatch: pytest.MonkeyPatch, notes: list[str]) -> StopAgreement:
+    """The first rank of one of two hosts whose backend helps them to agree."""
+    (folder / wire.CONTROL).mkdir(parents=True)
+    (folder / wire.TRIAL_FILE).write_text('{"layout": {"agrees_on_stop": true}}')
+    for name, value in (("RANK", "0"), ("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "1"), ("WORLD_SIZE", "2")):
+        monkeypatch.setenv(name, value)
+    asked = folder / wire.STOP_FILE
+    return make_agreement(str(folder), asked.exists, lambda _level, text: notes.append(text))
+
+
+def test_hosts_stop_at_the_latest_call_that_one_of_them_has_come_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    hosts = [host(tmp_path / name, monkeypatch, notes) for name in ("ahead", "behind")]
+    assert [hosts[0].ask() for _ in range(5)] == [False] * 5
+    assert [hosts[1].ask() for _ in range(2)] == [False] * 2
+    answers: list[bool] = []
+    for name in ("ahead", "behind"):
+        (tmp_path / name / wire.STOP_FILE).write_text("Enough.")
+    threads = [threading.Thread(target=lambda one=one: answers.append(one.ask())) for one in hosts]
+    for thread in threads:
+        thread.start()
+    told = [tmp_path / name / wire.STOP_REACHED_FILE for name in ("ahead", "behind")]
+    wait_until(lambda: all(path.exists() for path in told), "both calls")
+    assert [path.read_text() for path in told] == ["5", "2"]
+    for name in ("ahead", "behind"):
+        (tmp_path / name / wire.STOP_AT_FILE).write_text("5")
+    for thread in threads:
+        thread.join(20)
+    assert sorted(answers) == [False, True]
+    assert [hosts[1].ask() for _ in range(3)] == [False, False, True]
+    assert notes == []
+
+
+def test_a_host_that_hears_nothing_of_the_others_decides_by_itself_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rank_agreement, "_LONGEST_WAIT_S", 0.05)
+    notes: list[str] = []
+    alone = host(tmp_path / "alone", monkeypatch, notes)
+    (tmp_path / "alone" / wire.STOP_FILE).write_text("Enough.")
+    assert alone.ask() is True
+    (note,) = notes
+    assert "this host decides by itself" in note

@@ -1,0 +1,51 @@
+"""What Binder runs at each start: one finished experiment is there, and JupyterLab is started in any case."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jupyter_autotrain import manager
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.store import Store
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def home(tmp_path):
+    home = Home(tmp_path / "home")
+    yield home
+    status = manager.status(home)
+    if status.alive:
+        process = psutil.Process(status.pid)
+        process.kill()
+        psutil.wait_procs([process], timeout=10)
+
+
+def start(home, **environ):
+    found = {**os.environ, "JUPYTER_AUTOTRAIN_HOME": str(home.root), "OMP_NUM_THREADS": "1", **environ}
+    found["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    argv = [ROOT / "binder" / "start", "echo", "JupyterLab", "--begins"]
+    return subprocess.run(argv, cwd=ROOT, env=found, capture_output=True, text=True, timeout=280, check=False)
+
+
+def test_a_start_leaves_one_finished_experiment_and_another_start_adds_none(home):
+    pytest.importorskip("sklearn", reason="the demonstration trains a model of scikit-learn: pip install -e '.[demo]'")
+    for _ in range(2):
+        done = start(home)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith("JupyterLab --begins\n")
+        with Store.open(home) as store:
+            [experiment] = [store.experiment(found) for found in store.ids()]
+        assert (experiment.spec.name, experiment.state.name) == ("digits-demo", "SUCCEEDED")
+
+
+def test_a_demonstration_that_cannot_be_trained_does_not_keep_jupyterlab_from_starting(home):
+    done = start(home, JUPYTER_AUTOTRAIN_HOME="/dev/null/nothing")
+    assert done.returncode == 0
+    assert done.stdout.endswith("JupyterLab --begins\n")
+    assert "was not trained" in done.stderr
