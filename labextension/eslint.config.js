@@ -2,10 +2,14 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config({ ignores: ['node_modules/', '.yarn/', 'lib/'] }, js.configs.recommended, {
-  files: ['widgets/**/*.ts', 'src/**/*.{ts,tsx}'],
+  files: ['widgets/**/*.ts', 'src/**/*.{ts,tsx}', 'tests/**/*.ts'],
   extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
   languageOptions: { parserOptions: { projectService: true } },
   rules: {
+    '@typescript-eslint/no-floating-promises': [
+      'error',
+      { allowForKnownSafeCalls: [{ from: 'package', name: ['test'], package: 'node:test' }] },
+    ],
     complexity: ['error', 12],
     'max-lines': ['error', 400],
     'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],

@@ -1,7 +1,8 @@
-"""Operations on backends: the profiles that a header can name, and, when asked, what one of them has to give."""
+"""Operations on backends: the profiles that a header can name, what runs there, and what one of them has to give."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
@@ -9,16 +10,22 @@ from pydantic import Field
 from jupyter_autotrain import backends
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.errors import UnknownExperimentError
-from jupyter_autotrain.header.faults import combined_error
+from jupyter_autotrain.header import HeaderContext
+from jupyter_autotrain.header.faults import Fault, SourceLocation, combined_error
+from jupyter_autotrain.header.profile_files import USER_FILE, Definition
 from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.server.context import ServerContext, check_owner
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint
 from jupyter_autotrain.server.problems import not_found
 from jupyter_autotrain.views.experiment_list import MOST_LISTED
 
-_RESOURCE: Final = "autotrain.backends"
+RESOURCE: Final = "autotrain.backends"
+_MOST_TRIALS: Final = 20  # that are named of each backend; all are counted
+_THERE: Final = frozenset({TrialState.PREPARING, TrialState.RUNNING})
 
 
 class BackendAsked(Asked):
@@ -28,22 +35,17 @@ class BackendAsked(Asked):
 
 
 def list_backends(server: ServerContext, _: Asked) -> Answer:
-    """The profiles, without asking any of their machines."""
-    profiles, faults = _profiles(server)
-    running = _running(server)
-    rows = [_row(profiles, name, running.get(name, 0)) for name in profiles.names()]
-    return Answer({"backends": rows, "faults": [str(fault) for fault in faults]})
+    """The profiles and what runs there, without asking any of their machines."""
+    context = header_context(server)
+    profiles, faults = context.profiles()
+    there = _running(server)
+    rows = [_row(context, profiles, name, there.get(name, [])) for name in profiles.names()]
+    return Answer({"backends": rows, "faults": [_without_file(fault) for fault in faults]})
 
 
 def show_inventory(server: ServerContext, asked: BackendAsked) -> Answer:
     """What a backend has to give now; asks its machines."""
-    profiles, _ = _profiles(server)
-    if asked.backend not in profiles.names():
-        raise not_found(f"backend {asked.backend!r}", f"One of: {', '.join(profiles.names())}.")
-    profile, faults = profiles.find(asked.backend)
-    if profile is None:
-        raise combined_error(faults)
-    backend = backends.create(profile, BackendContext(server.home))
+    backend = backends.create(find_profile(server, asked.backend), BackendContext(server.home))
     try:
         probe = backend.probe()
         inventory = to_json(backend.discover()) if probe.usable else None
@@ -52,48 +54,93 @@ def show_inventory(server: ServerContext, asked: BackendAsked) -> Answer:
     return Answer({"usable": probe.usable, "reason": probe.reason, "inventory": inventory})
 
 
-def _profiles(server: ServerContext) -> tuple[Profiles, list[object]]:
+def header_context(server: ServerContext) -> HeaderContext:
+    """What reading profiles needs to know; those of the folder that the server shows count.
+
+    Raises:
+        ProblemError: The home is not the user's alone.
+    """
     check_owner(server.home)
-    profiles, faults = backends.header_context(server.root, server.environ).profiles()
-    return profiles, [*faults]
+    return backends.header_context(server.root, server.environ)
 
 
-def _row(profiles: Profiles, name: str, running: int) -> JsonValue:
+def find_profile(server: ServerContext, name: str) -> Profile:
+    """The profile of a name.
+
+    Raises:
+        ProblemError: There is none.
+        HeaderError: It is faulty.
+    """
+    profiles, _ = header_context(server).profiles()
+    if name not in profiles.names():
+        raise not_found(f"backend {name!r}", f"One of: {', '.join(profiles.names())}.")
+    profile, faults = profiles.find(name)
+    if profile is None:
+        raise combined_error(faults)
+    return profile
+
+
+def level_of(context: HeaderContext, definition: Definition | None) -> str:
+    """Whose file defines a backend: `project`, which wins, or `user`; `type` where none does."""
+    if definition is None:
+        return "type"
+    return "user" if definition.file == context.user_file(USER_FILE) else "project"
+
+
+def _row(context: HeaderContext, profiles: Profiles, name: str, there: list[JsonValue]) -> JsonValue:
     profile, faults = profiles.find(name)
     definition = profiles.definitions.get(name)
+    hidden = definition.hides if definition else None
     row: JsonObject = {
         "name": name,
         "type": profile.type if profile else "",
-        "defined_in": str(definition.location) if definition else "",
-        "running": running,
-        "faults": [str(fault) for fault in faults],
+        "level": level_of(context, definition),
+        "hides": level_of(context, hidden) if hidden else "",
+        "running": len(there),
+        "trials": there[:_MOST_TRIALS],
+        "faults": [_without_file(fault) for fault in faults],
     }
     return row
 
 
-def _running(server: ServerContext) -> dict[str, int]:
-    """How many trials of this home run on each backend now."""
-    found: dict[str, int] = {}
+def _without_file(fault: Fault) -> str:
+    """Where files lie is told only to those who may write (`GET /profiles`)."""
+    return str(replace(fault, location=SourceLocation(fault.location.line)))
+
+
+def _running(server: ServerContext) -> dict[str, list[JsonValue]]:
+    """The trials of this home that run on each backend now."""
+    found: dict[str, list[JsonValue]] = {}
     try:
         with server.stores.reading() as store:
             running = [r for r in store.experiments(MOST_LISTED) if r.state is ExperimentState.RUNNING]
             for record in running:
                 for trial in store.trials(record.id):
-                    if trial.state in {TrialState.PREPARING, TrialState.RUNNING}:
-                        name = trial.backend or record.spec.backends[0].profile.name
-                        found[name] = found.get(name, 0) + 1
+                    if trial.state in _THERE:
+                        name = trial.placement.backend or record.spec.backends[0].profile.name
+                        found.setdefault(name, []).append(_trial(record, trial))
     except UnknownExperimentError:  # there is no home yet, and reading makes none
         return found
     return found
 
 
+def _trial(record: ExperimentRecord, trial: TrialRecord) -> JsonValue:
+    row: JsonObject = {
+        "experiment": record.id,
+        "name": f"{record.name}@{record.version}",
+        "trial": trial.number,
+        "nodes": [node.node for node in trial.placement.nodes],
+    }
+    return row
+
+
 ENDPOINTS: Final = (
     Endpoint(
-        "GET", "/backends", _RESOURCE, "The backends that a header can name", Asked, list_backends,
+        "GET", "/backends", RESOURCE, "The backends that a header can name, and what runs there", Asked, list_backends,
         {"backends": "array", "faults": "array"},
     ),
     Endpoint(
-        "GET", "/backends/{backend}/inventory", _RESOURCE, "What a backend has to give now; asks its machines",
+        "GET", "/backends/{backend}/inventory", RESOURCE, "What a backend has to give now; asks its machines",
         BackendAsked, show_inventory, {"usable": "boolean", "reason": "string"}, is_slow=True,
     ),
 )  # fmt: skip

@@ -1,4 +1,7 @@
-"""The WebSocket that tells a page what changes: `changes?since=ID`; a page that reconnects misses nothing."""
+"""The WebSocket that tells a page what changes: `changes?since=ID`; a page that reconnects misses nothing.
+
+Without `since` it tells of what changes from then on.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from jupyter_server.base.websocket import WebSocketMixin
 from tornado.web import HTTPError
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
+from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.server.change_feed import ChangeFeed, Subscriber
 from jupyter_autotrain.server.context import ServerContext, check_owner
 from jupyter_autotrain.server.problems import ProblemError
@@ -46,16 +50,18 @@ class ChangesSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         allowed = await ensure_async(self.authorizer.is_authorized(self, self.current_user, "read", RESOURCE))
         if not allowed:
             raise HTTPError(HTTPStatus.FORBIDDEN)
-        since = self.get_query_argument("since", "0")
-        if not (since.isascii() and since.isdigit() and len(since) <= _MOST_DIGITS):
+        since = self.get_query_argument("since", "")
+        is_id = since.isascii() and since.isdigit() and len(since) <= _MOST_DIGITS
+        if "since" in self.request.query_arguments and not is_id:
             raise HTTPError(HTTPStatus.BAD_REQUEST)
         if self._feed.is_full:
             raise HTTPError(HTTPStatus.SERVICE_UNAVAILABLE)
-        self._since = int(since)
         try:
-            await asyncio.get_running_loop().run_in_executor(self._server.threads, check_owner, self._server.home)
+            in_thread = asyncio.get_running_loop().run_in_executor(self._server.threads, _newest_change, self._server)
+            newest = await in_thread
         except ProblemError as refused:
             raise HTTPError(refused.status) from None
+        self._since = int(since) if since else newest
         await super().get()
 
     def open(self, *args: str, **kwargs: str) -> None:
@@ -85,3 +91,17 @@ class ChangesSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
             self._feed.unsubscribe(self._subscriber)
             self._subscriber = None
         super().on_close()
+
+
+def _newest_change(server: ServerContext) -> int:
+    """The id of the newest change; 0 where there is no home yet, and reading makes none.
+
+    Raises:
+        ProblemError: The home belongs to somebody else.
+    """
+    check_owner(server.home)
+    try:
+        with server.stores.reading() as store:
+            return store.last_change_id()
+    except UnknownExperimentError:
+        return 0

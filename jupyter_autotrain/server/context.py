@@ -14,6 +14,7 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.ownership import make_private
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
+from jupyter_autotrain.server.check_runner import CheckRunner
 from jupyter_autotrain.server.problems import ProblemError
 from jupyter_autotrain.store import Store
 
@@ -68,6 +69,7 @@ class ServerContext:
         stores: Stores to read.
         threads: Where operations run.
         slow_threads: Where those run that ask other machines.
+        checks: The checks of backends that run, and the last that have ended.
     """
 
     home: Home
@@ -77,6 +79,7 @@ class ServerContext:
     stores: ReadStores
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS))
     slow_threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_SLOW_THREADS))
+    checks: CheckRunner = field(default_factory=CheckRunner)
 
     @contextmanager
     def writing(self, experiment_id: str) -> Iterator[Experiment]:

@@ -62,6 +62,7 @@ class Endpoint(Generic[AskedT]):
         content_types: Of its answer, where that is no JSON.
         status: Of its answer where nothing fails.
         is_slow: Whether it may ask other machines; then it keeps no other request waiting.
+        is_private: Whether only those who may write may read it.
     """
 
     method: Method
@@ -74,11 +75,12 @@ class Endpoint(Generic[AskedT]):
     content_types: tuple[str, ...] = ()
     status: int = 200
     is_slow: bool = False
+    is_private: bool = False
 
     @property
     def action(self) -> str:
         """What the authorizer is asked: `read` or `write`."""
-        return "read" if self.method == "GET" else "write"
+        return "read" if self.method == "GET" and not self.is_private else "write"
 
     @property
     def has_body(self) -> bool:

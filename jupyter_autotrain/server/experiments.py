@@ -23,7 +23,7 @@ _RESOURCE: Final = "autotrain.experiments"
 _MOST_CODE_BYTES: Final = 1 << 20
 _WARNINGS: Final = 20
 _EMPTY: Final[JsonObject] = {
-    "total": 0, "groups": {"queued": 0, "running": 0, "done": 0}, "last_change_id": 0, "experiments": [],
+    "total": 0, "groups": {"queued": 0, "running": 0, "done": 0}, "tags": [], "last_change_id": 0, "experiments": [],
 }  # fmt: skip
 
 Tag = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f,]+$")]
@@ -36,7 +36,9 @@ class ListAsked(Asked):
     group: Literal["", "queued", "running", "done"] = Field("", description="Only this group.")
     tag: str = Field("", max_length=40, description="Only experiments with this tag.")
     notebook: str | None = Field(None, max_length=4096, description="Only those submitted from this notebook.")
-    sort: Literal["created", "ended", "name", "state", "trials", "best"] = "created"
+    sort: Literal["created", "ended", "name", "state", "trials", "best"] = Field(
+        "created", description="best: by the value of the best trial; descending means the better first."
+    )
     order: Literal["ascending", "descending"] = "descending"
     offset: int = Field(0, ge=0, le=1_000_000)
     limit: int = Field(50, ge=1, le=200)
@@ -90,6 +92,8 @@ def _details(server: ServerContext, store: Store, record: ExperimentRecord) -> J
     spec = record.spec
     warnings = [f"{node}." for node in store.unreachable_nodes(record.id)]
     warnings += summarize_warnings(store.notes(record.id), _WARNINGS)
+    if not record.state.is_final and (held := manager.stopped_by_signal(server.home)):
+        warnings.insert(0, held)
     return {
         "metrics": store.metric_names(record.id),
         "warnings": warnings,
@@ -97,6 +101,8 @@ def _details(server: ServerContext, store: Store, record: ExperimentRecord) -> J
         "tuner": spec.tuner,
         "search": to_json(spec.search),
         "resources": to_json(spec.resources),
+        "launcher": spec.launcher,
+        "elastic": spec.elastic,
         "backends": [choice.profile.name for choice in spec.backends],
         "header": spec.header,
         "notebook_path": notebook_path(spec.origin.notebook, server.root),
@@ -149,7 +155,7 @@ def show_why(server: ServerContext, asked: ExperimentAsked) -> Answer:
 ENDPOINTS: Final = (
     Endpoint(
         "GET", "/experiments", _RESOURCE, "A page of the experiments", ListAsked, list_experiments,
-        {"total": "integer", "groups": "object", "last_change_id": "integer", "experiments": "array"},
+        {"total": "integer", "groups": "object", "tags": "array", "last_change_id": "integer", "experiments": "array"},
     ),
     Endpoint(
         "GET", "/notebooks", _RESOURCE, "The notebooks that experiments were submitted from", Asked, list_notebooks,

@@ -11,7 +11,7 @@ from jupyter_server.utils import url_path_join
 
 from jupyter_autotrain import __version__
 from jupyter_autotrain.client import default_home
-from jupyter_autotrain.server import actions, backends, experiments, trials
+from jupyter_autotrain.server import actions, backend_checks, backend_profiles, backends, experiments, header, trials
 from jupyter_autotrain.server.change_feed import ChangeFeed
 from jupyter_autotrain.server.changes_socket import ChangesSocket
 from jupyter_autotrain.server.context import ReadStores, ServerContext
@@ -25,6 +25,9 @@ _OPERATIONS: Final[tuple[Endpoint[Any], ...]] = (
     *trials.ENDPOINTS,
     *actions.ENDPOINTS,
     *backends.ENDPOINTS,
+    *header.ENDPOINTS,
+    *backend_checks.ENDPOINTS,
+    *backend_profiles.ENDPOINTS,
 )
 
 

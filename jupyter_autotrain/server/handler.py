@@ -150,4 +150,11 @@ def _run(server: ServerContext, endpoint: Endpoint[Any], asked: Asked) -> tuple[
     answer = endpoint.run(server, asked)
     if isinstance(answer.content, bytes):
         return answer, answer.content
-    return answer, json.dumps(strict(answer.content), allow_nan=False).encode()
+    return answer, _strict_text(answer.content).encode()
+
+
+def _strict_text(content: JsonValue) -> str:
+    try:
+        return json.dumps(content, allow_nan=False)
+    except (TypeError, ValueError):  # a mapping that is no dict, or a number that is not finite: both are rare
+        return json.dumps(strict(content), allow_nan=False)

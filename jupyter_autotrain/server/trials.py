@@ -30,6 +30,9 @@ class TrialsAsked(ExperimentAsked):
 
     sort: Literal["number", "best"] = "number"
     state: str = Field("", max_length=20, pattern=r"^[A-Z_]*$", description="Only trials in this state.")
+    changed_after: int = Field(
+        0, ge=0, le=1 << 62, description="A `last_state_change`: only trials that can have changed since; 0: all."
+    )
     offset: int = Field(0, ge=0, le=10_000_000)
     limit: int = Field(200, ge=1, le=5000)
 
@@ -63,13 +66,20 @@ def list_trials(server: ServerContext, asked: TrialsAsked) -> Answer:
     """A page of the trials."""
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
-        trials = store.trials(asked.experiment)
+        last_change_id = store.last_state_change_id(asked.experiment)  # first: what changes meanwhile comes again
+        trials = _trials(store, asked)
         reasons = store.block_reasons(asked.experiment)
     chosen = [trial for trial in trials if not asked.state or trial.state.value == asked.state]
     ordered = ranked(record.spec.objective, chosen) if asked.sort == "best" else chosen
     page = ordered[asked.offset : asked.offset + asked.limit]
     rows: list[JsonValue] = [{**trial_json(trial), "blocked_by": reasons.get(trial.number, "")} for trial in page]
-    return Answer({"total": len(chosen), "trials": rows})
+    return Answer({"total": len(chosen), "last_state_change": last_change_id, "trials": rows})
+
+
+def _trials(store: Store, asked: TrialsAsked) -> list[TrialRecord]:
+    if asked.changed_after:
+        return store.trials_since(asked.experiment, asked.changed_after)
+    return store.trials(asked.experiment)
 
 
 def show_series(server: ServerContext, asked: SeriesAsked) -> Answer:
@@ -130,7 +140,7 @@ def _trial(store: Store, record: ExperimentRecord, number: int) -> TrialRecord:
 ENDPOINTS: Final = (
     Endpoint(
         "GET", "/experiments/{experiment}/trials", _RESOURCE, "A page of the trials", TrialsAsked, list_trials,
-        {"total": "integer", "trials": "array"},
+        {"total": "integer", "last_state_change": "integer", "trials": "array"},
     ),
     Endpoint(
         "GET", "/experiments/{experiment}/series", _RESOURCE, "Curves of one metric", SeriesAsked, show_series,

@@ -20,6 +20,7 @@ import traitlets
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.manager import stopped_by_signal
 from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.feed import FeedFrame, snapshot
 from jupyter_autotrain.views.sender import FeedSender
@@ -48,7 +49,8 @@ class LiveView(anywidget.AnyWidget):
 
     def __init__(self, experiment: Experiment, ended: Callable[[], None], *, folded: bool = False) -> None:
         self._experiment = experiment
-        self._sender = FeedSender(experiment.store, experiment.id, self._send_message, ended)
+        self._manager_fault = partial(stopped_by_signal, experiment.home)
+        self._sender = FeedSender(experiment.store, experiment.id, self._send_message, ended, self._manager_fault)
         comm_context(partial(super().__init__, folded=folded))
         self.on_msg(self._receive)
         if not experiment.state.is_final:
@@ -76,7 +78,7 @@ class LiveView(anywidget.AnyWidget):
     def _snapshot_frame(self) -> FeedFrame:
         # The number is read first: a frame sent meanwhile then arrives twice, which a view detects, instead of never.
         seq = self._sender.seq
-        return snapshot(self._experiment.store, self._experiment.id, time.time(), seq)
+        return snapshot(self._experiment.store, self._experiment.id, time.time(), seq, self._manager_fault)
 
     def _send_message(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
         comm_context(lambda: self.send(content, buffers))

@@ -3,94 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import shutil
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from jupyter_autotrain import manager
-from jupyter_autotrain.core.home import Home
+from tests.browser.jupyter_lab import FLAGS, Server, chromium, end_manager, running_lab
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+__all__ = ["ARTIFACTS", "Lab", "Server", "end_manager"]
+
 _NOT_OURS = "Canceled future for "  # JupyterLab's own questions that a restarted kernel leaves without an answer
 _KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel"
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
 
 
-def chromium() -> str | None:
-    """Where Chromium is: the variable CHROMIUM, else the system's."""
-    names = [os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome"]
-    return next((path for name in names if name and (path := shutil.which(name))), None)
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running JupyterLab."""
-
-    url: str
-    token: str
-    notebooks: Path
-    home: Path
-
-
 @pytest.fixture(scope="session")
 def server(tmp_path_factory) -> Iterator[Server]:
-    root = tmp_path_factory.mktemp("jupyter")
-    notebooks = root / "notebooks"
-    home = root / "home"
-    log = root / "server.log"
-    notebooks.mkdir()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    token = secrets.token_hex(16)
-    environ = {
-        **os.environ,
-        "JUPYTER_CONFIG_DIR": str(root / "config"),
-        "JUPYTER_DATA_DIR": str(root / "data"),
-        "JUPYTER_RUNTIME_DIR": str(root / "runtime"),
-        "IPYTHONDIR": str(root / "ipython"),
-        "JUPYTER_AUTOTRAIN_HOME": str(home),
-        "OMP_NUM_THREADS": "1",
-    }
-    settings = root / "config" / "labconfig"
-    settings.mkdir(parents=True)
-    (settings / "page_config.json").write_text(
-        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
-    )
-    argv = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
-    argv += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={notebooks}"]
-    argv += ["--LabApp.expose_app_in_browser=True", *(["--allow-root"] if os.geteuid() == 0 else [])]
-    with log.open("wb") as out:
-        process = subprocess.Popen(argv, env=environ, stdout=out, stderr=out, cwd=notebooks)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait_for(lambda: _answers(url, token, process, log), 90, "JupyterLab does not answer")
-        yield Server(url, token, notebooks, home)
-    finally:
-        process.terminate()
-        process.wait(30)
-        end_manager(Home(home))
+    with running_lab(tmp_path_factory.mktemp("jupyter")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")  # ended with its tests: while it lives, this process has a running event loop
@@ -110,6 +42,7 @@ def browser() -> Iterator[Any]:
 def lab(browser, server, request) -> Iterator[Lab]:
     name = request.node.name.removeprefix("test_")[:60]
     context = browser.new_context(viewport={"width": 1180, "height": 1000}, device_scale_factor=1)
+    context.set_default_navigation_timeout(120_000)  # on a loaded machine a page takes a minute
     opened = Lab(server, context.new_page(), name)
     yield opened
     opened.shut_down()
@@ -228,27 +161,3 @@ class Lab:
     def shut_down(self) -> None:
         """End the notebook's kernel."""
         self.page.evaluate("() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.shutdown()")
-
-
-def end_manager(home: Home) -> None:
-    status = manager.status(home)
-    if status.alive:
-        process = psutil.Process(status.pid)
-        process.kill()
-        psutil.wait_procs([process], timeout=10)
-
-
-def _answers(url: str, token: str, process: subprocess.Popen[bytes], log: Path) -> bool:
-    assert process.poll() is None, log.read_text()
-    try:
-        with urllib.request.urlopen(f"{url}/api/status?token={token}", timeout=5) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
-def _wait_for(condition: Callable[[], bool], timeout_s: float, complaint: str) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s, complaint
-        time.sleep(0.05)

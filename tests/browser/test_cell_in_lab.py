@@ -39,8 +39,15 @@ def test_a_cell_trains_in_the_background_and_survives_reload_and_restart(lab):
     lab.reload()
     expect(lab.view.locator("canvas").first).to_be_visible(timeout=90_000)
     expect(lab.view.locator(".at-name")).to_have_text("moving")
+    kept = lab.page.locator(".jp-Autotrain-run")
+    shown = lab.page.locator(".autotrain").filter(visible=True)
+    expect(kept).to_be_hidden()
+    expect(shown).to_have_count(1)
 
     lab.restart_kernel()
+    # Nothing feeds the view any more: the output goes on with what the server says.
+    expect(kept.get_by_role("status").last).to_contain_text("trials ended", timeout=60_000)
+    expect(shown).to_have_count(1)
     lab.add_and_run("%load_ext jupyter_autotrain\n%autotrain show moving")
     expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
     expect(lab.status).to_contain_text("Succeeded, 6 of 6 trials ended", timeout=120_000)
@@ -73,16 +80,16 @@ def test_the_stop_button_works_while_the_kernel_is_busy(lab):
     lab.screenshot("stopped")
 
 
-def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_card(lab):
+def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_as_the_server_knows_it(lab):
     lab.open(LOAD, CELL.format(name="kept", trials=2, steps=3))
     lab.run_all()
     expect(lab.status).to_contain_text("Succeeded, 2 of 2 trials ended", timeout=90_000)
-    card = lab.page.locator(".autotrain-card")
-    expect(card).to_be_hidden()
+    run = lab.page.locator(".jp-Autotrain-run")
+    expect(run).to_be_hidden()
     lab.reopen_without_kernel("SUCCEEDED")
-    expect(card).to_be_visible(timeout=60_000)
-    expect(card).to_contain_text("2 of 2 trials ended")
-    expect(card.locator("img")).to_be_visible()
+    expect(run).to_be_visible(timeout=60_000)
+    expect(run.get_by_role("status").last).to_contain_text("2 of 2 trials ended", timeout=60_000)
+    expect(run.locator("canvas").first).to_be_visible(timeout=60_000)
     # The place of the view holds an error of JupyterLab's now.
     gone = lab.page.get_by_text("Error displaying widget")
     gone.wait_for(state="attached", timeout=60_000)
@@ -110,4 +117,16 @@ def test_a_cell_run_again_keeps_the_view_of_its_earlier_run_in_one_line_that_ope
     for view in (earlier, new):
         view.get_by_role("button", name="Stop", exact=True).click()
         expect(view.locator(".at-receipt")).to_contain_text("nothing is left", timeout=30_000)
+    assert lab.errors == []
+
+
+def test_a_cell_becomes_an_experiment_from_its_menu_whether_or_not_the_extension_is_loaded(lab):
+    lab.open("report(step=1, val_acc=0.5)")
+    code = lab.page.locator(".jp-CodeCell .cm-content").first
+    code.click(button="right")
+    lab.page.get_by_role("menuitem", name="Run as Experiment").click()
+    expect(code.locator(".jp-Autotrain-header-magic")).to_have_text("%%autotrain")
+    expect(code).to_contain_text("report(step=1, val_acc=0.5)")
+    expect(lab.status).to_contain_text("Succeeded, 1 of 1 trial ended", timeout=90_000)
+    lab.screenshot("run-as-experiment")
     assert lab.errors == []

@@ -9,60 +9,31 @@ from collections.abc import Iterator
 
 import pytest
 
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.store import Ingest, Store
-from tests.browser.conftest import ARTIFACTS, end_manager
+from jupyter_autotrain.store import Store
+from tests.browser.conftest import ARTIFACTS
+from tests.browser.sidebar_page import Page, add, empty_store, group
 
 SCRIPT = "<img src=x onerror=document.body.remove()>"
 
 
 @pytest.fixture
 def store(server) -> Iterator[Store]:
-    """The store of the home, empty, whatever other tests have left there; no manager runs."""
-    end_manager(Home(server.home))
-    with Store.open(Home(server.home)) as opened:
-        empty(opened)
+    with empty_store(server) as opened:
         yield opened
-        empty(opened)
 
 
-def empty(store: Store) -> None:
-    for experiment_id in store.ids():
-        store.delete_experiment(experiment_id)
+@pytest.fixture(scope="module")
+def page(browser, server) -> Iterator[Page]:
+    opened = Page(browser, server)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
-def sidebar(browser, server, store):
-    """The sidebar of a page with nothing else open."""
-    context = browser.new_context(viewport={"width": 1180, "height": 900})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(f"{server.url}/lab?token={server.token}&reset")
-    page.wait_for_selector(".jp-LauncherCard", timeout=90_000)
-    page.evaluate("() => window.jupyterapp.commands.execute('autotrain:show-experiments')")
-    yield page.get_by_role("region", name="Experiments")
-    assert errors == []
-    context.close()
-
-
-def add(store, experiment_id, name, values=(), state=None):
-    """An experiment of two trials, of which one has begun."""
-    objective = Objective("acc")
-    store.add_experiment(experiment_id, ExperimentSpec(name, Bundle(), objective=objective, trials=2), time.time())
-    if not values:
-        return
-    store.add_trial(experiment_id, 1, {}, time.time())
-    for each in (TrialState.PREPARING, TrialState.RUNNING):
-        store.change_state(experiment_id, 1, each, time.time())
-    points = [("acc", step, time.time(), value) for step, value in enumerate(values)]
-    store.ingest([Ingest(experiment_id, 1, 1, "metrics", 1, points=points, objective=objective)])
-    if state is not None:
-        store.change_state(experiment_id, 1, state, time.time())
-        store.close_experiment(experiment_id, time.time())
+def sidebar(page, store):
+    with page.sidebar() as region:
+        yield region
 
 
 def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
@@ -70,17 +41,17 @@ def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
     add(store, "s1", "sleeping cats")
     add(store, "s2", "running dogs", [0.1, 0.9, 0.5])
     add(store, "s3", "flown birds", [0.25], TrialState.SUCCEEDED)
-    for group, name in (("Queued", "sleeping cats"), ("Running", "running dogs"), ("Done", "flown birds")):
-        sidebar.get_by_role("region", name=group).get_by_text(name).wait_for()
+    for title, name in (("Queued", "sleeping cats"), ("Running", "running dogs"), ("Done", "flown birds")):
+        group(sidebar, title).get_by_text(name).wait_for()
     sidebar.get_by_text("acc (last) 0.5").wait_for()
     sidebar.get_by_text("The manager does not run").wait_for()
     sidebar.get_by_label("Filter by name").fill("DOG")
     sidebar.get_by_text("sleeping cats").wait_for(state="detached")
-    assert sidebar.get_by_role("listitem").count() == 1
+    assert sidebar.locator(".jp-Autotrain-item").count() == 1
     sidebar.get_by_label("Filter by name").fill("")
     store.change_state("s2", 1, TrialState.FAILED, time.time(), reason="broken")
     store.close_experiment("s2", time.time())
-    sidebar.get_by_role("region", name="Done").get_by_text("running dogs").wait_for()
+    group(sidebar, "Done").get_by_text("running dogs").wait_for()
     store.delete_experiment("s3")
     sidebar.get_by_text("flown birds").wait_for(state="detached")
 

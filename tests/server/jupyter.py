@@ -105,7 +105,7 @@ def running_server(folder: Path, *options: str) -> Iterator[JupyterServer]:
 
 
 def _wait_until_up(server: JupyterServer, log: Path) -> None:
-    deadline_s = time.monotonic() + 90
+    deadline_s = time.monotonic() + 200  # a loaded machine takes long
     while True:
         assert server.process.poll() is None, log.read_text()
         assert time.monotonic() < deadline_s, log.read_text()

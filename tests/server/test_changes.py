@@ -81,6 +81,14 @@ def test_a_page_that_reconnects_misses_nothing_and_sees_nothing_twice(filler, fo
     assert _kinds(second.changes) == {("c2", "state"), ("c2", "metrics")}
 
 
+def test_a_page_that_names_no_change_is_told_of_those_after_it(filler, follow):
+    filler.done("c8")
+    page = follow()
+    filler.experiment("c9")
+    page.until_change("c9", "state")
+    assert {change["experiment"] for change in page.changes} == {"c9"}
+
+
 def test_two_pages_are_told_the_same(filler, follow):
     since = filler.store.last_change_id()
     pages = [follow(since=since), follow(since=since)]

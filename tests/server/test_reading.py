@@ -113,6 +113,23 @@ def test_a_long_series_is_thinned_and_keeps_its_extremes(server, filler):
     assert (curve["steps"][0], curve["steps"][-1]) == (0, 49_999)
 
 
+def test_a_page_that_knows_the_trials_gets_those_that_can_have_changed(server, filler):
+    filler.experiment("t2", trials=30)
+    for number in range(1, 6):
+        filler.begin("t2", number)
+        if number < 5:
+            filler.end("t2", number)
+    known = server.get("/experiments/t2/trials")
+    assert known["total"] == 5
+    quiet = server.get("/experiments/t2/trials", changed_after=known["last_state_change"])
+    assert [trial["number"] for trial in quiet["trials"]] == [5]  # its value can have changed
+    filler.end("t2", 5, "FAILED")
+    filler.begin("t2", 6)
+    changed = server.get("/experiments/t2/trials", changed_after=known["last_state_change"])
+    assert [(trial["number"], trial["state"]) for trial in changed["trials"]] == [(5, "FAILED"), (6, "RUNNING")]
+    assert changed["last_state_change"] > known["last_state_change"]
+
+
 def test_curves_of_many_trials_stay_below_the_limit_together(server, filler):
     filler.experiment("s2", trials=100)
     for number in range(1, 101):

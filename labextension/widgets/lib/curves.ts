@@ -26,7 +26,7 @@ export function curvesOf(session: Session, metric: string): Curve[] {
 
 export function curveOf(session: Session, metric: string, trial: number | undefined): Curve | undefined {
   const series = session.curve(metric, trial);
-  if (!series || trial === undefined) return undefined;
+  if (!series || series.length === 0 || trial === undefined) return undefined;
   const { axis, smoothing } = session.choices;
   const { steps, values, times } = series;
   const begun = session.trials.get(trial)?.started_s ?? times[0] ?? 0;

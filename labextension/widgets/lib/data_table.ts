@@ -31,10 +31,10 @@ export function fillDataTable(session: Session, metric: string): HTMLElement {
     ),
   );
   const heads = trials.map((trial) =>
-    h('th', { scope: 'col' }, `trial ${trial}${trial === session.best()?.number ? ' ★' : ''}`),
+    h('th', { scope: 'col' }, `${session.names.nameOf(trial)}${trial === session.best()?.number ? ' ★' : ''}`),
   );
   const shown = steps.length < longest.length ? `${steps.length} of ${longest.length}` : `${steps.length}`;
-  const caption = `${metric}: ${trials.length} of ${count(curves.size, 'trial')}, ${shown} steps`;
+  const caption = `${metric}: ${trials.length} of ${count(curves.size, session.names.noun)}, ${shown} steps`;
   const table = h(
     'table',
     { class: 'at-table' },

@@ -27,8 +27,12 @@ export function setAttribute(
   name: string,
   value: string | number | boolean | undefined,
 ): void {
-  if (value === false || value === undefined) element.removeAttribute(name);
-  else element.setAttribute(name, value === true ? '' : String(value));
+  if (value === false || value === undefined) {
+    element.removeAttribute(name);
+    return;
+  }
+  const text = value === true ? '' : String(value);
+  if (element.getAttribute(name) !== text) element.setAttribute(name, text);
 }
 
 /** Arrow keys, Home and End move along a row of tabs or buttons; gives the new place. */

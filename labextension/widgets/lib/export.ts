@@ -9,12 +9,13 @@ const [TITLE, LINE, MARGIN, ENTRY] = [30, 20, 12, 110];
 
 /** One line per point of the trials that are not hidden; times are seconds since the epoch. */
 export function csvOf(session: Session, metrics: string[]): string {
-  const lines = ['metric,trial,step,time_s,value'];
+  const { noun, nameOf } = session.names;
+  const lines = [`metric,${noun},step,time_s,value`];
   for (const metric of metrics) {
     for (const [trial, series] of session.series.metrics.get(metric) ?? []) {
       if (session.choices.hidden.has(trial)) continue;
       const { steps, times, values } = series;
-      const head = `${quoted(metric)},${trial}`;
+      const head = `${quoted(metric)},${noun === 'trial' ? trial : quoted(nameOf(trial))}`;
       for (let row = 0; row < series.length; row++) {
         lines.push(`${head},${steps[row]},${times[row]},${values[row]}`);
       }
@@ -77,7 +78,7 @@ function drawLegend(
     context.lineTo(x + 20 * scale, y);
     context.stroke();
     const star = trial === session.best()?.number ? ' ★' : '';
-    context.fillText(`trial ${trial}${star}`, x + 26 * scale, y + 4 * scale);
+    context.fillText(`${session.names.nameOf(trial)}${star}`, x + 26 * scale, y + 4 * scale);
   });
 }
 

@@ -4,11 +4,13 @@ import { Chart } from './chart';
 import { ALL_METRICS } from './choices';
 import { arrowTo, h, setAttribute, setText } from './dom';
 import { csvOf, download, pictureOf } from './export';
+import { giveChart } from './give_chart';
 import type { Session } from './session';
 import { ChartSettings } from './settings';
 import { onThemeChange } from './theme';
 import { trend } from './trend';
 import { fillDataTable } from './data_table';
+import { count } from './format';
 
 const HEIGHT = 250;
 const SMALL_HEIGHT = 150;
@@ -27,6 +29,12 @@ export class ChartPanel {
   readonly #settings = this.#toggle('Settings', 'Smoothing, axes, files', () => {
     this.session.choose({ settings: !this.session.choices.settings });
   });
+  readonly #give = giveChart(() => ({
+    id: this.session.experiment?.id ?? '',
+    experiment: this.session.experiment?.name ?? '',
+    metric: this.#metricName(),
+    picture: pictureOf(this.session, this.#charts),
+  }));
   readonly #strip: ChartSettings;
   readonly #reset = h(
     'button',
@@ -46,14 +54,14 @@ export class ChartPanel {
   #dataTable = '';
 
   constructor(readonly session: Session) {
-    const tools = h('div', { class: 'at-tools' }, this.#reset, this.#log, this.#table, this.#settings);
+    const tools = h('div', { class: 'at-tools' }, this.#reset, this.#give, this.#log, this.#table, this.#settings);
     this.#strip = new ChartSettings(session, {
       savePicture: this.#savePicture,
       savePoints: this.#savePoints,
     });
     this.root = h(
-      'section',
-      { 'aria-label': 'Curves' },
+      'div',
+      { class: 'at-charts-part', role: 'group', 'aria-label': 'Curves' }, // no landmark: a page may show many experiments
       h('div', { class: 'at-row' }, this.#tabs, tools),
       this.#strip.root,
       this.#body,
@@ -78,6 +86,7 @@ export class ChartPanel {
     setAttribute(this.#log, 'aria-pressed', String(log));
     setAttribute(this.#table, 'aria-pressed', String(table));
     this.#log.hidden = table;
+    this.#give.hidden = table;
     const built = JSON.stringify([metrics, chosen, table]);
     if (built !== this.#built) {
       this.#built = built;
@@ -110,19 +119,24 @@ export class ChartPanel {
   };
 
   #fileName(): string {
+    return `${this.session.experiment?.name ?? 'experiment'}-${this.#metricName()}`;
+  }
+
+  #metricName(): string {
     const metric = this.session.metric();
-    return `${this.session.experiment?.name ?? 'experiment'}-${metric === ALL_METRICS ? 'all' : (metric ?? '')}`;
+    return metric === ALL_METRICS ? 'all' : (metric ?? '');
   }
 
   #updateChart(chart: Chart): void {
     chart.update();
     const trial = this.session.best() ?? this.session.focus();
     const line = trend(chart.metric, this.session.curve(chart.metric, trial?.number));
-    const of = `Curves of ${chart.metric}, ${chart.curves.length} trials.`;
+    const { noun, nameOf } = this.session.names;
+    const of = `Curves of ${chart.metric}, ${count(chart.curves.length, noun)}.`;
     setAttribute(
       chart.root,
       'aria-label',
-      `${of} ${trial ? `Trial ${trial.number}: ${line}. ` : ''}Arrow keys read values.`,
+      `${of} ${trial ? `${nameOf(trial.number)}: ${line}. ` : ''}Arrow keys read values.`,
     );
   }
 

@@ -2,16 +2,26 @@
 
 import type { Block, Columns } from './frames';
 
+const FIRST_ROWS = 256;
+
 /** Three columns that grow by doubling: adding is O(1) on average, reading takes no copy. */
 export class Series {
   length = 0;
   min = Infinity;
   max = -Infinity;
-  #steps = new Float64Array(256);
-  #values = new Float64Array(256);
-  #times = new Float64Array(256);
+  #steps = new Float64Array(FIRST_ROWS);
+  #values = new Float64Array(FIRST_ROWS);
+  #times = new Float64Array(FIRST_ROWS);
 
   constructor(readonly attempt: number) {}
+
+  /** A series that holds these columns, and takes no more memory than they do. */
+  static of(columns: Columns): Series {
+    const series = new Series(0);
+    series.#steps = series.#values = series.#times = new Float64Array(0);
+    series.append(columns);
+    return series;
+  }
 
   get steps(): Float64Array {
     return this.#steps.subarray(0, this.length);
@@ -52,6 +62,13 @@ export class Series {
   }
 }
 
+/** Curves of one metric that take the place of what was known of these trials; one without a curve has none now. */
+export interface WholeCurves {
+  metric: string;
+  trials: number[];
+  curves: (Columns & { trial: number })[];
+}
+
 export type Curves = Map<number, Series>;
 
 /** All series of an experiment: of each trial the newest attempt. */
@@ -82,9 +99,20 @@ export class SeriesStore {
     return complete;
   }
 
-  #open(metric: string, trial: number, attempt: number): Series {
+  replace({ metric, trials, curves }: WholeCurves): void {
+    const known = this.#curves(metric);
+    for (const trial of trials) known.delete(trial);
+    for (const curve of curves) known.set(curve.trial, Series.of(curve));
+  }
+
+  #curves(metric: string): Curves {
     let curves = this.metrics.get(metric);
     if (!curves) this.metrics.set(metric, (curves = new Map<number, Series>()));
+    return curves;
+  }
+
+  #open(metric: string, trial: number, attempt: number): Series {
+    const curves = this.#curves(metric);
     let series = curves.get(trial);
     if (!series || series.attempt < attempt) curves.set(trial, (series = new Series(attempt)));
     return series;

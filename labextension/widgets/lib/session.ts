@@ -7,11 +7,13 @@ import { columns } from './frames';
 import type { PictureMessage } from './images';
 import { PictureStore } from './images';
 import type { Limits } from './scales';
-import type { Series } from './series';
+import type { Series, WholeCurves } from './series';
 import { SeriesStore } from './series';
 import type { Target } from './stopping';
 
 export interface Wire {
+  /** Whether stopping is confirmed elsewhere, so that views do not ask. */
+  readonly confirmsStop?: boolean;
   get(name: 'snapshot'): unknown;
   send(content: unknown): void;
   on(name: 'msg:custom', handler: (content: Message, buffers: DataView[]) => void): void;
@@ -21,8 +23,20 @@ export interface Wire {
 export type Message =
   | ({ kind: 'frame' } & Frame)
   | ({ kind: 'log' } & LogTail)
+  | ({ kind: 'curves' } & WholeCurves)
   | PictureMessage
   | { kind: 'receipt'; text: string; trials: number[] | null };
+
+/** Is told of each change; a choice of a person is to be seen at once. */
+export type Listener = (isChoice: boolean) => void;
+
+/** What curves are called; in a comparison they are runs. */
+export interface CurveNames {
+  noun: string;
+  nameOf: (number: number) => string;
+}
+
+const TRIALS: CurveNames = { noun: 'trial', nameOf: (number) => `trial ${number}` };
 
 export class Session {
   experiment: Experiment | undefined;
@@ -44,12 +58,15 @@ export class Session {
   /** The trials that are being stopped one by one. */
   readonly ending = new Set<number>();
   readonly #limits = new Map<string, Limits>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<Listener>();
   #seq = -1;
   #arrived_ms = 0;
   #logKey = '';
 
-  constructor(readonly wire: Wire) {
+  constructor(
+    readonly wire: Wire,
+    readonly names: CurveNames = TRIALS,
+  ) {
     const snapshot = wire.get('snapshot') as Partial<Snapshot> & { error?: string };
     this.error = snapshot.error ?? '';
     if (snapshot.experiment) {
@@ -65,19 +82,26 @@ export class Session {
     this.wire.off('msg:custom', this.#receive);
   }
 
-  listen(listener: () => void): () => void {
+  listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   choose(choices: Partial<Choices>): void {
     Object.assign(this.choices, choices);
+    this.#tell(true);
+  }
+
+  /** Something beside the session has changed that views show. */
+  changed(): void {
     this.#tell();
   }
 
   /** Point at a trial, in a table or a chart; undefined ends it. */
   point(hover: number | undefined): void {
-    if (hover !== this.choices.hover) this.choose({ hover });
+    if (hover === this.choices.hover) return;
+    this.choices.hover = hover;
+    this.#tell();
   }
 
   /** Put a trial into a set of trials, or out of it. */
@@ -159,6 +183,9 @@ export class Session {
   readonly #receive = (message: Message, buffers: DataView[]): void => {
     if (message.kind === 'frame') {
       this.#take(message, columns(...buffers));
+    } else if (message.kind === 'curves') {
+      this.series.replace(message);
+      this.version += 1;
     } else if (message.kind === 'log') {
       const { stream, rank } = this.choices;
       const wanted = message.stream === stream && message.rank === rank;
@@ -190,8 +217,8 @@ export class Session {
       this.wire.send({ kind: 'attach', seq: -1 });
   }
 
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
+  #tell(isChoice = false): void {
+    for (const listener of this.#listeners) listener(isChoice);
   }
 }
 

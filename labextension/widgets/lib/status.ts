@@ -36,7 +36,7 @@ export class StatusLine {
 
 export function sentence(session: Session): string {
   const { experiment } = session;
-  if (!experiment) return session.error || 'Waiting for the kernel.';
+  if (!experiment) return session.error || 'Waiting for the first data.';
   const ended = [...session.trials.values()].filter((trial) => !ACTIVE.has(trial.state)).length;
   const metric = session.metric() === ALL_METRICS ? session.metrics()[0] : session.metric();
   const trial = session.best() ?? session.focus();

@@ -20,7 +20,7 @@ export function activeOf(session: Session, target: Target): Trial[] {
 
 export function pressStop(session: Session, target: Target): void {
   const long = activeOf(session, target).some((trial) => secondsOf(session, trial) > ASK_AFTER_S);
-  if (long) session.ask(target);
+  if (long && !session.wire.confirmsStop) session.ask(target);
   else session.stop(target);
 }
 

@@ -67,7 +67,7 @@ export class Tooltip {
       'div',
       { class: reading === closest ? 'at-near' : '' },
       h('i', { style: `background:${colorOf(trial)}` }),
-      h('span', {}, `trial ${trial}${best ? ' ★' : ''}`),
+      h('span', {}, `${this.session.names.nameOf(trial)}${best ? ' ★' : ''}`),
       h('b', {}, number(reading.value)),
       ...(smooth ? [h('small', {}, `reported ${number(reported)}`)] : []),
     );

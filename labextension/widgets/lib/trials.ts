@@ -6,16 +6,13 @@ import { columnsOf, compare } from './columns';
 import { h, setAttribute, setText } from './dom';
 import { count } from './format';
 import type { Trial } from './frames';
-import { updateRow } from './rows';
 import type { Session } from './session';
-
-/** So many rows are shown at once: a page stays quick with thousands of trials. */
-const ROWS = 200;
+import { TrialRows } from './trial_rows';
 
 export class TrialsTable {
   readonly root: HTMLElement;
   readonly #head = h('tr', { role: 'row' });
-  readonly #body = h('tbody', { role: 'rowgroup' });
+  readonly #rows: TrialRows;
   readonly #empty = h('p', { class: 'at-soft at-empty' }, 'No trial yet.');
   readonly #table: HTMLTableElement;
   readonly #tools: HTMLElement;
@@ -23,17 +20,16 @@ export class TrialsTable {
   readonly #showAll = this.#button('', () => {
     this.session.choose({ hidden: new Set() });
   });
-  readonly #more = this.#button('', () => {
-    this.#rows += ROWS;
-    this.update();
-  });
   #columns: Column[] = [];
   #shape = '';
-  #rows = ROWS;
+  #sortedOf = '';
+  #sorted: Trial[] = [];
 
   constructor(readonly session: Session) {
     this.#table = h('table', { class: 'at-table at-trials', role: 'grid', 'aria-label': 'Trials' });
-    this.#table.append(h('thead', { role: 'rowgroup' }, this.#head), this.#body);
+    const scroll = h('div', { class: 'at-scroll' }, this.#table);
+    this.#rows = new TrialRows(session, scroll);
+    this.#table.append(h('thead', { role: 'rowgroup' }, this.#head), this.#rows.root);
     this.#chooser = new ColumnChooser(session);
     this.#tools = h(
       'div',
@@ -41,10 +37,8 @@ export class TrialsTable {
       h('h4', { class: 'at-heading' }, 'Trials'),
       h('div', { class: 'at-tools' }, this.#showAll, this.#chooser.root),
     );
-    const scroll = h('div', { class: 'at-scroll' }, this.#table);
-    const parts = [this.#tools, scroll, this.#more, this.#empty];
-    this.root = h('section', { class: 'at-trials-part', 'aria-label': 'Trials' }, ...parts);
-    this.#listen();
+    const parts = [this.#tools, scroll, this.#empty];
+    this.root = h('div', { class: 'at-trials-part', role: 'group', 'aria-label': 'Trials' }, ...parts);
   }
 
   update(): void {
@@ -53,36 +47,17 @@ export class TrialsTable {
     this.#tools.hidden = trials.length === 0;
     this.#columns = columnsOf(this.session, trials);
     this.#updateHead();
-    const shown = this.#sorted(trials);
-    this.#updateRows(shown.slice(0, this.#rows));
-    this.#updateTools(trials.length);
+    this.#sort(trials);
+    this.#rows.update(this.#sorted, this.#columns);
+    setAttribute(this.#table, 'aria-rowcount', trials.length + 1);
+    this.#updateTools();
     this.#chooser.update();
   }
 
-  #listen(): void {
-    const rowOf = (event: Event): HTMLTableRowElement | null => (event.target as HTMLElement).closest('tr');
-    this.#body.addEventListener('keydown', (event) => {
-      this.#key(event);
-    });
-    this.#body.addEventListener('click', (event) => {
-      const row = rowOf(event);
-      if (row && !(event.target as HTMLElement).closest('button, .at-ask')) this.#choose(row);
-    });
-    this.#body.addEventListener('mouseover', (event) => {
-      const row = rowOf(event);
-      if (row) this.session.point(Number(row.dataset.trial));
-    });
-    this.#body.addEventListener('mouseleave', () => {
-      this.session.point(undefined);
-    });
-  }
-
-  #updateTools(total: number): void {
+  #updateTools(): void {
     const { hidden } = this.session.choices;
     this.#showAll.hidden = hidden.size === 0;
     setText(this.#showAll, `Show ${count(hidden.size, 'hidden trial')}`);
-    this.#more.hidden = total <= this.#rows;
-    setText(this.#more, `Show ${Math.min(ROWS, total - this.#rows)} more of ${total} trials`);
   }
 
   #updateHead(): void {
@@ -118,81 +93,20 @@ export class TrialsTable {
   }
 
   /** The best first, then those that are pinned, then the others in the order that was chosen. */
-  #sorted(trials: Trial[]): Trial[] {
+  #sort(trials: Trial[]): void {
     const { sort, falling, pinned } = this.session.choices;
     const column = this.#columns.find(({ key }) => key === sort) ?? this.#columns[1];
-    if (!column) return trials;
     const best = this.session.best()?.number;
+    // Times go on where nothing else changes.
+    const clock = column?.key === 'time' ? Math.floor(this.session.now_s()) : 0;
+    const sortedOf = [this.session.version, column?.key, falling, best, clock, ...pinned].join();
+    if (!column || sortedOf === this.#sortedOf) return;
+    this.#sortedOf = sortedOf;
     const values = new Map(trials.map((trial) => [trial, column.value(trial)]));
     const tier = ({ number }: Trial): number => (number === best ? 0 : pinned.has(number) ? 1 : 2);
     const order = (a: Trial, b: Trial): number =>
       compare(values.get(a) ?? NaN, values.get(b) ?? NaN, falling) || a.number - b.number;
-    return trials.sort((a, b) => tier(a) - tier(b) || order(a, b));
-  }
-
-  #updateRows(trials: Trial[]): void {
-    const held = this.#held();
-    while (this.#body.rows.length > trials.length) this.#body.deleteRow(-1);
-    const chosen = this.session.focus()?.number;
-    const best = this.session.best()?.number;
-    const { hidden, pinned, hover } = this.session.choices;
-    const stop = Math.max(
-      trials.findIndex((trial) => trial.number === chosen),
-      0,
-    );
-    trials.forEach((trial, i) => {
-      const row = this.#body.rows[i] ?? this.#body.insertRow();
-      setAttribute(row, 'role', 'row');
-      setAttribute(row, 'aria-selected', String(trial.number === chosen));
-      setAttribute(row, 'data-best', trial.number === best);
-      setAttribute(row, 'data-pinned', pinned.has(trial.number));
-      setAttribute(row, 'data-hidden', hidden.has(trial.number));
-      setAttribute(row, 'data-hover', trial.number === hover);
-      row.tabIndex = i === stop ? 0 : -1;
-      updateRow(this.session, row, trial, this.#columns, i === stop);
-    });
-    if (held) this.#hold(held.trial, held.control);
-  }
-
-  /** The trial that has the focus, and which of its buttons; -1 for the row itself. */
-  #held(): { trial: string | undefined; control: number } | undefined {
-    const row = document.activeElement?.closest('tr');
-    if (!row || !this.#body.contains(row)) return undefined;
-    const control = [...row.querySelectorAll('button')].indexOf(document.activeElement as HTMLButtonElement);
-    return { trial: row.dataset.trial, control };
-  }
-
-  /** The focus goes with its trial when rows change their order. */
-  #hold(trial: string | undefined, control: number): void {
-    const row = [...this.#body.rows].find((row) => row.dataset.trial === trial);
-    if (!row || row.contains(document.activeElement)) return;
-    const target = control < 0 ? row : [...row.querySelectorAll('button')][control];
-    target?.focus({ preventScroll: true });
-  }
-
-  #key(event: KeyboardEvent): void {
-    const target = event.target as HTMLElement;
-    const row = target.closest('tr');
-    if (!row || (target !== row && ['Enter', ' '].includes(event.key))) return;
-    const rows = [...this.#body.rows];
-    const at = rows.indexOf(row);
-    const moves: Record<string, number> = {
-      ArrowDown: at + 1,
-      ArrowUp: at - 1,
-      Home: 0,
-      End: rows.length - 1,
-    };
-    const next = rows[moves[event.key] ?? (event.key === 'Enter' || event.key === ' ' ? at : -1)];
-    if (!next) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.#choose(next);
-    next.focus();
-  }
-
-  #choose(row: HTMLTableRowElement): void {
-    this.session.choose({ trial: Number(row.dataset.trial) });
-    this.session.askLog();
+    this.#sorted = trials.sort((a, b) => tier(a) - tier(b) || order(a, b));
   }
 
   #button(text: string, onclick: () => void): HTMLButtonElement {

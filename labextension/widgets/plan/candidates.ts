@@ -48,7 +48,7 @@ export class Candidates {
     const rows = rowsOf(view, base);
     const slowest = Math.max(...rows.map((row) => row.step_s ?? 0), 1e-12);
     const found = view.cost.step_s;
-    const heads = ['plan', 'kind', 'mesh', 'step', '', 'against found', 'memory', 'sent'];
+    const heads = ['plan', 'kind', 'mesh', 'step', 'parts', 'against found', 'memory', 'sent'];
     const right = new Set([3, 5, 6, 7]);
     this.#body.replaceChildren(
       h(

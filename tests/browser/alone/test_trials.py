@@ -191,14 +191,35 @@ def test_a_narrow_view_keeps_the_reason_whole(alone, place):
     page.screenshot("narrow")
 
 
-def test_thousands_of_trials_are_shown_a_page_at_a_time(alone, make_place):
+def test_of_thousands_of_trials_those_in_sight_are_in_the_page(alone, make_place):
     place = make_place(trials=1000)
     for number in range(1, 451):
         place.begin(number, lr=number / 1000)
     page = alone().show(place)
     rows = page.view.locator(".at-trials tbody tr")
-    expect(rows).to_have_count(200)
-    page.view.get_by_role("button", name="Show 200 more of 450 trials").click()
-    expect(rows).to_have_count(400)
-    page.view.get_by_role("button", name="Show 50 more of 450 trials").click()
-    expect(rows).to_have_count(450)
+    expect(page.view.get_by_role("grid", name="Trials")).to_have_attribute("aria-rowcount", "451")
+    assert rows.count() < 60
+    page.view.locator(".at-trials-part .at-scroll").evaluate("(each) => { each.scrollTop = 225 * 28 }")
+    expect(row(page, 230)).to_have_attribute("aria-rowindex", "231")
+    row(page, 230).click()
+    page.page.keyboard.press("End")
+    expect(row(page, 450)).to_be_focused()
+    expect(row(page, 450)).to_be_in_viewport()
+    assert rows.count() < 60
+    page.page.keyboard.press("ArrowUp")
+    expect(row(page, 449)).to_be_focused()
+
+
+def test_the_focus_waits_for_its_row_while_that_is_scrolled_away(alone, make_place):
+    place = make_place(trials=1000)
+    for number in range(1, 301):
+        place.begin(number, lr=number / 1000)
+    page = alone().show(place)
+    scroll = page.view.locator(".at-trials-part .at-scroll")
+    row(page, 3).click()
+    scroll.evaluate("(each) => { each.scrollTop = each.scrollHeight }")
+    expect(row(page, 300)).to_be_in_viewport()
+    expect(scroll).to_be_focused()
+    page.page.keyboard.press("ArrowDown")
+    expect(row(page, 4)).to_be_focused()
+    expect(row(page, 4)).to_be_in_viewport()

@@ -2,11 +2,12 @@
 
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
-import { listExperiments } from './api';
-import type { ExperimentList, ListQuery } from './api';
-import { ChangeSocket } from './changes';
-import type { ChangeMessage } from './changes';
+import { listExperiments } from '../api/experiments';
+import type { ExperimentList, ListQuery } from '../api/experiments';
+import type { ChangeMessage, Changes, Following } from '../home/changes';
 
+/** What the server gives at once. */
+export const MOST_LISTED = 200;
 const PAGE = 50;
 const AFTER_STATE_MS = 100; // between two loads: what changes meanwhile is in one
 const AFTER_METRICS_MS = 1000;
@@ -15,14 +16,16 @@ export class ListModel {
   list: ExperimentList | null = null;
   error = '';
   isConnected = true;
-  query: ListQuery = { text: '', sort: 'created', limit: PAGE };
+  query: ListQuery = { text: '', tag: '', sort: 'created', order: 'descending', limit: PAGE };
 
   private readonly signal = new Signal<this, void>(this);
-  private socket: ChangeSocket | null = null;
+  private following: Following | null = null;
   private timer = 0;
   private dueMs = Infinity;
   private loadedMs = -Infinity;
   private version = 0;
+
+  constructor(private readonly changes: Changes) {}
 
   get changed(): ISignal<this, void> {
     return this.signal;
@@ -30,35 +33,37 @@ export class ListModel {
 
   /** Load, and follow; does nothing where it follows already. */
   async follow(): Promise<void> {
-    if (this.socket) return;
-    await this.load();
-    this.socket = new ChangeSocket(
-      this.list?.last_change_id ?? 0,
-      (message) => {
+    if (this.following) return;
+    this.following = this.changes.follow({
+      onMessage: (message) => {
         this.take(message);
       },
-      (isConnected) => {
+      onConnection: (isConnected) => {
         this.isConnected = isConnected;
         this.signal.emit();
       },
-    );
+    });
+    await this.following.ready;
+    await this.load();
   }
 
   /** Stop to follow, as where the sidebar is hidden. */
   rest(): void {
     window.clearTimeout(this.timer);
     this.dueMs = Infinity;
-    this.socket?.dispose();
-    this.socket = null;
+    this.following?.dispose();
+    this.following = null;
   }
 
+  /** Ask for something else; it is loaded now, or when the list is shown. */
   ask(query: Partial<ListQuery>): void {
     this.query = { ...this.query, ...query };
-    void this.load();
+    this.signal.emit();
+    if (this.following) void this.load();
   }
 
   more(): void {
-    this.ask({ limit: Math.min(this.query.limit + PAGE, 200) });
+    this.ask({ limit: Math.min(this.query.limit + PAGE, MOST_LISTED) });
   }
 
   private take(message: ChangeMessage): void {

@@ -1,0 +1,155 @@
+/** Operations on one experiment: its details, trials, curves, logs, pictures and reasons. */
+
+import type { Json } from '../../widgets/lib/frames';
+import type { PictureName } from '../../widgets/lib/images';
+import type { Experiment } from './experiments';
+import { request, requestBytes } from './request';
+
+export interface Resources {
+  cpus: number | null;
+  memory_bytes: number | null;
+  gpus: number;
+  gpu_memory_bytes: number | null;
+  nodes: number;
+  workers_per_node: number;
+}
+
+export interface ExperimentDetails extends Experiment {
+  backend: string;
+  begun_s: number;
+  ended_s: number | null;
+  metrics: string[];
+  warnings: string[];
+  concurrency: number;
+  tuner: string;
+  search: Record<string, Json>;
+  resources: Resources;
+  /** What starts the workers of a trial and tells them of each other. */
+  launcher: string;
+  /** Whether a trial goes on without a worker or node that is lost. */
+  elastic: boolean;
+  backends: string[];
+  header: string;
+  /** As the Jupyter server names it; "" where it does not show it. */
+  notebook_path: string;
+  manager: { alive: boolean };
+}
+
+export interface TrialRow {
+  number: number;
+  state: string;
+  value: number | string | null;
+  params: Record<string, Json>;
+  attempt: number;
+  started_s: number | null;
+  ended_s: number | null;
+  reason: string;
+  gpus: string[];
+  backend: string;
+  nodes: string[];
+  /** Why it waits; "" where it does not. */
+  blocked_by: string;
+}
+
+/** Numbers that are not finite come as text. */
+export interface CurveRows {
+  trial: number;
+  points: number;
+  steps: number[];
+  values: (number | string)[];
+  times_s: number[];
+}
+
+export interface SeriesQuery {
+  metric: string;
+  trials: readonly number[];
+  maxPoints: number;
+}
+
+export interface LogQuery {
+  trial: number;
+  stream: string;
+  rank: number;
+  /** Undefined: the end of it. */
+  beginBytes: number | undefined;
+}
+
+export interface LogWindow {
+  text: string;
+  begin_bytes: number;
+  end_bytes: number;
+  size_bytes: number;
+  attempt: number;
+  /** Nothing comes after what is there now. */
+  final: boolean;
+}
+
+interface TrialsPage {
+  total: number;
+  last_state_change: number;
+  trials: TrialRow[];
+}
+
+const TRIALS_PER_PAGE = 5000;
+
+function pathOf(id: string, rest = ''): string {
+  return `experiments/${encodeURIComponent(id)}${rest}`;
+}
+
+export async function showExperiment(id: string): Promise<ExperimentDetails> {
+  return (await request(pathOf(id))) as ExperimentDetails;
+}
+
+/** Trials in order of their numbers, and what to ask with for those that have changed since. */
+export interface TrialRows {
+  trials: TrialRow[];
+  lastStateChange: number;
+}
+
+/** @param changedAfter Only the trials that can have changed since that state change; 0: all. */
+export async function listTrials(id: string, changedAfter = 0): Promise<TrialRows> {
+  const trials: TrialRow[] = [];
+  let lastStateChange: number | undefined;
+  for (;;) {
+    const query = { offset: trials.length, limit: TRIALS_PER_PAGE, changed_after: changedAfter };
+    const page = (await request(pathOf(id, '/trials'), { query })) as TrialsPage;
+    trials.push(...page.trials);
+    lastStateChange ??= page.last_state_change; // what changes between two pages comes again
+    if (page.trials.length === 0 || trials.length >= page.total) return { trials, lastStateChange };
+  }
+}
+
+export async function showSeries(
+  id: string,
+  { metric, trials, maxPoints }: SeriesQuery,
+): Promise<CurveRows[]> {
+  const query = { metric, trials: trials.join(), max_points: maxPoints };
+  return ((await request(pathOf(id, '/series'), { query })) as { curves: CurveRows[] }).curves;
+}
+
+export async function showLog(id: string, { trial, stream, rank, beginBytes }: LogQuery): Promise<LogWindow> {
+  const query = { stream, rank, begin_bytes: beginBytes ?? -1 };
+  return (await request(pathOf(id, `/trials/${trial}/log`), { query })) as LogWindow;
+}
+
+export async function listPictures(id: string): Promise<PictureName[]> {
+  const answer = (await request(pathOf(id, '/pictures'))) as {
+    pictures: { trial: number; attempt: number; name: string; step: number | null }[];
+  };
+  return answer.pictures.map(({ trial, attempt, name, step }) => [trial, attempt, name, step]);
+}
+
+export async function showPicture(
+  id: string,
+  trial: number,
+  attempt: number,
+  name: string,
+): Promise<{ type: string; bytes: DataView }> {
+  const file = encodeURIComponent(name);
+  return requestBytes(pathOf(id, `/trials/${trial}/attempts/${attempt}/pictures/${file}`));
+}
+
+/** Why trials wait or have failed, in sentences. */
+export async function showWhy(id: string): Promise<string[]> {
+  return ((await request(pathOf(id, '/why'))) as { sentences: string[] }).sentences;
+}

@@ -1,0 +1,99 @@
+/** One run of a comparison: what is known of it, and what is not loaded yet. */
+
+import { flatten } from '../../widgets/charts/dimensions';
+import { plain } from '../../widgets/lib/format';
+import type { Json, Trial } from '../../widgets/lib/frames';
+import type { ExperimentDetails } from '../api/experiment';
+import { showExperiment } from '../api/experiment';
+import type { TrialRow } from '../api/runs';
+import { bestTrial, oneTrial } from '../api/runs';
+
+const NO_TRIAL: Omit<Trial, 'number' | 'state'> = {
+  params: {},
+  value: null,
+  attempt: 0,
+  started_s: null,
+  ended_s: null,
+  reason: '',
+  runs_on: '',
+};
+
+export class Run {
+  details: ExperimentDetails | undefined;
+  trial: TrialRow | undefined;
+  /** What a person has chosen; undefined is the best trial. */
+  chosen: number | undefined;
+  /** Why it cannot be shown. */
+  error = '';
+  /** Grows when its curves may have changed. */
+  version = 1;
+  /** The version in which each metric was asked for. */
+  readonly asked = new Map<string, number>();
+
+  constructor(
+    readonly id: string,
+    /** From 1: its place, and with it its colour. */
+    readonly number: number,
+  ) {}
+
+  get name(): string {
+    return this.details?.name ?? this.id;
+  }
+
+  /** Load what is told of it now. A trial that is chosen while this waits is loaded by its own call. */
+  async load(): Promise<void> {
+    const { chosen } = this;
+    try {
+      const [details, trial] = await Promise.all([
+        showExperiment(this.id),
+        chosen === undefined ? bestTrial(this.id) : oneTrial(this.id, chosen),
+      ]);
+      this.details = details;
+      if (chosen !== this.chosen) return;
+      this.error = '';
+      this.trial = trial;
+    } catch (error) {
+      this.error = error instanceof Error ? error.message : String(error);
+    }
+    this.version += 1;
+  }
+
+  /** The run as the live view's charts know a trial. */
+  asTrial(): Trial {
+    const { number, details } = this;
+    const state = details?.state ?? 'WAITING';
+    return this.trial ? { ...this.trial, number, runs_on: '' } : { ...NO_TRIAL, number, state };
+  }
+
+  /** The parameters of its trial, nested ones by path. */
+  parameters(): Map<string, Json> | undefined {
+    return this.trial && flatten(this.trial.params);
+  }
+
+  /** How the experiment was set up. */
+  settings(): Map<string, Json> | undefined {
+    const { details } = this;
+    if (!details) return undefined;
+    return new Map<string, Json>([
+      ['objective', details.objective?.label ?? null],
+      ['direction', details.objective?.direction ?? null],
+      ['trials', details.trials],
+      ['concurrency', details.concurrency],
+      ['backends', details.backends.join(', ')],
+      ['notebook', details.notebook],
+      ...flatten({ tuner: details.tuner, resources: { ...details.resources } }),
+      ...Object.entries(details.search).map(([name, space]): [string, Json] => [
+        `search: ${name}`,
+        spaceText(space),
+      ]),
+    ]);
+  }
+}
+
+/** `uniform(low=0.1, high=1)` */
+function spaceText(space: Json): string {
+  if (space === null || typeof space !== 'object' || Array.isArray(space)) return JSON.stringify(space);
+  const { kind, ...rest } = space;
+  const inner = Object.entries(rest).filter(([, value]) => value !== null && value !== false);
+  return `${plain(kind)}(${inner.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(', ')})`;
+}

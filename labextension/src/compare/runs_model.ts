@@ -1,0 +1,190 @@
+/** The runs of a comparison: loaded over REST, and again when the socket tells of a change. */
+
+import { ALL_METRICS } from '../../widgets/lib/choices';
+import type { Experiment } from '../../widgets/lib/frames';
+import { Session } from '../../widgets/lib/session';
+import { oneCurve } from '../api/runs';
+import type { Curve } from '../api/runs';
+import type { ChangeMessage, Changes, Following } from '../home/changes';
+import { bestRun } from './best_run';
+import { Run } from './run';
+import type { RunCurve } from './runs_wire';
+import { RunsWire } from './runs_wire';
+
+const AFTER_STATE_MS = 150;
+const AFTER_METRICS_MS = 1000;
+const MOST_METRICS = 12; // as many as the charts show side by side
+const [LEAST_POINTS, MOST_POINTS] = [1000, 20_000]; // of a curve; of all of a metric
+const NO_POINTS: Curve = { trial: 0, steps: [], values: [], times_s: [] };
+
+/** What the live view's charts ask of an experiment, and a comparison does not have. */
+const COMPARISON = {
+  id: '',
+  name: 'comparison',
+  state: 'RUNNING',
+  final: false,
+  reason: '',
+  backend: '',
+  ranks: 0,
+  begun_s: 0,
+  ended_s: null,
+  eta_s: null,
+};
+
+export class RunsModel {
+  readonly runs: readonly Run[];
+  readonly session: Session;
+  isConnected = true;
+  readonly #wire = new RunsWire();
+  readonly #stale = new Set<Run>();
+  readonly #unlisten: () => void;
+  #following: Following | undefined;
+  #timer = 0;
+  #dueMs = Infinity;
+  #shown = '';
+
+  constructor(
+    ids: readonly string[],
+    readonly changes: Changes,
+  ) {
+    this.runs = ids.map((id, i) => new Run(id, i + 1));
+    const nameOf = (number: number): string => this.runs[number - 1]?.name ?? '';
+    this.session = new Session(this.#wire, { noun: 'run', nameOf });
+    this.#unlisten = this.session.listen(() => {
+      const shown = this.#metrics().join('\n');
+      if (shown === this.#shown) return;
+      this.#shown = shown;
+      void this.#loadCurves();
+    });
+  }
+
+  /** Load, and follow; does nothing where it follows already. */
+  async follow(): Promise<void> {
+    if (this.#following) return;
+    const following = this.changes.follow({
+      onMessage: (message) => {
+        this.#take(message);
+      },
+      onConnection: (isConnected) => {
+        this.isConnected = isConnected;
+        this.#tell([]);
+      },
+    });
+    this.#following = following;
+    await following.ready;
+    await this.#load(this.runs);
+  }
+
+  /** Stop to follow, as where the comparison is hidden. */
+  rest(): void {
+    window.clearTimeout(this.#timer);
+    this.#dueMs = Infinity;
+    this.#following?.dispose();
+    this.#following = undefined;
+  }
+
+  dispose(): void {
+    this.rest();
+    this.#unlisten();
+    this.session.close();
+  }
+
+  /** Show another trial of a run; undefined is its best. */
+  async choose(run: Run, trial: number | undefined): Promise<void> {
+    run.chosen = trial;
+    await this.#load([run]);
+  }
+
+  #take({ changes, reset }: ChangeMessage): void {
+    if (reset) {
+      this.#loadSoon(this.runs, AFTER_STATE_MS);
+      return;
+    }
+    for (const { experiment, kind } of changes) {
+      const run = this.runs.find(({ id }) => id === experiment);
+      if (run) this.#loadSoon([run], kind === 'metrics' ? AFTER_METRICS_MS : AFTER_STATE_MS);
+    }
+  }
+
+  #loadSoon(runs: readonly Run[], afterMs: number): void {
+    for (const run of runs) this.#stale.add(run);
+    const dueMs = performance.now() + afterMs;
+    if (dueMs >= this.#dueMs) return;
+    this.#dueMs = dueMs;
+    window.clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => {
+      this.#dueMs = Infinity;
+      const stale = [...this.#stale];
+      this.#stale.clear();
+      void this.#load(stale);
+    }, afterMs);
+  }
+
+  async #load(runs: readonly Run[]): Promise<void> {
+    await Promise.all(runs.map((run) => run.load()));
+    this.#tell(runs.flatMap(opened));
+    await this.#loadCurves();
+  }
+
+  /** Ask for the curves in sight that have changed since they were asked for. */
+  async #loadCurves(): Promise<void> {
+    const metrics = this.#metrics();
+    const wanted = this.runs.flatMap((run) =>
+      metrics
+        .filter((metric) => run.trial && run.asked.get(metric) !== run.version)
+        .map((metric) => ({ run, metric })),
+    );
+    const most = Math.max(Math.floor(MOST_POINTS / this.runs.length), LEAST_POINTS);
+    const found = await Promise.all(
+      wanted.map(({ run, metric }) => curveOf(run, metric, Math.min(most, 2000))),
+    );
+    const curves = found.filter((curve) => curve !== undefined);
+    if (curves.length > 0) this.#tell(curves);
+  }
+
+  #metrics(): string[] {
+    const shown = this.session.metric();
+    if (shown === ALL_METRICS) return this.session.metrics().slice(0, MOST_METRICS);
+    return shown === undefined ? [] : [shown];
+  }
+
+  #tell(curves: RunCurve[]): void {
+    const trials = this.runs.map((run) => run.asTrial());
+    this.#wire.tell(this.#experiment(), trials, curves);
+  }
+
+  #experiment(): Experiment {
+    const best = bestRun(this.runs);
+    const objective = (best ?? this.runs[0])?.details?.objective;
+    return {
+      ...COMPARISON,
+      objective: objective?.metric ?? null,
+      objective_label: objective?.label ?? null,
+      best: best?.number ?? null,
+      trials: this.runs.length,
+      now_s: Date.now() / 1000,
+    };
+  }
+}
+
+/** Every metric of a run, so that charts offer it before its points are there. */
+function opened(run: Run): RunCurve[] {
+  const curve = run.trial ? undefined : NO_POINTS;
+  return (run.details?.metrics ?? []).map((metric) => ({ run: run.number, metric, curve }));
+}
+
+async function curveOf(run: Run, metric: string, most: number): Promise<RunCurve | undefined> {
+  const { trial, version } = run;
+  if (!trial) return undefined;
+  run.asked.set(metric, version);
+  try {
+    const curve = (await oneCurve(run.id, metric, trial.number, most)) ?? NO_POINTS;
+    const isOld = run.trial?.number !== trial.number || run.asked.get(metric) !== version;
+    if (isOld) return undefined; // another trial has been chosen since, or it was asked again
+    return { run: run.number, metric, curve };
+  } catch (error) {
+    run.error = error instanceof Error ? error.message : String(error);
+    run.asked.delete(metric);
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+/** Loads the curves of one experiment, decimated by the server; those that cannot change any more are not asked again. */
+
+import type { WholeCurves } from '../../widgets/lib/series';
+import { showSeries } from '../api/experiment';
+import type { ExperimentDetails, TrialRow } from '../api/experiment';
+import { curvesOf, drawnTrials } from './rest_frames';
+
+const MOST_METRICS = 24;
+const POINTS_PER_CURVE = 400;
+const [LEAST_POINTS, MOST_POINTS] = [2000, 20_000];
+
+/** Which metric is looked at, and which trials are to have curves however many there are. */
+export interface Wanted {
+  metric: string | undefined;
+  trials: ReadonlySet<number>;
+}
+
+export class CurveLoader {
+  /** The trials that have curves. */
+  #drawn = new Set<number>();
+  /** Trials with the attempt whose curves are complete, by their number. */
+  readonly #complete = new Map<number, number>();
+
+  constructor(
+    private readonly tell: (curves: WholeCurves) => void,
+    private readonly ask = showSeries,
+  ) {}
+
+  has(trial: number): boolean {
+    return this.#drawn.has(trial);
+  }
+
+  /** `details` and `trials` were loaded before: what is final in them has all its points. */
+  async load(details: ExperimentDetails, trials: readonly TrialRow[], wanted: Wanted): Promise<void> {
+    const drawn = new Set(drawnTrials(trials, details.objective?.direction, wanted.trials));
+    const gone = [...this.#drawn].filter((trial) => !drawn.has(trial));
+    const rows = trials.filter(({ number }) => drawn.has(number));
+    const open = rows.filter(({ number, attempt }) => this.#complete.get(number) !== attempt);
+    if (open.length + gone.length === 0) return;
+    for (const metric of metricsOf(details, wanted)) {
+      await this.#loadMetric(details.id, metric, open, gone);
+    }
+    this.#drawn = drawn;
+    for (const trial of gone) this.#complete.delete(trial);
+    for (const { number, attempt, ended_s } of open)
+      if (ended_s !== null) this.#complete.set(number, attempt);
+  }
+
+  async #loadMetric(
+    id: string,
+    metric: string,
+    open: readonly TrialRow[],
+    gone: readonly number[],
+  ): Promise<void> {
+    const trials = open.map(({ number }) => number);
+    const maxPoints = Math.min(Math.max(trials.length * POINTS_PER_CURVE, LEAST_POINTS), MOST_POINTS);
+    const rows = trials.length > 0 ? await this.ask(id, { metric, trials, maxPoints }) : [];
+    this.tell(curvesOf(metric, [...trials, ...gone], rows));
+  }
+}
+
+/** The metrics, the one that is looked at first. */
+function metricsOf({ metrics, objective }: ExperimentDetails, wanted: Wanted): string[] {
+  const first = [wanted.metric, objective?.metric].filter((name) => name !== undefined);
+  const known = first.filter((name) => metrics.includes(name));
+  return [...new Set([...known, ...metrics])].slice(0, MOST_METRICS);
+}

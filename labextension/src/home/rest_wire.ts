@@ -1,0 +1,229 @@
+/** What a session of one experiment draws from where there is no kernel: REST, and the socket of changes. */
+
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+import type { IDisposable } from '@lumino/disposable';
+import type { Message, Wire } from '../../widgets/lib/session';
+import * as api from '../api/experiment';
+import type { ExperimentDetails, TrialRow } from '../api/experiment';
+import { Refusal } from '../api/request';
+import type { Change, ChangeMessage, Changes, Following } from './changes';
+import { CurveLoader } from './curve_loader';
+import type { Wanted } from './curve_loader';
+import { LogFollower } from './log_follower';
+import { Refresher } from './refresher';
+import { experimentOf, trialOf } from './rest_frames';
+import { TrialLoader } from './trial_loader';
+
+const AFTER_STATE_MS = 100;
+const AFTER_METRICS_MS = 1000;
+const AFTER_FAILURE_MS = 5000;
+
+type Handler = (content: Message, buffers: DataView[]) => void;
+
+export interface WireOptions {
+  /** Stop trials, null for all; resolves when that is kept, or taken back by who confirms it. */
+  stop(trials: number[] | null): Promise<void>;
+}
+
+/** What a view asks by `Session`. */
+type Asked =
+  | { kind: 'attach' }
+  | { kind: 'log'; trial: number; stream: string; rank: number }
+  | { kind: 'picture'; trial: number; attempt: number; name: string }
+  | { kind: 'stop'; trials: number[] | null };
+
+export class RestWire implements Wire, IDisposable {
+  readonly confirmsStop = true;
+  details: ExperimentDetails | undefined;
+  trials: TrialRow[] = [];
+  /** What the server refused last; "" where it answers. */
+  error = '';
+  isDeleted = false;
+  isConnected = true;
+  isDisposed = false;
+
+  readonly #signal = new Signal<this, void>(this);
+  readonly #handlers = new Set<Handler>();
+  readonly #states = new Refresher(() => this.#guarded(() => this.#loadState()));
+  readonly #curves = new Refresher(() => this.#guarded(() => this.#loadCurves()));
+  readonly #notes = new Refresher(() => this.#guarded(() => this.#loadPictures()));
+  readonly #log: LogFollower;
+  readonly #loader = new CurveLoader((curves) => {
+    this.#emit({ kind: 'curves', ...curves });
+  });
+  readonly #rows = new TrialLoader();
+  #following: Following | null = null;
+  #wanted: Wanted = { metric: undefined, trials: new Set() };
+  #seq = 0;
+
+  constructor(
+    readonly id: string,
+    private readonly changes: Changes,
+    private readonly options: WireOptions,
+  ) {
+    this.#log = new LogFollower(
+      (query) => api.showLog(id, query),
+      (tail) => {
+        this.#emit({ kind: 'log', ...tail });
+      },
+    );
+  }
+
+  /** Details, messages or the connection have changed. */
+  get changed(): ISignal<this, void> {
+    return this.#signal;
+  }
+
+  /** Load, and follow; does nothing where it follows already. */
+  async follow(): Promise<void> {
+    if (this.#following || this.isDisposed) return;
+    const following = this.changes.follow({
+      onMessage: (message) => {
+        this.#take(message);
+      },
+      onConnection: (isConnected) => {
+        this.isConnected = isConnected;
+        if (isConnected) this.#states.soon(0);
+        this.#signal.emit();
+      },
+    });
+    this.#following = following;
+    await following.ready;
+    if (following !== this.#following) return;
+    this.#states.soon(0);
+    this.#notes.soon(0);
+    this.#log.go();
+  }
+
+  /** Stop to follow, as where it is hidden. */
+  rest(): void {
+    for (const refresher of [this.#states, this.#curves, this.#notes]) refresher.stop();
+    this.#log.stop();
+    this.#following?.dispose();
+    this.#following = null;
+  }
+
+  dispose(): void {
+    this.isDisposed = true;
+    this.rest();
+    this.#handlers.clear();
+    Signal.clearData(this);
+  }
+
+  /** Which metric is looked at, and which trials are to have curves however many there are. */
+  want(wanted: Wanted): void {
+    const isNew = [...wanted.trials].some(
+      (trial) => !this.#wanted.trials.has(trial) && !this.#loader.has(trial),
+    );
+    this.#wanted = wanted;
+    if (isNew) this.#curves.soon(0);
+  }
+
+  get(): unknown {
+    return {};
+  }
+
+  on(_: 'msg:custom', handler: Handler): void {
+    this.#handlers.add(handler);
+  }
+
+  off(_: 'msg:custom', handler: Handler): void {
+    this.#handlers.delete(handler);
+  }
+
+  send(content: unknown): void {
+    const asked = content as Asked;
+    if (asked.kind === 'log') this.#log.follow(asked);
+    else if (asked.kind === 'picture') void this.#guarded(() => this.#loadPicture(asked));
+    else if (asked.kind === 'stop') void this.#stop(asked.trials);
+  }
+
+  #take(message: ChangeMessage): void {
+    if (message.manager && this.details) {
+      this.details = { ...this.details, manager: message.manager };
+      this.#signal.emit();
+    }
+    if (message.reset) this.#rows.forget();
+    const kinds = new Set(message.changes.filter(this.#isOurs).map(({ kind }) => kind));
+    if (message.reset || kinds.has('state')) this.#states.soon(AFTER_STATE_MS);
+    if (message.reset || kinds.has('metrics')) this.#states.soon(AFTER_METRICS_MS);
+    if (message.reset || kinds.has('notes')) this.#notes.soon(AFTER_METRICS_MS);
+    if (kinds.has('notes')) this.#states.soon(AFTER_METRICS_MS);
+  }
+
+  readonly #isOurs = (change: Change): boolean => change.experiment === this.id;
+
+  /** The state first: where it is final, the curves that are loaded after it are complete. */
+  async #loadState(): Promise<void> {
+    const [details, changed] = await this.#loadRows();
+    const trials = this.#rows.rows();
+    this.isDeleted = false;
+    this.details = details;
+    this.trials = trials;
+    this.#seq += 1;
+    const experiment = experimentOf(details, trials);
+    const { warnings } = details;
+    const frame = { seq: this.#seq, experiment, trials: changed.map(trialOf), series: [], warnings };
+    this.#emit({ kind: 'frame', ...frame });
+    this.#curves.soon(AFTER_METRICS_MS);
+  }
+
+  async #loadRows(): Promise<[ExperimentDetails, TrialRow[]]> {
+    try {
+      return await Promise.all([api.showExperiment(this.id), this.#rows.load(this.id)]);
+    } catch (error) {
+      this.isDeleted = error instanceof Refusal && error.status === 404;
+      throw error;
+    }
+  }
+
+  async #loadCurves(): Promise<void> {
+    if (this.details) await this.#loader.load(this.details, this.trials, this.#wanted);
+  }
+
+  async #loadPictures(): Promise<void> {
+    const pictures = await api.listPictures(this.id);
+    if (!this.details || pictures.length === 0) return;
+    this.#seq += 1;
+    const experiment = experimentOf(this.details, this.trials);
+    this.#emit({ kind: 'frame', seq: this.#seq, experiment, trials: [], series: [], pictures });
+  }
+
+  async #loadPicture({ trial, attempt, name }: Asked & { kind: 'picture' }): Promise<void> {
+    const message = { kind: 'picture', trial, attempt, name } as const;
+    try {
+      const { type, bytes } = await api.showPicture(this.id, trial, attempt, name);
+      this.#emit({ ...message, type }, [bytes]);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#emit({ ...message, type: '' }); // without bytes: it is not there any more
+    }
+  }
+
+  async #stop(trials: number[] | null): Promise<void> {
+    let text = '';
+    try {
+      await this.options.stop(trials);
+    } catch (error) {
+      text = error instanceof Error ? error.message : String(error);
+    }
+    this.#emit({ kind: 'receipt', text, trials });
+  }
+
+  /** A failure is told; what changes next, or the next connection, asks again. */
+  async #guarded(task: () => Promise<void>): Promise<void> {
+    try {
+      await task();
+      this.error = '';
+    } catch (error) {
+      this.error = error instanceof Error ? error.message : String(error);
+      if (!this.isDeleted && this.#following) this.#states.soon(AFTER_FAILURE_MS);
+    }
+    this.#signal.emit();
+  }
+
+  #emit(message: Message, buffers: DataView[] = []): void {
+    for (const handler of this.#handlers) handler(message, buffers);
+  }
+}

@@ -1,0 +1,105 @@
+/** What an experiment was submitted with, why its trials wait, and where they run. */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { h } from '../../widgets/lib/dom';
+import { plain } from '../../widgets/lib/format';
+import { bytes } from '../../widgets/plan/format';
+import { showWhy } from '../api/experiment';
+import type { ExperimentDetails } from '../api/experiment';
+import { placeOf } from '../home/rest_frames';
+import type { RestWire } from '../home/rest_wire';
+import { placesTable } from './places_table';
+import { searchText } from './search_text';
+import { rankTable, strategyFacts } from './strategy';
+
+type Fact = [name: string, text: string];
+
+export class Details {
+  readonly root = h('div', { class: 'jp-Autotrain-page' });
+  readonly #why = h('ul', { class: 'jp-Autotrain-why' });
+  #shown = '';
+  #version = 0;
+
+  constructor(
+    private readonly wire: RestWire,
+    private readonly trans: TranslationBundle,
+  ) {}
+
+  /** Drawn where it is seen, and only where something has changed. */
+  update(): void {
+    const { details, trials } = this.wire;
+    if (!details || this.root.offsetParent === null) return;
+    const rows = trials.map((trial) => [trial.state, trial.attempt, trial.blocked_by, placeOf(trial)]);
+    const shown = JSON.stringify([details.state, details.reason, details.manager, details.warnings, rows]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    this.#fill(details);
+    void this.#loadWhy();
+  }
+
+  #fill(details: ExperimentDetails): void {
+    const { trans } = this;
+    this.root.replaceChildren(
+      section(trans.__('Why'), this.#why),
+      section(trans.__('Where trials run'), placesTable(this.wire.trials, trans)),
+      section(trans.__('Resources of a trial'), factList(resourceFacts(details, trans))),
+      section(trans.__('Strategy'), this.#strategy(details)),
+      section(trans.__('Search'), factList(searchFacts(details, trans))),
+      section(trans.__('Header'), h('pre', { class: 'at-log', tabindex: 0 }, details.header)),
+    );
+  }
+
+  #strategy(details: ExperimentDetails): HTMLElement {
+    const facts = factList(strategyFacts(details, this.trans));
+    const placed = this.wire.trials.filter(({ nodes, backend }) => nodes.length > 0 || backend);
+    return h('div', {}, facts, rankTable(details, placed.at(-1), this.trans));
+  }
+
+  async #loadWhy(): Promise<void> {
+    const version = ++this.#version;
+    let sentences: string[];
+    try {
+      sentences = await showWhy(this.wire.id);
+    } catch (error) {
+      sentences = [error instanceof Error ? error.message : String(error)];
+    }
+    if (version !== this.#version) return;
+    const nothing = this.trans.__('No trial waits, and none has failed.');
+    const texts = sentences.length > 0 ? sentences : [nothing];
+    this.#why.replaceChildren(...texts.map((text) => h('li', {}, text)));
+  }
+}
+
+function section(title: string, content: HTMLElement): HTMLElement {
+  return h('section', { 'aria-label': title }, h('h4', { class: 'at-heading' }, title), content);
+}
+
+function factList(facts: readonly Fact[]): HTMLElement {
+  const parts = facts.flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, text)]);
+  return h('dl', { class: 'jp-Autotrain-facts-list' }, ...parts);
+}
+
+function resourceFacts({ resources, backends }: ExperimentDetails, trans: TranslationBundle): Fact[] {
+  const free = trans.__('no limit');
+  const { cpus, gpus, memory_bytes, gpu_memory_bytes } = resources;
+  const facts: Fact[] = [
+    [trans.__('Backends'), backends.join(', ')],
+    [trans.__('CPUs per node'), cpus === null ? free : String(cpus)],
+    [trans.__('Memory per node'), memory_bytes === null ? free : bytes(memory_bytes)],
+    [trans.__('GPUs per node'), String(gpus)],
+  ];
+  if (gpu_memory_bytes !== null) facts.push([trans.__('Memory of a GPU'), bytes(gpu_memory_bytes)]);
+  return facts;
+}
+
+function searchFacts(details: ExperimentDetails, trans: TranslationBundle): Fact[] {
+  const { objective, tuner, concurrency, search } = details;
+  const facts: Fact[] = [
+    [trans.__('Trials'), String(details.trials)],
+    [trans.__('At the same time'), String(concurrency)],
+  ];
+  if (objective) facts.push([trans.__('Objective'), `${objective.direction} ${objective.label}`]);
+  const spaces = Object.entries(search);
+  if (spaces.length > 0) facts.push([trans.__('Tuner'), tuner]);
+  return [...facts, ...spaces.map(([name, space]): Fact => [name, searchText(space) || plain(space)])];
+}

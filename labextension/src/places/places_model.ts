@@ -1,0 +1,181 @@
+/** What the panel of places shows: profiles at once, then what each has, and checks step by step. */
+
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+import * as api from '../api/places';
+import type { CheckStep, Inventory, Place, ProfileFile } from '../api/places';
+import { Refusal } from '../api/request';
+import type { ChangeMessage, Changes, Following } from '../home/changes';
+
+const AT_ONCE = 2; // places whose machines are asked at the same time: others of this page wait for the server too
+const POLL_MS = 500;
+const AFTER_STATE_MS = 1000;
+const FORBIDDEN = 403;
+
+export interface Check {
+  id: string;
+  state: 'running' | 'done' | 'cancelled' | 'too long' | 'failed';
+  good: boolean;
+  steps: CheckStep[];
+  error: string;
+}
+
+export class PlacesModel {
+  places: Place[] | null = null;
+  files: ProfileFile[] = [];
+  faults: string[] = [];
+  error = '';
+  /** False where the server's authorizer lets this user only look. */
+  canWrite = true;
+  readonly inventories = new Map<string, Inventory | 'asking'>();
+  readonly checks = new Map<string, Check>();
+
+  private readonly signal = new Signal<this, void>(this);
+  private following: Following | null = null;
+  private timer = 0;
+  private waiting: string[] = [];
+  private asking = 0;
+
+  constructor(private readonly changes: Changes) {}
+
+  get changed(): ISignal<this, void> {
+    return this.signal;
+  }
+
+  /** Load, and follow what runs; does nothing where it follows already. */
+  async follow(): Promise<void> {
+    if (this.following) return;
+    this.following = this.changes.follow({
+      onMessage: (message) => {
+        this.take(message);
+      },
+    });
+    await this.following.ready;
+    await this.refresh();
+  }
+
+  /** Stop to follow, as where the panel is hidden; checks go on. */
+  rest(): void {
+    window.clearTimeout(this.timer);
+    this.timer = 0;
+    this.following?.dispose();
+    this.following = null;
+    this.waiting = [];
+  }
+
+  /** Load everything, and ask all machines again. */
+  async refresh(): Promise<void> {
+    await this.load();
+    this.waiting = (this.places ?? []).filter((place) => !place.faults.length).map((place) => place.name);
+    for (const name of this.waiting) this.inventories.set(name, 'asking');
+    while (this.asking < AT_ONCE && this.waiting.length) void this.askNext();
+    this.signal.emit();
+  }
+
+  async check(name: string): Promise<void> {
+    const check: Check = { id: '', state: 'running', good: false, steps: [], error: '' };
+    this.checks.set(name, check);
+    this.signal.emit();
+    try {
+      check.id = await api.beginCheck(name);
+      await this.followCheck(check);
+    } catch (error) {
+      check.state = 'failed';
+      check.error = message(error);
+    }
+    this.signal.emit();
+  }
+
+  async cancel(name: string): Promise<void> {
+    const check = this.checks.get(name);
+    if (!check?.id) return;
+    try {
+      await api.cancelCheck(check.id);
+    } catch (error) {
+      check.error = message(error);
+      this.signal.emit();
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    try {
+      await api.removeProfile(name);
+      await this.load();
+    } catch (error) {
+      this.error = message(error);
+    }
+    this.signal.emit();
+  }
+
+  private async followCheck(check: Check): Promise<void> {
+    while (check.state === 'running') {
+      const found = await api.followCheck(check.id, check.steps.length);
+      check.steps = [...check.steps, ...found.steps];
+      check.good = found.good;
+      check.state = found.state;
+      this.signal.emit();
+      if (check.state === 'running') await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  private async askNext(): Promise<void> {
+    const name = this.waiting.shift();
+    if (name === undefined) return;
+    this.asking += 1;
+    try {
+      this.inventories.set(name, await api.askInventory(name));
+    } catch (error) {
+      this.inventories.set(name, { usable: false, reason: message(error), inventory: null });
+    }
+    this.asking -= 1;
+    this.signal.emit();
+    await this.askNext();
+  }
+
+  private take(change: ChangeMessage): void {
+    const isOfStates = change.reset || change.changes.some((one) => one.kind === 'state');
+    if (!isOfStates || this.timer) return;
+    this.timer = window.setTimeout(() => {
+      this.timer = 0;
+      void this.load();
+    }, AFTER_STATE_MS);
+  }
+
+  private async load(): Promise<void> {
+    try {
+      const found = await api.listPlaces();
+      this.places = [...named(found.backends), ...others(found.backends)];
+      this.faults = found.faults;
+      this.error = '';
+      await this.loadFiles();
+    } catch (error) {
+      this.error = message(error);
+    }
+    this.signal.emit();
+  }
+
+  /** Only those who may change profiles are told where they are. */
+  private async loadFiles(): Promise<void> {
+    try {
+      this.files = (await api.listProfileFiles()).files;
+      this.canWrite = true;
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status !== FORBIDDEN) throw error;
+      this.files = [];
+      this.canWrite = false;
+    }
+  }
+}
+
+/** Those that a file names, which come first. */
+function named(places: Place[]): Place[] {
+  return places.filter((place) => place.level !== 'type' || place.name === 'local');
+}
+
+function others(places: Place[]): Place[] {
+  return places.filter((place) => place.level === 'type' && place.name !== 'local');
+}
+
+export function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

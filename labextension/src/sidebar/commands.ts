@@ -1,0 +1,61 @@
+/** Commands about the experiments that are chosen in the list. */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { CommandRegistry } from '@lumino/commands';
+import type { Selection } from '../actions/selection';
+import type { TreeModel } from './tree_model';
+
+export const OPEN_CHOSEN = 'autotrain:open-chosen';
+export const COMPARE_CHOSEN = 'autotrain:compare-chosen';
+export const ANNOTATE_CHOSEN = 'autotrain:annotate-chosen';
+export const OPEN_EXPERIMENT = 'autotrain:open-experiment';
+export const SHOW_PLACES = 'autotrain:show-places';
+/** What the buttons above the list offer for several experiments. */
+export const CHOSEN_COMMANDS = [
+  COMPARE_CHOSEN,
+  'autotrain:stop',
+  'autotrain:retry',
+  'autotrain:resume',
+  'autotrain:delete',
+];
+
+const OPEN_CELL = 'autotrain:open-cell';
+const COMPARE = 'autotrain:compare';
+const MOST_COMPARED = 20;
+const NO_ARGS = { args: { type: 'object', properties: {} } } as const;
+
+export function addChosenCommands(
+  commands: CommandRegistry,
+  selection: Selection,
+  tree: TreeModel,
+  trans: TranslationBundle,
+): void {
+  const ids = (): string[] => selection.experiments.map((experiment) => experiment.id);
+  const isOne = (): boolean => selection.experiments.length === 1;
+  commands.addCommand(OPEN_CHOSEN, {
+    label: trans.__('Open'),
+    describedBy: NO_ARGS,
+    isEnabled: () => selection.experiments.length > 0 && commands.hasCommand(OPEN_EXPERIMENT),
+    execute: () => Promise.all(ids().map((id) => commands.execute(OPEN_EXPERIMENT, { id }))),
+  });
+  commands.addCommand(COMPARE_CHOSEN, {
+    label: trans.__('Compare'),
+    describedBy: NO_ARGS,
+    isEnabled: () => ids().length > 1 && ids().length <= MOST_COMPARED && commands.hasCommand(COMPARE),
+    execute: () => commands.execute(COMPARE, { ids: ids() }),
+  });
+  commands.addCommand(ANNOTATE_CHOSEN, {
+    label: trans.__('Edit Tags and Note'),
+    describedBy: NO_ARGS,
+    isEnabled: isOne,
+    execute: () => {
+      tree.edit(ids()[0] ?? '');
+    },
+  });
+  commands.addCommand('autotrain:open-cell-of-chosen', {
+    label: trans.__('Open the Cell It Came From'),
+    describedBy: NO_ARGS,
+    isEnabled: () => isOne() && commands.hasCommand(OPEN_CELL),
+    execute: () => commands.execute(OPEN_CELL, { id: ids()[0] ?? '' }),
+  });
+}

@@ -1,0 +1,100 @@
+/** The tags and the note of an experiment, edited where they are shown. */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import * as React from 'react';
+import { annotate } from '../api/experiments';
+import type { Experiment } from '../api/experiments';
+
+interface Props {
+  experiment: Experiment;
+  trans: TranslationBundle;
+  onClose: () => void;
+}
+
+export function Editor({ experiment, trans, onClose }: Props): React.JSX.Element {
+  const [tags, setTags] = React.useState(experiment.tags.join(', '));
+  const [note, setNote] = React.useState(experiment.note);
+  const [error, setError] = React.useState('');
+
+  const save = async (): Promise<void> => {
+    try {
+      await annotate(experiment.id, { tags: tagsIn(tags), note });
+      onClose();
+    } catch (refused) {
+      setError(refused instanceof Error ? refused.message : String(refused));
+    }
+  };
+  return (
+    <form
+      className="jp-Autotrain-editor"
+      aria-label={trans.__('Tags and note of %1', experiment.name)}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.key === 'Escape') onClose();
+        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void save();
+      }}
+      onClick={(event) => {
+        event.stopPropagation();
+      }}
+    >
+      <Fields tags={tags} note={note} setTags={setTags} setNote={setNote} trans={trans} />
+      {error && <p role="alert">{error}</p>}
+      <div className="jp-Autotrain-buttons">
+        <button type="submit" className="jp-mod-styled jp-mod-accept">
+          {trans.__('Save')}
+        </button>
+        <button type="button" className="jp-mod-styled" onClick={onClose}>
+          {trans.__('Cancel')}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface FieldsProps {
+  tags: string;
+  note: string;
+  setTags: (text: string) => void;
+  setNote: (text: string) => void;
+  trans: TranslationBundle;
+}
+
+function Fields({ tags, note, setTags, setNote, trans }: FieldsProps): React.JSX.Element {
+  return (
+    <>
+      <label>
+        {trans.__('Tags, separated by commas')}
+        <input
+          className="jp-mod-styled"
+          autoFocus
+          value={tags}
+          onChange={(event) => {
+            setTags(event.target.value);
+          }}
+        />
+      </label>
+      <label>
+        {trans.__('Note')}
+        <textarea
+          className="jp-mod-styled"
+          rows={3}
+          maxLength={4000}
+          value={note}
+          onChange={(event) => {
+            setNote(event.target.value);
+          }}
+        />
+      </label>
+    </>
+  );
+}
+
+/** Each tag once, without the spaces around it. */
+export function tagsIn(text: string): string[] {
+  const tags = text.split(',').map((tag) => tag.trim());
+  return [...new Set(tags.filter(Boolean))];
+}

@@ -1,0 +1,129 @@
+/** The sidebar: experiments that run, wait and are done, with progress, best value and a small curve. */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { CommandRegistry } from '@lumino/commands';
+import type { ISignal } from '@lumino/signaling';
+import * as React from 'react';
+import type { ExperimentList } from '../api/experiments';
+import { ChosenBar } from './chosen_bar';
+import { OPEN_EXPERIMENT, SHOW_PLACES } from './commands';
+import { Controls } from './controls';
+import { MOST_LISTED } from './list_model';
+import type { ListModel } from './list_model';
+import type { Preferences } from './preferences';
+import { Tree } from './tree';
+import type { TreeModel } from './tree_model';
+
+export interface SidebarParts {
+  model: ListModel;
+  tree: TreeModel;
+  preferences: Preferences;
+  commands: CommandRegistry;
+  trans: TranslationBundle;
+}
+
+export function Sidebar(parts: SidebarParts): React.JSX.Element {
+  const { model, tree, preferences, commands, trans } = parts;
+  useSignals([model.changed, tree.changed, preferences.changed]);
+  const showPlaces = (): void => {
+    void commands.execute(SHOW_PLACES);
+  };
+  return (
+    <>
+      <Controls
+        model={model}
+        preferences={preferences}
+        trans={trans}
+        onPlaces={commands.hasCommand(SHOW_PLACES) ? showPlaces : undefined}
+      />
+      <Messages model={model} trans={trans} />
+      <ChosenBar
+        commands={commands}
+        chosen={tree.picked.chosen.length}
+        trans={trans}
+        onClear={() => {
+          tree.pick({ ...tree.picked, chosen: [] });
+        }}
+      />
+      {model.list && <Listed {...parts} list={model.list} />}
+    </>
+  );
+}
+
+/** Draw again when one of them is emitted. */
+function useSignals(signals: ISignal<unknown, void>[]): void {
+  const [, render] = React.useReducer((count: number) => count + 1, 0);
+  React.useEffect(() => {
+    for (const signal of signals) signal.connect(render);
+    return () => {
+      for (const signal of signals) signal.disconnect(render);
+    };
+  }, signals);
+}
+
+/** What is wrong, in words; one polite line, so that it is read out once. */
+function Messages({ model, trans }: Pick<SidebarParts, 'model' | 'trans'>): React.JSX.Element {
+  const unfinished = (model.list?.groups.running ?? 0) + (model.list?.groups.queued ?? 0);
+  let text = model.error;
+  if (!text && !model.isConnected) text = trans.__('The server does not answer; it is tried again.');
+  if (!text && unfinished && model.list?.manager.alive === false)
+    text = trans.__(
+      'The manager does not run: nothing is started or stopped until an action starts it again.',
+    );
+  return (
+    <p className="jp-Autotrain-message" role="status" hidden={!text}>
+      {text}
+    </p>
+  );
+}
+
+function Listed({
+  list,
+  model,
+  tree,
+  preferences,
+  commands,
+  trans,
+}: SidebarParts & { list: ExperimentList }): React.JSX.Element {
+  if (!list.total) {
+    const isFiltered = Boolean(model.query.text || model.query.tag);
+    const none = trans.__('No experiment yet: %%autotrain on a cell makes one.');
+    return <p className="jp-Autotrain-empty">{isFiltered ? trans.__('No experiment fits.') : none}</p>;
+  }
+  return (
+    <div className="jp-Autotrain-scrolled">
+      <Tree
+        model={tree}
+        list={list}
+        grouping={preferences.values.grouping}
+        trans={trans}
+        onOpen={(id) => {
+          if (commands.hasCommand(OPEN_EXPERIMENT)) void commands.execute(OPEN_EXPERIMENT, { id });
+        }}
+        onTag={(tag) => {
+          model.ask({ tag });
+        }}
+      />
+      {list.experiments.length < list.total && <More list={list} model={model} trans={trans} />}
+    </div>
+  );
+}
+
+function More({
+  list,
+  model,
+  trans,
+}: Pick<SidebarParts, 'model' | 'trans'> & { list: ExperimentList }): React.JSX.Element {
+  if (model.query.limit >= MOST_LISTED)
+    return <p>{trans.__('The first %1 of %2 are listed; filter to see others.', MOST_LISTED, list.total)}</p>;
+  return (
+    <button
+      className="jp-mod-styled"
+      onClick={() => {
+        model.more();
+      }}
+    >
+      {trans.__('More')}
+    </button>
+  );
+}

@@ -1,0 +1,101 @@
+/** The plugin: a sidebar of all experiments, with no kernel running. */
+
+import { ILayoutRestorer } from '@jupyterlab/application';
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ReactWidget } from '@jupyterlab/apputils';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import * as React from 'react';
+import { ISelection } from '../actions/selection';
+import type { Selection } from '../actions/selection';
+import { IChanges } from '../home/changes';
+import type { Changes } from '../home/changes';
+import { experimentsIcon } from '../icon';
+import { addChosenCommands } from './commands';
+import { Sidebar } from './list';
+import type { SidebarParts } from './list';
+import { ListModel } from './list_model';
+import { keepView } from './kept_view';
+import { IPreferences, orderOf } from './preferences';
+import type { Preferences } from './preferences';
+import { TreeModel } from './tree_model';
+
+const SHOW = 'autotrain:show-experiments';
+
+/** Follows the home while it is shown. */
+class SidebarWidget extends ReactWidget {
+  constructor(private readonly parts: SidebarParts) {
+    super();
+    const title = parts.trans.__('Experiments');
+    this.id = 'jp-autotrain-experiments';
+    this.addClass('jp-Autotrain');
+    this.title.icon = experimentsIcon;
+    this.title.caption = title;
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', title);
+  }
+
+  protected override render(): React.JSX.Element {
+    return <Sidebar {...this.parts} />;
+  }
+
+  protected override onAfterShow(): void {
+    void this.parts.model.follow();
+  }
+
+  protected override onAfterHide(): void {
+    this.parts.model.rest();
+  }
+
+  /** The list, so that keys work at once. */
+  protected override onActivateRequest(): void {
+    const entry = this.node.querySelector<HTMLElement>('[role=treeitem][tabindex="0"]');
+    (entry ?? this.node.querySelector('input'))?.focus();
+  }
+}
+
+export const sidebarPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-autotrain:experiments',
+  description: 'The sidebar of experiments.',
+  autoStart: true,
+  requires: [IChanges, ISelection, IPreferences],
+  optional: [ILayoutRestorer, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    changes: Changes,
+    selection: Selection,
+    preferences: Preferences,
+    restorer: ILayoutRestorer | null,
+    translator: ITranslator | null,
+  ) => {
+    const trans = (translator ?? nullTranslator).load('jupyter_autotrain');
+    const model = new ListModel(changes);
+    const tree = new TreeModel(selection);
+    connect(model, tree, preferences);
+    keepView(window.sessionStorage, model, tree);
+    addChosenCommands(app.commands, selection, tree, trans);
+    const widget = new SidebarWidget({ model, tree, preferences, commands: app.commands, trans });
+    app.shell.add(widget, 'left', { rank: 700, type: 'Experiments' });
+    restorer?.add(widget, 'autotrain-experiments');
+    app.commands.addCommand(SHOW, {
+      label: trans.__('Show Experiments'),
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: () => {
+        app.shell.activateById(widget.id);
+      },
+    });
+  },
+};
+
+/** The list is asked for in the preferred order, and the tree shows what was loaded. */
+function connect(model: ListModel, tree: TreeModel, preferences: Preferences): void {
+  const show = (): void => {
+    if (model.list) tree.take(model.list, preferences.values.grouping);
+  };
+  model.changed.connect(show);
+  preferences.changed.connect(() => {
+    const { sort } = preferences.values;
+    const order = orderOf(preferences.values);
+    if (sort !== model.query.sort || order !== model.query.order) model.ask({ sort, order });
+    show();
+  });
+}

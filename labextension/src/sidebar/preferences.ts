@@ -1,0 +1,84 @@
+/** The settings of the sidebar, typed; they are kept by JupyterLab, and so stay over a reload. */
+
+import type { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { PromiseDelegate, Token } from '@lumino/coreutils';
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+import type { Order, Sort } from '../api/experiments';
+import type { Grouping } from './sections';
+
+export type NotifiedEnds = 'all' | 'failed' | 'none';
+
+export interface PreferenceValues {
+  sort: Sort;
+  /** The oldest, the last name or the poorest value first. */
+  isReversed: boolean;
+  grouping: Grouping;
+  notifications: NotifiedEnds;
+  statusBar: boolean;
+}
+
+const DEFAULTS: PreferenceValues = {
+  sort: 'created',
+  isReversed: false,
+  grouping: 'state',
+  notifications: 'all',
+  statusBar: true,
+};
+
+/** In which order to ask for the list. */
+export function orderOf({ sort, isReversed }: Pick<PreferenceValues, 'sort' | 'isReversed'>): Order {
+  const isAscending = sort === 'name';
+  return isAscending === isReversed ? 'descending' : 'ascending';
+}
+
+export class Preferences {
+  private current = DEFAULTS;
+  private readonly loaded = new PromiseDelegate<void>();
+  private settings: ISettingRegistry.ISettings | null = null;
+  private readonly signal = new Signal<this, void>(this);
+
+  get values(): PreferenceValues {
+    return this.current;
+  }
+
+  get changed(): ISignal<this, void> {
+    return this.signal;
+  }
+
+  /** Resolves when the settings were read, or cannot be. */
+  get ready(): Promise<void> {
+    return this.loaded.promise;
+  }
+
+  /** Follow the settings; until then, and without them, the defaults hold. */
+  async use(loading: Promise<ISettingRegistry.ISettings> | undefined): Promise<void> {
+    try {
+      this.settings = (await loading) ?? null;
+      this.settings?.changed.connect(() => {
+        this.read();
+      });
+      this.read();
+    } finally {
+      this.loaded.resolve();
+    }
+  }
+
+  async set<K extends keyof PreferenceValues>(name: K, value: PreferenceValues[K]): Promise<void> {
+    this.current = { ...this.current, [name]: value };
+    this.signal.emit();
+    await this.settings?.set(name, value);
+  }
+
+  private read(): void {
+    const found = Object.keys(DEFAULTS).map((name) => [name, this.settings?.get(name).composite]);
+    const known = found.filter(([, value]) => value !== undefined && value !== null);
+    this.current = { ...DEFAULTS, ...(Object.fromEntries(known) as Partial<PreferenceValues>) };
+    this.signal.emit();
+  }
+}
+
+export const IPreferences = new Token<Preferences>(
+  'jupyter-autotrain:IPreferences',
+  'The settings of the sidebar.',
+);

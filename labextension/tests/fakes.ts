@@ -1,0 +1,91 @@
+/** Stand-ins for what a browser has and node has not. */
+
+import type { ChangeMessage, Changes, Follower, Following } from '../src/home/changes';
+
+/** Timers that pass when the test says so. */
+export class Clock {
+  #next = 1;
+  readonly #timers = new Map<number, { call: () => void; afterMs: number }>();
+
+  readonly setTimeout = (call: () => void, afterMs: number): number => {
+    this.#timers.set(this.#next, { call, afterMs });
+    return this.#next++;
+  };
+
+  readonly clearTimeout = (id: number): void => {
+    this.#timers.delete(id);
+  };
+
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
+  /** Let all that waits come; gives the longest time that one of them would have waited. */
+  passAll(): number {
+    const due = [...this.#timers.values()];
+    this.#timers.clear();
+    for (const { call } of due) call();
+    return Math.max(0, ...due.map(({ afterMs }) => afterMs));
+  }
+}
+
+/** A WebSocket whose other end is the test. */
+export class FakeSocket {
+  static opened: FakeSocket[] = [];
+  onopen?: () => void;
+  onmessage?: (event: { data: string }) => void;
+  onclose?: () => void;
+  isClosed = false;
+
+  constructor(readonly url: string) {
+    FakeSocket.opened.push(this);
+  }
+
+  static newest(): FakeSocket {
+    const found = this.opened.at(-1);
+    if (!found) throw new Error('no socket has been opened');
+    return found;
+  }
+
+  open(): void {
+    this.onopen?.();
+  }
+
+  tell(message: ChangeMessage): void {
+    this.onmessage?.({ data: JSON.stringify(message) });
+  }
+
+  lose(): void {
+    this.onclose?.();
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+/** The changes of a home, told by the test. */
+export class FakeChanges implements Changes {
+  readonly followers = new Set<Follower>();
+
+  follow(follower: Follower): Following {
+    this.followers.add(follower);
+    return {
+      ready: Promise.resolve(),
+      isDisposed: false,
+      dispose: () => {
+        this.followers.delete(follower);
+      },
+    };
+  }
+
+  tell(message: Partial<ChangeMessage>): void {
+    for (const follower of this.followers)
+      follower.onMessage({ changes: [], last_id: 1, reset: false, ...message });
+  }
+}
+
+/** Let all that is promised already come. */
+export async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,157 @@
+/** The axes of parallel coordinates: what trials have, brought onto positions from 0 (bottom) to 1 (top). */
+
+import { number, plain } from '../lib/format';
+import type { Json } from '../lib/frames';
+import { linearTicks, logTicks } from './ticks';
+import type { Tick } from './ticks';
+
+/** What a trial has on an axis: a number, a label, or undefined where it has nothing that the axis can show. */
+export type Value = number | string | undefined;
+
+/** One value per trial, in the order of the trials. */
+export interface Column {
+  key: string;
+  title: string;
+  values: readonly (Json | undefined)[];
+}
+
+export interface Dimension {
+  key: string;
+  title: string;
+  kind: 'numbers' | 'labels';
+  /** From the bottom to the top; of numbers, empty. */
+  labels: readonly string[];
+  low: number;
+  high: number;
+  isLog: boolean;
+  /** Whether a logarithm of all its values is there. */
+  allowsLog: boolean;
+  values: readonly Value[];
+  /** By trial; NaN where there is no value. */
+  positions: Float32Array;
+  hasMissing: boolean;
+  ticks: readonly Tick[];
+}
+
+const MOST_LABELS = 12;
+const OTHERS = 'others';
+const LOG_FROM = 100; // greatest over least: more than two decades
+const NOT_FINITE = new Set(['nan', 'inf', '-inf', 'infinity', '-infinity']);
+
+/**
+ * Nested parameters side by side: `{model: {_name: 'big', width: 15}}` has `model` and `model.width`.
+ *
+ * @returns Values by path.
+ */
+export function flatten(params: Record<string, Json>, prefix = ''): Map<string, Json> {
+  const found = new Map<string, Json>();
+  for (const [name, value] of Object.entries(params)) {
+    if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+      found.set(`${prefix}${name}`, value);
+      continue;
+    }
+    const { _name, ...rest } = value;
+    if (_name !== undefined) found.set(`${prefix}${name}`, _name);
+    for (const [path, item] of flatten(rest, `${prefix}${name}.`)) found.set(path, item);
+  }
+  return found;
+}
+
+/**
+ * The axis of a column. Numbers alone make a scale, anything else makes labels; what is no finite number is missing.
+ *
+ * @param isLog Whether the scale is logarithmic; undefined decides by the values.
+ */
+export function dimensionOf(column: Column, isLog?: boolean): Dimension {
+  const present = column.values.filter((value) => value !== undefined && value !== null);
+  const areNumbers = present.every((value) => typeof value === 'number' || isNotFinite(value));
+  return areNumbers && present.some((value) => typeof value === 'number')
+    ? numbers(column, isLog)
+    : labels(column);
+}
+
+/** Where a value lies. */
+export function positionOf(dimension: Dimension, value: Value): number {
+  if (value === undefined) return NaN;
+  if (typeof value === 'string') return labelPosition(dimension.labels, value);
+  const { low, high, isLog } = dimension;
+  if (low === high) return 0.5;
+  return isLog ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+}
+
+/** The number that lies at a position from 0 to 1. */
+export function numberAt({ low, high, isLog }: Dimension, position: number): number {
+  return isLog ? low * (high / low) ** position : low + (high - low) * position;
+}
+
+/** How a value of the axis reads. */
+export function textOf(value: Value): string {
+  return typeof value === 'number' ? number(value) : (value ?? '');
+}
+
+function isNotFinite(value: Json | undefined): boolean {
+  return typeof value === 'string' && NOT_FINITE.has(value.toLowerCase());
+}
+
+function numbers(column: Column, wanted: boolean | undefined): Dimension {
+  const values = column.values.map((value) =>
+    typeof value === 'number' && Number.isFinite(value) ? value : undefined,
+  );
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value === undefined) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) [low, high] = [0, 1];
+  const allowsLog = low > 0 && high > low;
+  const isLog = allowsLog && (wanted ?? readsBetterAsLog(values, low, high));
+  const scale = { kind: 'numbers' as const, labels: [], low, high, isLog, allowsLog };
+  const ticks = isLog ? logTicks(low, high) : linearTicks(low, high);
+  return placed({ key: column.key, title: column.title, ...scale, values, ticks });
+}
+
+/** Whether values span decades, and a linear axis would press half of them into its lower end. */
+function readsBetterAsLog(values: readonly (number | undefined)[], low: number, high: number): boolean {
+  if (high / low < LOG_FROM) return false;
+  const sorted = Float64Array.from(values.filter((value) => value !== undefined)).sort();
+  const median = sorted[(sorted.length - 1) >> 1] ?? low;
+  return (median - low) / (high - low) < 0.1;
+}
+
+function labels(column: Column): Dimension {
+  const all = column.values.map((value) => (value === undefined ? undefined : plain(value)));
+  const names = labelsOf(all);
+  const known = new Set(names);
+  const values = all.map((label) => (label === undefined || known.has(label) ? label : OTHERS));
+  const scale = { kind: 'labels' as const, labels: names, low: 0, high: 1, isLog: false, allowsLog: false };
+  const ticks = names.map((text) => ({ position: labelPosition(names, text), text }));
+  return placed({ key: column.key, title: column.title, ...scale, values, ticks });
+}
+
+/** The most frequent labels in their natural order; the rest are one. */
+function labelsOf(all: readonly (string | undefined)[]): string[] {
+  const counts = new Map<string, number>();
+  for (const label of all) if (label !== undefined) counts.set(label, (counts.get(label) ?? 0) + 1);
+  const isOver = counts.size > MOST_LABELS;
+  const frequent = [...counts.keys()].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
+  const kept = isOver ? frequent.slice(0, MOST_LABELS - 1) : frequent;
+  const ordered = kept.sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  return isOver && !ordered.includes(OTHERS) ? [OTHERS, ...ordered] : ordered;
+}
+
+function labelPosition(names: readonly string[], label: string): number {
+  const at = names.indexOf(label);
+  return at < 0 ? NaN : (at + 0.5) / names.length;
+}
+
+function placed(scale: Omit<Dimension, 'positions' | 'hasMissing'>): Dimension {
+  const dimension = { ...scale, positions: new Float32Array(scale.values.length), hasMissing: false };
+  const byLabel = new Map(scale.labels.map((label) => [label, labelPosition(scale.labels, label)]));
+  scale.values.forEach((value, i) => {
+    const position = typeof value === 'string' ? byLabel.get(value) : positionOf(dimension, value);
+    dimension.positions[i] = position ?? NaN;
+    dimension.hasMissing ||= value === undefined;
+  });
+  return dimension;
+}

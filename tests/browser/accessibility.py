@@ -1,0 +1,53 @@
+"""What axe-core finds wrong below one of our roots; what JupyterLab itself does is not looked at."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# A rule of a whole page: the parts of JupyterLab's page are JupyterLab's.
+NOT_OURS = ["region"]
+THEMES = ("JupyterLab Light", "JupyterLab Dark")
+RUN = """async ([selector, tags, off]) => {
+    const rules = Object.fromEntries(off.map((rule) => [rule, { enabled: false }]));
+    const options = { runOnly: { type: 'tag', values: tags }, rules, resultTypes: ['violations'] };
+    const found = await axe.run(selector, options);
+    return found.violations.flatMap((violation) => violation.nodes.map((node) =>
+        `${violation.id} (${violation.impact}): ${node.target.join(' ')} | ${node.html.slice(0, 160)} | ` +
+        (node.any[0] ?? node.all[0] ?? node.none[0])?.message));
+}"""
+
+
+def violations(page: Any, selector: str) -> list[str]:
+    """Each element that breaks a rule: the rule, where, and why."""
+    if not AXE.exists():
+        pytest.skip(f"axe-core is not installed: cd {os.path.relpath(AXE.parents[2])} && jlpm install")
+    assert page.locator(selector).count() > 0, f"nothing is shown as {selector}"
+    if not page.evaluate("() => 'axe' in window"):
+        page.add_script_tag(content=AXE.read_text())
+    found: list[str] = page.evaluate(RUN, [selector, TAGS, NOT_OURS])
+    return found
+
+
+def themed(page: Any, theme: str) -> None:
+    """Change the theme, and wait until the page is drawn in it."""
+    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def broken(page: Any, selector: str) -> list[str]:
+    """The rules that are broken in the light, and in the dark."""
+    found: list[str] = []
+    try:
+        for theme in THEMES:
+            themed(page, theme)
+            found += [f"{theme}: {each}" for each in violations(page, selector)]
+    finally:
+        themed(page, THEMES[0])
+    return found

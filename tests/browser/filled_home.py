@@ -1,0 +1,76 @@
+"""The home of the browser tests' server, filled by hand: no manager runs, nothing of other tests is in it."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from jupyter_autotrain.core.home import Home
+from tests.browser.jupyter_lab import Server, end_manager
+from tests.server.jupyter import Filler
+
+WAIT_MS = 120_000  # on a loaded machine a page takes a minute
+
+
+class FilledHome:
+    """Fill it while the context lasts; it is empty before and after."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.home = Home(server.home)
+        self.root = server.notebooks
+
+    def __enter__(self) -> FilledHome:
+        end_manager(self.home)
+        self.fill = Filler(self)
+        self._empty()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        end_manager(self.home)
+        self._empty()
+        self.fill.store.close()
+
+    def _empty(self) -> None:
+        for experiment_id in self.fill.store.ids():
+            self.fill.store.delete_experiment(experiment_id)
+        shutil.rmtree(self.home.root / "experiments", ignore_errors=True)  # ids come again
+
+    def some_experiments(self) -> None:
+        """One that waits, one that runs, one that has ended, one that has failed."""
+        fill = self.fill
+        fill.experiment("s1", "sleeping cats")
+        fill.experiment("s2", "running dogs")
+        for number in (1, 2, 3):
+            fill.begin("s2", number, lr=0.1 / number, width=32 * number)
+            fill.report("s2", number, curve(number, 40))
+            fill.file("s2", number, "stdout", b"epoch 1\n" * 30)
+        fill.end("s2", 3)
+        fill.done("s3", name="flown birds")
+        fill.experiment("s4", "broken fish", trials=1)
+        fill.begin("s4", 1, lr=9.0)
+        fill.end("s4", 1, "FAILED", "ran out of memory: 2.1 GB of 2.0 GB; lower width or batch size")
+        fill.store.close_experiment("s4", time.time())
+
+    @contextmanager
+    def page(self, browser: Any, path: str = "/lab") -> Iterator[Any]:
+        """A page of JupyterLab with nothing else open; it may not have raised an error when the context ends."""
+        context = browser.new_context(viewport={"width": 1400, "height": 1000})
+        context.set_default_timeout(WAIT_MS)
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{self.server.url}{path}?token={self.server.token}&reset")
+        page.wait_for_selector(".jp-LauncherCard")
+        yield page
+        context.close()
+        assert errors == []
+
+
+def curve(seed: int, steps: int) -> list[float]:
+    """Values that rise and flatten."""
+    return [1 - math.exp(-step / (5 + seed)) for step in range(steps)]

@@ -1,0 +1,154 @@
+"""A notebook in a page of JupyterLab with no kernel, and experiments in the store that its cells show."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import expect
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.origin import Origin
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Ingest, Store
+from jupyter_autotrain.views.card import card
+from jupyter_autotrain.widgets.display import bundle
+from tests.browser.conftest import ARTIFACTS
+from tests.browser.jupyter_lab import Server
+
+WAIT_MS = 60_000
+OURS = "/jupyter-autotrain/"  # in the addresses of our scripts
+SCRIPT = "for step in range(3):\n    report(step=step, val_acc=step / 3)\n"
+OWN = f"%%autotrain digits\nobjective: maximize val_acc\n---\n{SCRIPT}"
+
+
+class Notebook:
+    """A page with one notebook and no kernel."""
+
+    def __init__(self, server: Server, page: Any, name: str) -> None:
+        self.server = server
+        self.page = page
+        self.name = f"{name}.ipynb"
+
+    @property
+    def pictures(self) -> Any:
+        """The pictures in cells of text."""
+        return self.page.locator(".jp-Notebook .jp-MarkdownCell img")
+
+    def open(self, *cells: dict[str, Any]) -> None:
+        """Write a notebook that nobody trusts, with these cells, and open it."""
+        body = {"cells": [*cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+        Path(self.server.notebooks, self.name).write_text(json.dumps(body))
+        self.page.goto(f"{self.server.url}/lab?token={self.server.token}&reset", timeout=90_000)
+        self.page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
+        self.page.evaluate(
+            """async (path) => {
+                await window.jupyterapp.restored;
+                const kernelPreference = {shouldStart: false, canStart: true, autoStartDefault: false};
+                const options = {path, factory: 'Notebook', kernelPreference};
+                await window.jupyterapp.commands.execute('docmanager:open', options);
+            }""",
+            self.name,
+        )
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell .cm-content", timeout=90_000)
+
+    def command(self, name: str, **args: object) -> None:
+        """Run a command of JupyterLab without waiting for its end."""
+        self.page.evaluate("([name, args]) => { window.jupyterapp.commands.execute(name, args) }", [name, args])
+
+    def open_panel_beside(self, experiment_id: str) -> Any:
+        """Open the experiment's panel to the right of the notebook."""
+        self.page.evaluate(
+            """async (id) => {
+                const { commands, shell } = window.jupyterapp;
+                const notebook = shell.currentWidget;
+                await commands.execute('autotrain:open-experiment', { id });
+                shell.add(shell.currentWidget, 'main', { mode: 'split-right', ref: notebook.id });
+            }""",
+            experiment_id,
+        )
+        panel = self.page.locator(".jp-Autotrain-panel")
+        expect(panel.locator("canvas").first).to_be_visible(timeout=WAIT_MS)
+        return panel
+
+    def theme(self, name: str) -> None:
+        """Change the colours."""
+        self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
+        self.page.wait_for_selector(f"body[data-jp-theme-name='{name}']", state="attached")
+
+    def screenshot(self, name: str) -> None:
+        """Keep a picture of the page."""
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=ARTIFACTS / f"{name}.png")
+
+
+@contextmanager
+def opened_notebook(browser: Any, server: Server, name: str) -> Iterator[Notebook]:
+    """A page to open a notebook in; no script of ours may fail in it."""
+    context = browser.new_context(viewport={"width": 1180, "height": 900})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
+    notebook = Notebook(server, page, name)
+    try:
+        yield notebook
+        notebook.theme("JupyterLab Light")  # the server keeps it, for the next page too
+    finally:
+        context.close()
+    assert [error for error in errors if OURS in error] == []
+
+
+def add(store: Store, server: Server, experiment_id: str, notebook: str) -> None:
+    """A running experiment of two trials, submitted from a notebook; named as its id: a name is given once."""
+    objective = Objective("val_acc")
+    captured = Bundle(source_map=("this cell:4", "this cell:5"))
+    origin = Origin(str(server.notebooks / notebook))
+    spec = ExperimentSpec(experiment_id, captured, objective=objective, trials=2, origin=origin)
+    folder = Home(server.home).bundle(experiment_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "main.py").write_text(SCRIPT)
+    store.add_experiment(experiment_id, spec, time.time())
+    store.add_trial(experiment_id, 1, {"lr": 0.1}, time.time())
+    for state in (TrialState.PREPARING, TrialState.RUNNING):
+        store.change_state(experiment_id, 1, state, time.time())
+    report(store, experiment_id, [0.1, 0.4, 0.3, 0.6])
+
+
+def report(store: Store, experiment_id: str, values: list[float]) -> None:
+    """Add points to the curve of the trial."""
+    begin = store.cursor(experiment_id, 1, 1, "metrics")
+    points = [("val_acc", begin + step, time.time(), value) for step, value in enumerate(values)]
+    after = begin + len(values)
+    store.ingest([Ingest(experiment_id, 1, 1, "metrics", after, points=points, objective=Objective("val_acc"))])
+
+
+def end(store: Store, experiment_id: str) -> None:
+    """End the trial and the experiment."""
+    store.change_state(experiment_id, 1, TrialState.SUCCEEDED, time.time())
+    store.close_experiment(experiment_id, time.time())
+
+
+def output(store: Store, experiment_id: str) -> dict[str, Any]:
+    """The page that a notebook keeps of an experiment."""
+    made = card(store, store.experiment(experiment_id))
+    others = {key: value for key, value in made.mime_bundle().items() if key.startswith("application/")}
+    data = {**others, **bundle(made.html, made.text)}
+    return {"output_type": "display_data", "metadata": {}, "data": data}
+
+
+def view_output() -> dict[str, Any]:
+    """The output below it: the view of a kernel that is no more."""
+    reference = {"version_major": 2, "version_minor": 0, "model_id": "0123456789abcdef"}
+    data = {"application/vnd.jupyter.widget-view+json": reference, "text/plain": ""}
+    return {"output_type": "display_data", "metadata": {}, "data": data}
+
+
+def code_cell(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
+    """A cell as notebooks keep it."""
+    return {"cell_type": "code", "metadata": {}, "source": source, "outputs": [*outputs], "execution_count": None}

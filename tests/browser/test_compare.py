@@ -1,0 +1,209 @@
+"""Experiments compared in a real JupyterLab, with no kernel: curves over each other, what differs, the code of two."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.space import Uniform
+from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Ingest, Store
+from tests.browser.conftest import ARTIFACTS, end_manager
+
+pytestmark = pytest.mark.browser
+expect.set_options(timeout=30_000)  # a loaded machine must not fail what holds
+
+SCRIPT = "<img src=x onerror=document.body.remove()>"
+OBJECTIVE = Objective("acc")
+
+
+@pytest.fixture
+def store(server) -> Iterator[Store]:
+    """The store of the home, empty; no manager runs."""
+    end_manager(Home(server.home))
+    with Store.open(Home(server.home)) as opened:
+        empty(opened)
+        yield opened
+        empty(opened)
+
+
+def empty(store: Store) -> None:
+    for experiment_id in store.ids():
+        store.delete_experiment(experiment_id)
+
+
+@pytest.fixture
+def page(browser, server, store) -> Iterator[Any]:
+    """A page with nothing open; the test must have raised no error in it."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1500})
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(f"{server.url}/lab?token={server.token}&reset")
+    opened.wait_for_selector(".jp-LauncherCard", timeout=90_000)
+    yield opened
+    use_theme(opened, "JupyterLab Light")
+    assert errors == []
+    context.close()
+
+
+def add(server, store, experiment_id, params, code="print(1)\n", ended=True):
+    """An experiment of two trials; the second one is the better."""
+    captured = (CapturedName("load", "source", "cell 2", 1500), CapturedName("np", "import"))
+    digest = hashlib.sha256(code.encode()).hexdigest()
+    bundle = Bundle(captured=captured, sha256=digest, differences=("The folder is another one.",))
+    search = {"lr": Uniform(1e-4, 1, log=True)}
+    spec = ExperimentSpec(experiment_id, bundle, objective=OBJECTIVE, trials=2, search=search)
+    store.add_experiment(experiment_id, spec, time.time())
+    folder = Home(server.home).bundle(experiment_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "main.py").write_text(code)
+    for number in (1, 2):
+        store.add_trial(experiment_id, number, {**params, "seed": number}, time.time())
+        store.change_state(experiment_id, number, TrialState.PREPARING, time.time())
+        store.change_state(experiment_id, number, TrialState.RUNNING, time.time())
+        report(store, experiment_id, number, range(30), cursor=1)
+        if ended:
+            store.change_state(experiment_id, number, TrialState.SUCCEEDED, time.time())
+    if ended:
+        store.close_experiment(experiment_id, time.time())
+
+
+def report(store, experiment_id, number, steps, cursor):
+    slope = number + len(experiment_id) / 10
+    points = [("acc", step, time.time() + step, 1 - 1 / (1 + slope * step)) for step in steps]
+    points += [("loss", step, time.time() + step, 1 / (1 + slope * step)) for step in steps]
+    store.ingest([Ingest(experiment_id, number, 1, "metrics", cursor, points=points, objective=OBJECTIVE)])
+
+
+def compare(page, ids):
+    page.evaluate("(ids) => { window.jupyterapp.commands.execute('autotrain:compare', {ids}) }", list(ids))
+
+
+def view_of(page):
+    return page.locator(".at-compare:visible")
+
+
+def use_theme(page, theme):
+    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+
+
+def picture(page, name):
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=ARTIFACTS / f"{name}.png")
+
+
+def test_results_curves_and_what_differs_follow_live(page, server, store):
+    add(server, store, "first", {"lr": 0.1, "model": {"_name": "big", "width": 8}, "kind": "a"})
+    add(server, store, "second", {"lr": 0.1, "model": {"_name": "big", "width": 16}, "kind": "a"}, ended=False)
+    compare(page, ["first", "second"])
+    view = view_of(page)
+    results = view.get_by_role("region", name="Results")
+    row = results.get_by_role("row").filter(has_text="second")
+    expect(row).to_contain_text("★")
+    expect(row).to_contain_text("Running")
+    expect(row.get_by_role("spinbutton")).to_have_attribute("placeholder", "best: 2")
+    expect(view.get_by_role("img", name="Curves of acc, 2 runs")).to_be_visible()
+    differences = view.get_by_role("region", name="Parameters and settings").get_by_role("table")
+    expect(differences.get_by_role("row").filter(has_text="model.width")).to_contain_text("816")
+    expect(differences).not_to_contain_text("kind")
+    view.get_by_label("Also what is equal").check()
+    expect(differences.get_by_role("row").filter(has_text="kind")).to_contain_text("aa")
+    report(store, "second", 2, range(30, 40), cursor=2)
+    view.get_by_role("button", name="Table").click()
+    values = view.get_by_role("region", name="Values of acc")
+    expect(values.get_by_role("row").filter(has_text="39").first).to_be_visible()
+    expect(values.get_by_role("columnheader", name="second ★")).to_be_visible()
+    row.get_by_role("spinbutton").fill("1")
+    row.get_by_role("spinbutton").press("Enter")
+    expect(differences.get_by_role("row").filter(has_text="seed")).to_contain_text("21")
+    store.change_state("second", 1, TrialState.FAILED, time.time(), reason="broken")
+    store.change_state("second", 2, TrialState.SUCCEEDED, time.time())
+    store.close_experiment("second", time.time())
+    expect(row).to_contain_text("2/2")
+    store.delete_experiment("first")
+    expect(results.get_by_role("row").nth(1)).to_contain_text("No experiment has the name")
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_the_comparison_is_operated_by_keyboard_and_follows_the_theme(page, server, store, theme):
+    use_theme(page, theme)
+    runs = [f"{theme.split()[-1].lower()}{'s' * i}" for i in range(4)]  # a name that was there is numbered
+    for i, run in enumerate(runs):
+        code = f"import math\n\nx = {i}\n" + "".join(f"print({line})\n" for line in range(20))
+        add(server, store, run, {"lr": 0.1**i, "width": 8 * i, "fast": i % 2 == 0}, code)
+    compare(page, runs)
+    view = view_of(page)
+    tab = view.get_by_role("tab", name="acc")
+    expect(tab).to_be_visible()
+    tab.focus()
+    page.keyboard.press("ArrowRight")
+    expect(view.get_by_role("img", name="Curves of loss, 4 runs")).to_be_visible()
+    view.get_by_role("button", name="Settings").press("Enter")
+    view.get_by_label("Smoothing").press("End")
+    view.get_by_label("Along the x axis").select_option("Time of the trial")
+    view.get_by_role("button", name=f"Curves of {runs[1]}", exact=True).press("Enter")
+    expect(view.get_by_role("img", name="Curves of loss, 3 runs")).to_be_visible()
+    view.get_by_text("Code", exact=True).press("Enter")
+    expect(view.get_by_text(f"Lines only in {runs[0]} (\N{MINUS SIGN}): 1.")).to_be_visible()
+    expect(view.get_by_role("cell", name="x = 1", exact=True)).to_be_visible()
+    view.get_by_role("button", name="Show 17 more lines").press("Enter")
+    expect(view.get_by_role("cell", name="print(19)", exact=True)).to_be_visible()
+    picture(page, f"compare-{runs[0]}")
+
+
+def test_names_and_code_with_markup_are_shown_as_text(page, server, store):
+    add(server, store, "plain", {"lr": 0.1})
+    store.add_experiment("x1", ExperimentSpec(SCRIPT, Bundle(), objective=OBJECTIVE), time.time())
+    folder = Home(server.home).bundle("x1")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "main.py").write_text(SCRIPT)
+    compare(page, ["plain", "x1"])
+    view = view_of(page)
+    expect(view.get_by_role("button", name=SCRIPT).first).to_be_visible()
+    expect(view.get_by_role("region", name="Results")).to_contain_text("No trial yet.")
+    view.get_by_text("Code", exact=True).click()
+    expect(view.get_by_role("cell", name=SCRIPT).first).to_be_visible()
+    assert view.locator("img").count() == 0
+
+
+def test_too_many_are_refused_in_words_and_the_same_runs_open_once(page, server, store):
+    for name in ("one", "two"):
+        add(server, store, name, {"lr": 0.1})
+    compare(page, [f"e{i}" for i in range(21)])
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("21 experiments are chosen, up to 20 can be compared. Choose fewer.")
+    dialog.get_by_role("button").last.click()
+    compare(page, [])
+    expect(dialog).to_contain_text("No experiment is chosen.")
+    dialog.get_by_role("button").last.click()
+    compare(page, ["two", "one"])
+    expect(view_of(page).get_by_role("region", name="Results")).to_contain_text("two")
+    compare(page, ["one", "two"])
+    assert page.locator(".at-compare").count() == 1
+
+
+def test_the_code_and_the_parallel_coordinates_of_an_experiment_are_pages_of_its_panel(page, server, store):
+    for name, width in (("one", 8), ("two", 16)):
+        add(server, store, name, {"lr": 0.1, "width": width}, f"x = {width}\n")
+    page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:open-experiment', {id: 'one'}) }")
+    page.get_by_role("tab", name="Code", exact=True).click()
+    expect(page.get_by_role("cell", name="x = 8", exact=True)).to_be_visible()
+    expect(page.get_by_text("The folder is another one.")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="load")).to_contain_text("1.5 kB")
+    page.get_by_label("Compare with").select_option("two")
+    expect(page.get_by_role("cell", name="x = 16", exact=True)).to_be_visible()
+    page.get_by_role("tab", name="Parallel coordinates").click()
+    page.get_by_role("slider", name="seed, least").press("PageUp")
+    expect(page.get_by_text("1 of 2 trials pass").first).to_be_visible()
+    page.get_by_text("Clear filter").click()
+    expect(page.get_by_text("2 trials", exact=True)).to_be_visible()

@@ -1,0 +1,104 @@
+"""Kernel, manager and server may end while a page is open: the page says so, goes on, and shows nothing twice."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.store import Store
+from tests.browser.filled_home import FilledHome
+from tests.browser.jupyter_lab import end_manager, free_port, running_lab, wait_for
+from tests.server.jupyter import Filler
+
+pytestmark = pytest.mark.browser
+
+SIDEBAR = "#jp-autotrain-experiments"
+SHOW = "() => window.jupyterapp.commands.execute('autotrain:show-experiments')"
+LONG_MS = 120_000
+TRAINING = """%%autotrain endless
+objective: maximize counted
+---
+import time
+for step in range(10_000):
+    report(step=step, counted=step)
+    time.sleep(0.2)
+"""
+
+
+def sidebar(page):
+    page.evaluate(SHOW)
+    return page.locator(SIDEBAR)
+
+
+def test_a_kernel_and_a_manager_that_die_stop_no_page_and_an_action_starts_the_manager_again(lab):
+    lab.open("%load_ext jupyter_autotrain", TRAINING)
+    lab.run_all()
+    expect(lab.view.get_by_text("Running").first).to_be_visible(timeout=LONG_MS)
+    lab.shut_down()
+    lab.page.wait_for_function(
+        "() => !window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel", timeout=LONG_MS
+    )
+    shown = sidebar(lab.page)
+    value = shown.get_by_text("counted (last)").first
+    value.wait_for(timeout=LONG_MS)
+    before = value.inner_text()
+    expect(value).not_to_have_text(before, timeout=LONG_MS)
+    end_manager(Home(lab.server.home))
+    expect(shown.get_by_text("The manager does not run")).to_be_visible(timeout=LONG_MS)
+    with Store.open(Home(lab.server.home)) as store:
+        lab.command("autotrain:stop", {"id": store.find("endless").id})
+    dialog = lab.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("The manager does not run; this starts it again.", timeout=LONG_MS)
+    dialog.get_by_role("button", name="Stop").click()
+    expect(shown.get_by_text("cancelled").first).to_be_visible(timeout=LONG_MS)
+    expect(shown.get_by_text("The manager does not run")).to_be_hidden(timeout=LONG_MS)
+
+
+def fill(server):
+    return Filler(SimpleNamespace(home=Home(server.home), root=server.notebooks))
+
+
+def test_behind_a_base_url_pages_outlive_their_server_and_show_nothing_twice(browser, tmp_path):
+    options = {"port": free_port(), "base_url": "/user/ada"}
+    asked = []
+    with running_lab(tmp_path, **options) as server:
+        fill(server).done("a1", name="before the end")
+        context = browser.new_context()
+        context.set_default_timeout(LONG_MS)
+        pages = [context.new_page(), context.new_page()]
+        for page in pages:
+            page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+            page.on("websocket", lambda socket: asked.append(urlsplit(socket.url).path))
+            page.goto(f"{server.url}/lab/workspaces/w{pages.index(page)}?token={server.token}&reset")
+            page.wait_for_selector(".jp-LauncherCard", timeout=LONG_MS)
+            sidebar(page).get_by_text("before the end").wait_for(timeout=LONG_MS)
+    for page in pages:
+        page.locator(SIDEBAR).get_by_text("The server does not answer").wait_for(timeout=LONG_MS)
+    with running_lab(tmp_path, **options) as server:
+        fill(server).done("a2", name="after the start")
+        for page in pages:
+            shown = page.locator(SIDEBAR)
+            expect(shown.get_by_text("after the start")).to_have_count(1, timeout=LONG_MS)
+            expect(shown.get_by_text("The server does not answer")).to_be_hidden(timeout=LONG_MS)
+            expect(shown.get_by_text("before the end")).to_have_count(1)
+        context.close()
+    ours = [path for path in asked if "jupyter-autotrain/api" in path]
+    assert "/user/ada/jupyter-autotrain/api/changes" in ours
+    assert [path for path in ours if not path.startswith("/user/ada/jupyter-autotrain/api/")] == []
+
+
+def test_what_one_tab_does_the_tab_of_another_user_shows(browser, server):
+    with FilledHome(server) as home, home.page(browser) as ada, home.page(browser) as bob:
+        home.some_experiments()
+        for page in (ada, bob):
+            sidebar(page).get_by_text("flown birds").wait_for(timeout=LONG_MS)
+        ada.evaluate("() => { window.jupyterapp.commands.execute('autotrain:delete', {id: 's3'}) }")
+        ada.get_by_role("dialog").get_by_role("button", name="Delete").click(timeout=LONG_MS)
+        for page in (ada, bob):
+            expect(page.locator(SIDEBAR).get_by_text("flown birds")).to_have_count(0, timeout=LONG_MS)
+            expect(page.locator(SIDEBAR).get_by_text("running dogs")).to_have_count(1)
+        wait_for(lambda: "s3" not in home.fill.store.ids(), 20, "the experiment is still in the store")

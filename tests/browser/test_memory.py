@@ -1,0 +1,72 @@
+"""The memory of a tab that follows a running experiment: an hour of updates leaves no more than their points."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from tests.browser.filled_home import FilledHome
+from tests.browser.jupyter_lab import wait_for
+
+IS_LONG = "AUTOTRAIN_LONG_TESTS" in os.environ
+UPDATES = 1200 if IS_LONG else 24  # an hour at one in three seconds, as the page loads them
+MOST_GROWTH_BYTES = 3_000_000  # from the second third to the last: a point of a curve is 24 bytes
+MOST_NEW_NODES = 300
+MOST_NEW_LISTENERS = 100
+POINTS = 100  # an update has
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(3600 if IS_LONG else 900)]
+
+
+class Tab:
+    """A page and what Chromium knows of its memory."""
+
+    def __init__(self, page) -> None:
+        self.page = page
+        self.cdp = page.context.new_cdp_session(page)
+        self.cdp.send("HeapProfiler.enable")
+
+    def memory(self) -> dict[str, float]:
+        """Bytes of JavaScript, elements and listeners after what nobody holds is gone."""
+        self.cdp.send("HeapProfiler.collectGarbage")
+        used = self.cdp.send("Runtime.getHeapUsage")["usedSize"]
+        counted = self.cdp.send("Memory.getDOMCounters")
+        return {"bytes": used, "nodes": counted["nodes"], "listeners": counted["jsEventListeners"]}
+
+
+def test_updates_leave_no_more_than_their_points(browser, server, capsys):
+    with FilledHome(server) as home, home.page(browser) as page:
+        home.some_experiments()
+        page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:show-experiments') }")
+        page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:open-experiment', {id: 's2'}) }")
+        page.locator(".jp-Autotrain-panel canvas").first.wait_for()
+        tab = Tab(page)
+        answered = []
+        page.on("requestfinished", lambda request: answered.append(request.url))
+        found = []
+        for part in range(3):
+            update(home, page, answered, part)
+            found.append(tab.memory())
+        told = ", ".join(f"{each['bytes'] / 1e6:.1f} MB, {each['nodes']} nodes" for each in found)
+        with capsys.disabled():
+            sys.stdout.write(f"\na tab after each third of {UPDATES} updates ({len(answered)} requests): {told}\n")
+        _, first, last = found  # the first third also loads code and fills caches
+        assert last["bytes"] - first["bytes"] < MOST_GROWTH_BYTES
+        assert last["nodes"] - first["nodes"] < MOST_NEW_NODES
+        assert last["listeners"] - first["listeners"] < MOST_NEW_LISTENERS
+
+
+def update(home, page, answered, part):
+    """A third of the updates, each of values and a note; the next comes once the page has asked for this one."""
+    for number in range(UPDATES // 3):
+        before = len([url for url in answered if "/experiments?" in url])
+        home.fill.report("s2", 1, [0.5 + number % 7 / 100] * POINTS)
+        home.fill.store.annotate_experiment("s2", note=f"update {part}.{number}")
+
+        def is_followed(before=before):
+            page.wait_for_timeout(20)  # lets the page's events arrive
+            return len([url for url in answered if "/experiments?" in url]) > before
+
+        wait_for(is_followed, 60, "the page does not follow")

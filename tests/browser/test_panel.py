@@ -1,0 +1,161 @@
+"""The panel of one experiment in a real JupyterLab, with no kernel: it shows the store and follows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Ingest, Store
+from tests.browser.conftest import ARTIFACTS, end_manager
+from tests.browser.jupyter_lab import until_layout_saved
+
+SCRIPT = "<img src=x onerror=document.body.remove()>"
+OBJECTIVE = Objective("acc")
+WAIT_MS = 90_000
+
+
+@pytest.fixture
+def store(server) -> Iterator[Store]:
+    """The store of the home, empty, whatever other tests have left there; no manager runs."""
+    end_manager(Home(server.home))
+    with Store.open(Home(server.home)) as opened:
+        empty(opened)
+        yield opened
+        empty(opened)
+
+
+def empty(store: Store) -> None:
+    for experiment_id in store.ids():
+        store.delete_experiment(experiment_id)
+
+
+@pytest.fixture
+def page(browser, server, store):
+    """A page of JupyterLab with nothing open."""
+    context = browser.new_context(viewport={"width": 1180, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{server.url}/lab?token={server.token}&reset", timeout=WAIT_MS)
+    page.wait_for_selector(".jp-LauncherCard")
+    yield page
+    assert errors == []
+    context.close()
+
+
+def open_panel(page, experiment_id):
+    """Open the panel of an experiment, as a click on it does."""
+    page.evaluate("(id) => { window.jupyterapp.commands.execute('autotrain:open-experiment', {id}) }", experiment_id)
+    return page.locator(".jp-Autotrain-panel:visible")
+
+
+def add(store, experiment_id, name, trials=2):
+    """An experiment without trials."""
+    spec = ExperimentSpec(name, Bundle(), objective=OBJECTIVE, trials=trials, header="trials: 2")
+    store.add_experiment(experiment_id, spec, time.time())
+
+
+def begin(store, experiment_id, number, **params):
+    store.add_trial(experiment_id, number, params, time.time())
+    for each in (TrialState.PREPARING, TrialState.RUNNING):
+        store.change_state(experiment_id, number, each, time.time())
+
+
+def report(store, experiment_id, number, values):
+    """Report values, at the steps that follow."""
+    cursor = store.cursor(experiment_id, number, 1, "metrics")
+    points = [("acc", cursor + step, time.time(), value) for step, value in enumerate(values)]
+    after = cursor + len(values)
+    store.ingest([Ingest(experiment_id, number, 1, "metrics", after, points=points, objective=OBJECTIVE)])
+
+
+def test_a_panel_shows_curves_trials_and_logs_and_follows_them(page, store, server):
+    add(store, "p1", "cats")
+    begin(store, "p1", 1, lr=0.1)
+    report(store, "p1", 1, [0.1, 0.5])
+    log = Home(server.home).trial("p1", 1, 1) / "stdout"
+    log.parent.mkdir(parents=True)
+    log.write_text("10%\r100%\nloaded\n")
+    panel = open_panel(page, "p1")
+    panel.get_by_role("heading", name="cats").wait_for()
+    panel.get_by_text("Best acc (last) 0.5").wait_for()
+    panel.locator(".at-chart canvas").wait_for()
+    panel.get_by_role("row", name="lr").wait_for()
+    panel.get_by_text("Log of trial 1").click()
+    panel.get_by_role("log").get_by_text("loaded").wait_for()
+    assert "10%" not in panel.get_by_role("log").text_content().replace("100%", "")
+    with log.open("a") as file:
+        file.write("epoch 2\n")
+    panel.get_by_role("log").get_by_text("epoch 2").wait_for()
+    report(store, "p1", 1, [0.75])
+    panel.get_by_text("Best acc (last) 0.75").wait_for()
+    begin(store, "p1", 2, lr=0.2)
+    panel.get_by_role("gridcell", name="0.2").wait_for()
+    panel.get_by_text("The manager does not run").wait_for()
+
+
+def test_a_deleted_experiment_is_told(page, store):
+    add(store, "p2", SCRIPT)
+    begin(store, "p2", 1)
+    panel = open_panel(page, "p2")
+    panel.get_by_role("heading", name=SCRIPT).wait_for()
+    assert panel.locator("img").count() == 0
+    store.delete_experiment("p2")
+    panel.get_by_text("This experiment has been deleted").wait_for()
+    assert panel.get_by_role("heading", name=SCRIPT).is_visible()
+
+
+def test_an_open_panel_is_there_again_after_a_reload(page, store, server):
+    add(store, "p3", "dogs")
+    open_panel(page, "p3").get_by_role("heading", name="dogs").wait_for()
+    open_panel(page, "p3")
+    assert page.locator(".jp-Autotrain-panel").count() == 1
+    until_layout_saved(page, "autotrain-panel:p3")
+    page.goto(f"{server.url}/lab?token={server.token}")
+    page.locator(".jp-Autotrain-panel").get_by_role("heading", name="dogs").wait_for(timeout=90_000)
+    assert page.locator(".jp-Autotrain-panel").count() == 1
+
+
+def test_the_details_say_what_was_submitted_and_where_trials_run(page, store):
+    resources = Resources(cpus=2, memory_bytes=4_000_000_000, nodes=2, workers_per_node=4)
+    spec = ExperimentSpec("ranks", Bundle(), objective=OBJECTIVE, resources=resources, header="nodes: 2")
+    store.add_experiment("p4", spec, time.time())
+    store.add_trial("p4", 1, {}, time.time())
+    placement = Placement(backend="cluster")
+    store.change_state("p4", 1, TrialState.PREPARING, time.time(), placement=placement)
+    store.change_state("p4", 1, TrialState.RUNNING, time.time())
+    panel = open_panel(page, "p4")
+    panel.get_by_role("tab", name="Details").click()
+    panel.get_by_role("region", name="Where trials run").get_by_text("cluster").wait_for()
+    panel.get_by_role("region", name="Resources").get_by_text("4 GB").wait_for()
+    panel.get_by_role("region", name="Strategy").get_by_text("8 workers").wait_for()
+    panel.get_by_role("region", name="Header").get_by_text("nodes: 2").wait_for()
+    panel.get_by_role("region", name="Why").get_by_text("manager").first.wait_for()
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_the_panel_follows_the_theme(page, store, theme):
+    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+    add(store, "p5", "curves", trials=6)
+    for number in range(1, 5):
+        begin(store, "p5", number, lr=0.1 * number, layers=number)
+        report(store, "p5", number, [1 - 0.9 ** (step * number / 3) for step in range(40)])
+    panel = open_panel(page, "p5")
+    panel.locator(".at-chart canvas").wait_for()
+    panel.get_by_role("gridcell", name="0.4").wait_for()
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    name = theme.split()[-1].lower()
+    page.screenshot(path=ARTIFACTS / f"panel-{name}.png")
+    panel.get_by_role("tab", name="Details").click()
+    panel.get_by_role("region", name="Header").wait_for()
+    page.screenshot(path=ARTIFACTS / f"panel-details-{name}.png")
+    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
+    page.wait_for_selector("body[data-jp-theme-name='JupyterLab Light']", state="attached")

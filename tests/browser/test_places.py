@@ -1,0 +1,135 @@
+"""The panel of places in a real JupyterLab, with no kernel: state, nodes, checks, and the form for profiles."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import Store
+from tests.browser.conftest import ARTIFACTS, end_manager
+
+TIMEOUT_MS = 20_000
+SCRIPT = "<img src=x onerror=document.body.remove()>"
+WRITTEN = f"""\
+# ours
+lab:  # two boxes
+  type: debug
+  colour: "{SCRIPT}"
+"""
+
+
+@pytest.fixture
+def file(server) -> Iterator:
+    path = server.home.parent / "config" / "backends.yaml"
+    path.write_text(WRITTEN)
+    yield path
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def store(server) -> Iterator[Store]:
+    end_manager(Home(server.home))
+    with Store.open(Home(server.home)) as opened:
+        for experiment_id in opened.ids():
+            opened.delete_experiment(experiment_id)
+        yield opened
+        for experiment_id in opened.ids():
+            opened.delete_experiment(experiment_id)
+
+
+@pytest.fixture
+def panel(browser, server, store, file):
+    """The panel of a page with nothing else open."""
+    context = browser.new_context(viewport={"width": 1180, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{server.url}/lab?token={server.token}&reset")
+    page.wait_for_selector(".jp-LauncherCard", timeout=90_000)
+    page.evaluate("() => window.jupyterapp.commands.execute('autotrain:show-places')")
+    yield page.get_by_role("region", name="Places")
+    assert errors == []
+    context.close()
+
+
+def place(panel, name):
+    return panel.get_by_role("region", name=name, exact=True)
+
+
+def running(store):
+    store.add_experiment("p1", ExperimentSpec(SCRIPT, Bundle(), trials=2), time.time())
+    store.add_trial("p1", 1, {}, time.time())
+    placement = Placement((NodePlacement("here"),), "local")
+    store.change_state("p1", 1, TrialState.PREPARING, time.time(), placement=placement)
+    store.change_state("p1", 1, TrialState.RUNNING, time.time())
+
+
+def test_places_show_their_state_nodes_and_what_runs_and_are_checked(panel, store, file):
+    local = place(panel, "local")
+    local.get_by_text(re.compile("^Usable")).wait_for()
+    local.get_by_role("table", name="Nodes of local").get_by_role("row").nth(1).wait_for()
+    panel.get_by_text(str(file)).wait_for()
+    running(store)
+    local.get_by_text(SCRIPT).wait_for()
+    assert panel.locator("img").count() == 0
+    local.get_by_role("button", name="Check local").press("Enter")
+    steps = local.get_by_role("list", name="Steps of the check")
+    steps.get_by_text(re.compile("tiny trial")).wait_for()
+    local.get_by_text("It works: a trial ran there").wait_for()
+    faulty = place(panel, "lab")
+    faulty.get_by_text(re.compile("Faulty: .*colour")).wait_for()
+    assert faulty.get_by_role("button", name="Check lab").count() == 0
+
+
+def test_a_profile_is_added_edited_and_removed_by_forms(panel, file):
+    panel.get_by_role("button", name="Add a place").click()
+    form = panel.get_by_role("group", name="New place")
+    form.get_by_label("Kind of place").select_option("ssh")
+    form.get_by_label(re.compile("^Name")).fill("box")
+    form.get_by_label(re.compile("^port")).fill("many")
+    form.get_by_role("button", name="Save").click()
+    hosts = form.get_by_label(re.compile("^hosts"))
+    expect(hosts).to_have_attribute("aria-invalid", "true", timeout=TIMEOUT_MS)
+    form.get_by_text(re.compile("box.port")).wait_for()
+    assert file.read_text() == WRITTEN
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    panel.page.screenshot(path=ARTIFACTS / "places-form.png")
+    hosts.fill("[127.0.0.1]")
+    form.get_by_label(re.compile("^port")).fill("1")
+    form.get_by_role("button", name="Save").click()
+    place(panel, "box").get_by_text("Not usable").wait_for()
+    assert "hosts: [127.0.0.1]" in file.read_text()
+    assert file.read_text().startswith(WRITTEN)
+    place(panel, "box").get_by_role("button", name="Edit box").click()
+    form = panel.get_by_role("group", name="box")
+    expect(form.get_by_label(re.compile("^port"))).to_have_value("1", timeout=TIMEOUT_MS)
+    form.get_by_label(re.compile("^user")).fill("ada")
+    form.get_by_role("button", name="Save").click()
+    form.wait_for(state="detached")
+    assert "user: ada" in file.read_text()
+    place(panel, "box").get_by_role("button", name="Remove box").click()
+    panel.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    place(panel, "box").wait_for(state="detached")
+    assert file.read_text() == WRITTEN
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_the_panel_follows_the_theme(panel, store, theme):
+    page = panel.page
+    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+    running(store)
+    place(panel, "local").get_by_text(re.compile("^Usable")).wait_for()
+    place(panel, "local").get_by_role("button", name="Check local").click()
+    place(panel, "local").get_by_text("It works: a trial ran there").wait_for()
+    page.screenshot(path=ARTIFACTS / f"places-{theme.split()[-1].lower()}.png")
+    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
+    page.wait_for_selector("body[data-jp-theme-name='JupyterLab Light']", state="attached")
