@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
 EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
-SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets labextension/src labextension/style -name '*.ts' -o -name '*.tsx' -o -name '*.css')
+SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets labextension/src labextension/style labextension/schema -name '*.ts' -o -name '*.tsx' -o -name '*.css' -o -name '*.json')
 
 .PHONY: demo lab test test-browser test-unit soak corpus check format bench golden clean
 
@@ -21,7 +21,7 @@ test: $(VENV)/.test  ## every test; those in a browser are skipped where there i
 	sh .ci/slurm
 	sh .ci/podman
 	sh .ci/mpi $(VENV)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
 
 test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 	sh .ci/chromium
@@ -49,7 +49,7 @@ check: $(VENV)/.test  ## what people and CI run alike
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/dense_expressions.py jupyter_autotrain tests
 	! grep -nE 'https?://' labextension/yarn.lock constraints.txt
-	cd labextension && ../$(BIN)/jlpm lint && ../$(BIN)/jlpm format:check && ../$(BIN)/jlpm typecheck
+	cd labextension && ../$(BIN)/jlpm lint && ../$(BIN)/jlpm format:check && ../$(BIN)/jlpm typecheck && ../$(BIN)/jlpm test
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
