@@ -84,9 +84,8 @@ def end(backend: KubernetesBackend, ref: JobRef) -> JobStatus:
     return status(backend, ref)
 
 
-def reason(backend: KubernetesBackend, ref: JobRef, word: str) -> str:
-    wait_until(lambda: word in status(backend, ref).reason, f"{word!r} as the reason of {ref.job_id}", within_s=60)
-    return status(backend, ref).reason
+def until_reason(backend: KubernetesBackend, ref: JobRef, text: str) -> None:
+    wait_until(lambda: text in status(backend, ref).reason, f"{text!r} as the reason of {ref.job_id}", within_s=60)
 
 
 def check_complete(backend: KubernetesBackend, ref: JobRef) -> None:
@@ -275,7 +274,7 @@ def test_a_full_quota_is_the_reason_why_a_trial_waits(cluster: KubernetesLab, ma
     cluster.store.create(RESOURCE_QUOTAS, "default", quota)
     backend = make()
     ref = start(backend, home, "print('here')")
-    assert "small" in reason(backend, ref, "quota")
+    until_reason(backend, ref, "quota small")
     cluster.store.delete(RESOURCE_QUOTAS, "default", "small")
     assert end(backend, ref).state is TrialState.SUCCEEDED
 
@@ -286,7 +285,7 @@ def test_an_image_that_is_missing_is_the_reason_why_a_trial_waits(
     cluster.images.missing.add("no/such:image")
     backend = make(image="no/such:image")
     ref = start(backend, home, "print('here')")
-    assert "no/such:image" in reason(backend, ref, "image")
+    until_reason(backend, ref, "no/such:image")
     backend.cancel(ref, 1)
 
 

@@ -325,17 +325,28 @@ def test_a_trainjob_becomes_a_jobset_of_its_runtime_in_each_release(cluster: Clu
     until(lambda: not cluster.store.list(JOBS, TEAM)[0] and not cluster.store.list(trainer.JOBSETS, TEAM)[0], "its end")
 
 
-def test_a_suspended_trainjob_has_no_pods_until_it_goes_on_and_one_over_its_limit_fails(cluster: Cluster) -> None:
-    workload = TrainJobWorkload()
-    (manifest,) = json.loads(json.dumps(manifests_of(workload, {"patch": {"spec": {"activeDeadlineSeconds": 1}}})))
+def suspended_trainjob(cluster: Cluster, workload: Workload, options: Json) -> str:
+    (manifest,) = json.loads(json.dumps(manifests_of(workload, options)))
     manifest["spec"]["suspend"] = True
     cluster.store.create(trainer.TRAINJOBS, TEAM, manifest)
-    name = manifest["metadata"]["name"]
     until(lambda: cluster.store.list(JOBS, TEAM)[0], "the job")
+    name: str = manifest["metadata"]["name"]
+    return name
+
+
+def test_a_suspended_trainjob_has_no_pods_until_it_goes_on(cluster: Cluster) -> None:
+    workload = TrainJobWorkload()
+    name = suspended_trainjob(cluster, workload, {})
     cluster.pods(0)
     assert workload.state(cluster.get(workload, name), []).state is TrialState.PREPARING
     cluster.store.patch(trainer.TRAINJOBS, TEAM, name, {"spec": {"suspend": False}})
     cluster.pods(1)
+
+
+def test_a_trainjob_over_its_limit_of_time_fails_and_says_so(cluster: Cluster) -> None:
+    workload = TrainJobWorkload()
+    name = suspended_trainjob(cluster, workload, {"patch": {"spec": {"activeDeadlineSeconds": 1}}})
+    cluster.store.patch(trainer.TRAINJOBS, TEAM, name, {"spec": {"suspend": False}})
     cluster.until_state(workload, name, TrialState.FAILED)
     assert "limit of 1 s" in workload.state(cluster.get(workload, name), []).reason
 
