@@ -129,8 +129,9 @@ class Experiment(ExperimentFiles, display.Displayable):
         Raises:
             ManagerError: It is kept, and no manager can be started to answer it.
         """
+        secrets = self._secret_values()  # first: a manager may have deleted it when `post` returns
         request_id = manager_client.post(self.store, self.home, (kind, self.id, args))
-        self.ensure_manager()
+        manager_client.ensure_manager(self.home, self.id, secrets)
         return request_id
 
     def why(self) -> list[str]:
@@ -151,10 +152,7 @@ class Experiment(ExperimentFiles, display.Displayable):
         Raises:
             ManagerError: It cannot be started, or does not take the secrets.
         """
-        spec = self.record.spec
-        names = (*spec.secrets, *(name for hook in spec.hooks for name in hook.variables))
-        values = {name: self._variables[name] for name in names if name in self._variables}
-        manager_client.ensure_manager(self.home, self.id, values)
+        manager_client.ensure_manager(self.home, self.id, self._secret_values())
 
     def delete(self) -> None:
         """Delete it with all its files.
@@ -169,6 +167,11 @@ class Experiment(ExperimentFiles, display.Displayable):
         discard(self.home, self.id)
         self.store.delete_experiment(self.id)
         shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)
+
+    def _secret_values(self) -> dict[str, str]:
+        spec = self.record.spec
+        names = (*spec.secrets, *(name for hook in spec.hooks for name in hook.variables))
+        return {name: self._variables[name] for name in names if name in self._variables}
 
     def _ask(self, kind: str, args: JsonObject, timeout_s: float) -> JsonObject:
         self.ensure_manager()

@@ -59,6 +59,10 @@ def test_a_policy_fails_a_job_at_once_or_ignores_a_disruption(cluster: Kubernete
     assert "failed" not in objects.job(cluster, "disrupted")["status"]
 
 
+def conditions_of(job: objects.Json) -> list[tuple[str, str]]:
+    return [(entry["type"], entry["status"]) for entry in job["status"].get("conditions", [])]
+
+
 def test_a_suspended_job_has_no_pods_and_begins_anew_when_it_is_resumed(cluster: KubernetesLab) -> None:
     objects.make_job(cluster, "j", objects.pod_spec("exec sleep 1000", terminationGracePeriodSeconds=0))
     wait_until(lambda: objects.job(cluster, "j").get("status", {}).get("ready") == 1, "a pod")
@@ -69,10 +73,11 @@ def test_a_suspended_job_has_no_pods_and_begins_anew_when_it_is_resumed(cluster:
     wait_until(lambda: not objects.pods_of(cluster, "j"), "no pods")
     assert "startTime" not in objects.job(cluster, "j")["status"]
     cluster.store.patch(JOBS, "default", "j", {"spec": {"suspend": False}})
+    goes_on = [("Suspended", "False")]
+    wait_until(lambda: conditions_of(objects.job(cluster, "j")) == goes_on, "a job that goes on")
     wait_until(lambda: objects.job(cluster, "j")["status"].get("ready") == 1, "another pod")
-    status = objects.job(cluster, "j")["status"]
-    assert "failed" not in status
-    assert [(entry["type"], entry["status"]) for entry in status["conditions"]] == [("Suspended", "False")]
+    assert "failed" not in objects.job(cluster, "j")["status"]
+    assert conditions_of(objects.job(cluster, "j")) == goes_on
 
 
 def test_a_job_ends_at_its_deadline_and_is_deleted_after_its_time(cluster: KubernetesLab) -> None:

@@ -296,6 +296,13 @@ def test_where_the_best_trial_returned_nothing_those_that_did_are_named_best_fir
     assert handle.load("model", trial=3) == 3
 
 
+def test_a_request_is_kept_also_where_its_answer_deletes_the_experiment_at_once(home, store, fake, monkeypatch):
+    experiment = add(home, store, trials=[(DONE, None)])
+    monkeypatch.setattr(manager, "notify", lambda home, message=None: store.delete_experiment(experiment.id) or True)
+    request_id = experiment.request("clean", {})
+    assert [request.id for request in store.pending_requests()] == [request_id]
+
+
 def test_an_object_that_cannot_be_rebuilt_says_why(home, store):
     handle = add(home, store, trials=[(DONE, None)])
     outputs = home.trial("abc", 1, 1) / "outputs"
