@@ -101,6 +101,8 @@ class Pilot:
                 job = file.read()
             own = {places.TRIAL_VARIABLE: json.dumps(trial), places.JOB_VARIABLE: job}
             code = Pod({**self._environ, **own}, self._run, folder).main()
+        except SystemExit:  # told to end before the trial began
+            code = PREEMPTED_CODE
         except BaseException:  # noqa: BLE001 - whatever it is, this process must not go on as a second pilot
             traceback.print_exc()
         finally:

@@ -55,6 +55,7 @@ class Pod:
         self._part: rendezvous.Part | None = None  # of a trial on several nodes
         self._status = StatusFile(self._directory)
         self._supervisor = 0
+        self._has_begun = False  # there is something to tell: how the trial has ended, or why it cannot begin
         self._is_told_to_end = False
         self._is_rescaled = self._options.get("rescales") is True  # others go on with what this pod has made
         self._patience_ends_s = float("inf")
@@ -67,7 +68,7 @@ class Pod:
         trial = self._trial()
         if self._is_rescaled:
             self._go_on(trial)
-        self._is_started_again = os.path.exists(f"{self._directory}/{wire.STATUS_FILE}")
+        self._is_started_again = self._has_begun = os.path.exists(f"{self._directory}/{wire.STATUS_FILE}")
         if self._prepare(trial) and self._meet(trial):
             self._supervisor = self._start(trial)
             if self._is_told_to_end:
@@ -87,8 +88,8 @@ class Pod:
 
     def _on_sigterm(self, *_: object) -> None:
         self._is_told_to_end = True
-        if self._is_rescaled and not self._supervisor:
-            sys.exit(rescaling.ENDED_CODE)  # nothing was begun
+        if not self._has_begun:  # as when data is still fetched, or not all pods got a node
+            sys.exit(PREEMPTED_CODE)
         if self._is_rescaled:
             rescaling.ask_to_stop(self._directory)
             grace_s = fields.integer(self._options.get("grace_s"), 30)
@@ -154,14 +155,13 @@ class Pod:
             part = rendezvous.of_pod(self._options, self._environ, fields.integer(trial.get("workers"), 1), token)
             trial["layout"] = part.join(lambda: self._is_told_to_end)
         except (PeersError, OSError) as error:
-            if self._is_told_to_end:  # as when not all pods got a node: nothing has begun, and it begins again
-                sys.exit(PREEMPTED_CODE)
             self._fail(DataError(f"{error}"))
             return False
         self._part = part
         return True
 
     def _fail(self, error: DataError) -> None:
+        self._has_begun = True
         status = json.dumps(preparing.failed_status(error)).encode()
         wire.write_atomically(f"{self._directory}/{wire.STATUS_FILE}", status)
 
@@ -176,6 +176,7 @@ class Pod:
         """Start the supervisor as a child; gives its pid."""
         wire.write_atomically(f"{self._directory}/{wire.TRIAL_FILE}", json.dumps(trial).encode(), sync=False)
         secrets = {name: self._environ[name] for name in fields.strings(trial.get("secrets")) if name in self._environ}
+        self._has_begun = True
         pid = os.fork()
         if pid:
             return pid

@@ -126,7 +126,7 @@ class TrialProgram:
             {"name": _RUN_VOLUME, "mountPath": places.RUN},
         ]
         program = PodProgram(
-            command=[self.python, "-u", f"{places.CODE}/{places.AGENT_ARCHIVE}"],
+            command=[self.python, "-I", "-S", "-u", f"{places.CODE}/{places.AGENT_ARCHIVE}"],
             env=self._variables(),
             secret=self.name if self.secret_names else "",
             secret_variables=self.secret_names,

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import time
 from dataclasses import replace
 
 from jupyter_autotrain.backends.kubernetes.access import exec_command
+from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
+from jupyter_autotrain.backends.kubernetes.objects.fields import text
+from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
 from jupyter_autotrain.backends.kubernetes.tracking.finishing import NOBODY
 from jupyter_autotrain.backends.kubernetes.tracking.job_tracking import JobTracker
 from jupyter_autotrain.backends.local.status import Status
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.cancel_receipt import CancelReceipt, receipt_of
+from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
@@ -54,7 +60,12 @@ class Canceller:
         return _receipt(self._final(job), time.monotonic() - begun_s)
 
     async def _end(self, job: TrackedJob, grace_s: float) -> None:
-        """Ask the supervisors, and wait for what they say; where none can be asked, the deletion has to suffice."""
+        """Ask the supervisors, and wait for what they say; where none can be asked, the deletion has to suffice.
+
+        Pods in which no supervisor has begun end at once when they are deleted; but one that runs several trials stays.
+        """
+        if not job.is_pooled and all(node.status() is None for node in job.collected.nodes):
+            return
         request = json.dumps({"grace_s": grace_s, "reason": _REASON}).encode()
         asked = False
         for pod in self._tracker.view.running_pods(job):
@@ -70,6 +81,7 @@ class Canceller:
     async def _delete(self, job: TrackedJob, grace_s: float) -> None:
         """Delete the objects, and wait until they are gone."""
         await self._tracker.deleter.delete(job.workload.object_type, [job.ref.job_id])
+        hastened: set[str] = set()
         end_s = time.monotonic() + grace_s + _GONE_S
         while self._tracker.view.object_of(job) is not None or self._tracker.view.pods_of(job):
             if time.monotonic() > end_s:
@@ -78,7 +90,23 @@ class Canceller:
                     "A node that answers.",
                     "It is tried again.",
                 )
+            for pod in self._tracker.view.pods_of(job):
+                if _is_ending(pod) and naming.uid_of(pod) not in hastened:
+                    hastened.add(naming.uid_of(pod))
+                    await self._hasten(job, pod, grace_s)
             await asyncio.sleep(_LOOK_AGAIN_S)
+
+    async def _hasten(self, job: TrackedJob, pod: JsonObject, grace_s: float) -> None:
+        """Have a pod that is being deleted end after this grace: while its Python starts, it ignores SIGTERM.
+
+        Who may not delete single pods waits for the pod's own grace.
+        """
+        options: JsonObject = {
+            "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": max(math.ceil(grace_s), 1),
+            "preconditions": {"uid": naming.uid_of(pod)},
+        }  # fmt: skip
+        with contextlib.suppress(ApiRefusedError):
+            await self._api.arequest("DELETE", PODS.path(job.namespace, naming.name_of(pod)), options)
 
     @staticmethod
     def _final(job: TrackedJob) -> Status:
@@ -92,6 +120,10 @@ class Canceller:
         job.collected.close(status)
         job.final = status
         return status
+
+
+def _is_ending(pod: JsonObject) -> bool:
+    return bool(text(pod, "metadata", "deletionTimestamp")) and pod_view.is_alive(pod)
 
 
 def _receipt(status: Status, elapsed_s: float, note: str = "") -> CancelReceipt:
